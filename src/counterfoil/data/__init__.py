@@ -1,0 +1,23 @@
+"""Benchmarks and answers: items, questions over them, groups of questions, and what scorers said.
+
+The forms, readers and files of benchmarks live here. Nothing here knows a model.
+"""
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.records import BytesSource, Caption, FileSource, Image
+from counterfoil.data.scores import Answers, Outcomes, Scores
+
+__all__ = [
+    "Answers",
+    "Benchmark",
+    "BytesSource",
+    "Caption",
+    "Card",
+    "Choice",
+    "FileSource",
+    "Image",
+    "Outcomes",
+    "Quad",
+    "Scores",
+]

@@ -1,0 +1,161 @@
+"""A benchmark: a card of facts, items, and questions over them. It never sees a model."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from counterfoil.data.questions import Choice, Quad, clusters
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import DataError
+from counterfoil.store import digest_value
+
+
+class Card(BaseModel):
+    """The facts about a benchmark that its readers check and its reports cite."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    form: Literal["quad", "choice"]
+    #: Number of questions of the official release; None where it is the user's own.
+    size: int | None = None
+    #: Number of questions in each group that readers check, {group: questions}.
+    counts: dict[str, int] = Field(default_factory=dict)
+    licence: str = ""
+    #: Whether the licence lets a report carry the images and captions along.
+    redistributable: bool = True
+    citation: str = ""
+    homepage: str = ""
+    #: Hub data set, split and pinned revision.
+    hub: str = ""
+    split: str = ""
+    revision: str = ""
+    #: The measures its authors report, first the main one.
+    measures: tuple[str, ...] = ()
+    #: Groupings its authors report by; finer ones stay in the data.
+    groupings: tuple[str, ...] = ()
+    #: The grouping that the macro average runs over.
+    macro: str = ""
+    #: "module:function" that reads it.
+    reader: str = ""
+    pitfalls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """Questions over images and captions.
+
+    `source` says where it was read from, for provenance ("../data/winoground, tags.csv").
+    """
+
+    card: Card
+    images: tuple[Image, ...]
+    captions: tuple[Caption, ...]
+    questions: Quad | Choice
+    source: str = ""
+    #: The folder or file a user named with --data, so that a report can find the pictures again.
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.questions):
+            raise DataError("the benchmark has no questions", where=self.source or self.card.name)
+        captions, images = self.questions.pairs()
+        for kind, positions, items in (("caption", captions, self.captions), ("image", images, self.images)):
+            if positions.min() < 0 or positions.max() >= len(items):
+                raise DataError(
+                    f"a question points to {kind} {positions.max()}",
+                    where=self.source or self.card.name,
+                    allowed=f"0 to {len(items) - 1}",
+                )
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name in the catalog, or the user's own."""
+        return self.card.name
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @cached_property
+    def clusters(self) -> NDArray[np.int64]:
+        """(n,) numbers; questions that share an image or a caption, directly or through others, share one.
+
+        Captions are the same where their texts are; images where their ids are.
+        """
+        captions, images = self.questions.pairs()
+        text_of = _same([c.text if c.text is not None else (c.id,) for c in self.captions])
+        return clusters([text_of[captions], images])
+
+    @property
+    def captions_at_hand(self) -> bool:
+        """Whether every caption has its text."""
+        return all(caption.text is not None for caption in self.captions)
+
+    @property
+    def images_at_hand(self) -> bool:
+        """Whether every image has a source."""
+        return all(image.source is not None for image in self.images)
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the questions: captions, image ids, positions and groups, not pixels."""
+        captions, images = self.questions.pairs()
+        return digest_value(
+            {
+                "form": self.questions.form,
+                "ids": self.questions.ids,
+                "captions": [c.text if c.text is not None else [c.id] for c in self.captions],
+                "images": [[i.id, i.crop] for i in self.images],
+                "pairs": [captions.tolist(), images.tolist()],
+                "groupings": {name: list(labels) for name, labels in self.questions.groupings.items()},
+            }
+        )
+
+    def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
+        """The benchmark of the chosen questions (a mask or positions); items no longer asked for are dropped."""
+        positions = np.flatnonzero(chosen) if chosen.dtype == bool else np.asarray(chosen)
+        if not len(positions):
+            raise DataError("no question is left", where=self.source or self.name)
+        old = self.questions
+        shared = {
+            "ids": tuple(old.ids[i] for i in positions),
+            "groupings": {k: tuple(v[i] for i in positions) for k, v in old.groupings.items()},
+        }
+        captions, images = (part[positions] for part in old.pairs())
+        kept_captions, kept_images = np.unique(captions), np.unique(images)
+        new: Quad | Choice
+        if isinstance(old, Quad):
+            new = replace(
+                old,
+                **shared,
+                captions=np.searchsorted(kept_captions, old.captions[positions]),
+                images=np.searchsorted(kept_images, old.images[positions]),
+            )
+        else:
+            of_query, of_candidates = (
+                (kept_images, kept_captions) if old.asks == "image" else (kept_captions, kept_images)
+            )
+            new = replace(
+                old,
+                **shared,
+                query=np.searchsorted(of_query, old.query[positions]),
+                candidates=np.searchsorted(of_candidates, old.candidates[positions]),
+            )
+        return replace(
+            self,
+            questions=new,
+            images=tuple(self.images[i] for i in kept_images),
+            captions=tuple(self.captions[i] for i in kept_captions),
+        )
+
+
+def _same(values: list[object]) -> NDArray[np.int64]:
+    """Equal values get equal numbers."""
+    number: dict[object, int] = {}
+    return np.asarray([number.setdefault(value, len(number)) for value in values], dtype=np.int64)

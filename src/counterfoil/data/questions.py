@@ -1,0 +1,157 @@
+"""The forms of question. Each is a table of positions into a benchmark's images and captions.
+
+A form holds no scores and knows no model. Positions are columns of integers, so a benchmark of a
+hundred thousand questions is a few arrays.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import DataError
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What all forms share: an id per question and named groupings of the questions.
+
+    `groupings` maps a grouping's name ("type", "tag") to one label per question; the empty label means
+    "in no group of this grouping".
+    """
+
+    ids: tuple[str, ...]
+    groupings: Mapping[str, tuple[str, ...]] = field(default_factory=dict, kw_only=True)
+
+    form: ClassVar[str] = "abstract"
+
+    def __post_init__(self) -> None:
+        if len(set(self.ids)) != len(self.ids):
+            seen: set[str] = set()
+            double = next(name for name in self.ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            raise DataError("question id occurs twice", given=double, hint="ids must be unique")
+        for name, labels in self.groupings.items():
+            if len(labels) != len(self.ids):
+                raise DataError(
+                    f"grouping '{name}' has the wrong length",
+                    given=f"{len(labels)} labels",
+                    allowed=f"{len(self.ids)}, one per question",
+                )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def groups(self) -> dict[str, NDArray[np.bool_]]:
+        """Every group of every grouping as a mask over the questions, in order of first appearance.
+
+        A label that two groupings use for different questions is written `grouping:label`.
+        """
+        masks: dict[str, NDArray[np.bool_]] = {}
+        for name, labels in self.groupings.items():
+            column = np.asarray(labels, dtype=object)
+            for label in dict.fromkeys(labels):
+                if not label:
+                    continue
+                mask = column == label
+                if label in masks and np.array_equal(masks[label], mask):
+                    continue
+                masks[f"{name}:{label}" if label in masks else label] = mask
+        return masks
+
+
+@dataclass(frozen=True, eq=False)
+class Quad(Questions):
+    """Two captions and two images; caption 0 belongs to image 0, caption 1 to image 1.
+
+    `captions` and `images` are (n, 2) positions into the benchmark's items.
+    """
+
+    captions: Ids = field(kw_only=True)
+    images: Ids = field(kw_only=True)
+
+    form: ClassVar[str] = "quad"
+    slots: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_shape("captions", self.captions, (len(self), 2))
+        _check_shape("images", self.images, (len(self), 2))
+
+    def pairs(self) -> tuple[Ids, Ids]:
+        """(caption, image) positions of every score asked for, each of shape (n, 2, 2)."""
+        captions = np.repeat(self.captions[:, :, None], 2, axis=2)
+        images = np.repeat(self.images[:, None, :], 2, axis=1)
+        return captions, images
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Questions):
+    """One item and k candidates of the other kind, the first `correct` of them right.
+
+    `query` is (n,) and `candidates` (n, k); `asks` says which kind the query is of: "image" (choose among
+    captions) or "caption" (choose among images).
+    """
+
+    query: Ids = field(kw_only=True)
+    candidates: Ids = field(kw_only=True)
+    correct: int = field(default=1, kw_only=True)
+    asks: Literal["image", "caption"] = field(default="image", kw_only=True)
+
+    form: ClassVar[str] = "choice"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_shape("query", self.query, (len(self),))
+        if self.candidates.ndim != 2 or len(self.candidates) != len(self):
+            raise DataError(
+                "candidates have the wrong shape", given=self.candidates.shape, allowed=f"({len(self)}, k)"
+            )
+        if not 0 < self.correct < self.candidates.shape[1]:
+            raise DataError(
+                "the number of correct candidates does not fit",
+                given=self.correct,
+                allowed=f"1 to {self.candidates.shape[1] - 1}",
+            )
+
+    def pairs(self) -> tuple[Ids, Ids]:
+        """(caption, image) positions of every score asked for, each of shape (n, k)."""
+        query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
+        return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
+
+
+def clusters(items: Sequence[ndarray]) -> Ids:
+    """Questions that share an item, directly or through others, get the same number.
+
+    `items` are integer arrays with one row per question; equal numbers within one array mean the same item.
+    Returns (n,) cluster numbers 0, 1, 2, ... in order of first appearance.
+
+    >>> clusters([np.array([[0, 1], [2, 3], [3, 4]])])
+    array([0, 1, 1])
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(items[0])
+    rows, columns, offset = [], [], n
+    for positions in items:
+        flat = positions.reshape(n, -1)
+        _, codes = np.unique(flat, return_inverse=True)
+        rows.append(np.repeat(np.arange(n), flat.shape[1]))
+        columns.append(codes.reshape(-1) + offset)
+        offset += int(codes.max(initial=-1)) + 1
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    graph = coo_matrix((np.ones(len(row), dtype=np.int8), (row, column)), shape=(offset, offset))
+    labels = connected_components(graph, directed=False)[1][:n]
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    return order[inverse.reshape(-1)].astype(np.int64)
+
+
+def _check_shape(name: str, array: ndarray, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise DataError(f"{name} have the wrong shape", given=array.shape, allowed=str(shape))

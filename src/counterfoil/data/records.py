@@ -1,0 +1,133 @@
+"""Images and captions: the two kinds of item, both lazy.
+
+An `Image` knows where its bytes are and reads them when asked; an item whose content is not at hand has
+no source (or no text), and a benchmark made of such items can still be measured from given scores.
+"""
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from counterfoil.errors import DataError
+
+if TYPE_CHECKING:
+    import PIL.Image
+
+#: Images of more pixels than this are refused: a file of a few kilobytes can unpack to gigabytes.
+MAX_PIXELS = 128_000_000
+
+
+class Source(Protocol):
+    """Where the encoded bytes of an image come from. Must be picklable: worker processes read it."""
+
+    def read(self) -> bytes:
+        """The encoded bytes (JPEG, PNG, ...)."""
+        ...
+
+    def __str__(self) -> str:
+        """Where that is, for error messages."""
+        ...
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """An image file on disk."""
+
+    path: Path
+
+    def read(self) -> bytes:
+        """The bytes of the file; raises `DataError` where there is no such file."""
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            raise DataError("no such image file", where=self.path, hint="check the image folder") from None
+        except OSError as error:
+            raise DataError(f"image cannot be read: {error.strerror or error}", where=self.path) from None
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class BytesSource:
+    """Encoded bytes held in memory (a Parquet cell, a rendered scene)."""
+
+    data: bytes
+    where: str = "bytes in memory"
+
+    def read(self) -> bytes:
+        """The bytes themselves."""
+        return self.data
+
+    def __str__(self) -> str:
+        return self.where
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image: a name that is unique in its benchmark, a source, and an optional crop.
+
+    `crop` is (left, top, right, bottom) in pixels, applied after decoding (ARO's relations look at one
+    region of a larger photograph).
+    """
+
+    id: str
+    source: Source | None = None
+    crop: tuple[int, int, int, int] | None = None
+
+    def read(self) -> bytes:
+        """The encoded bytes; raises `DataError` where the image is not at hand."""
+        if self.source is None:
+            raise DataError(
+                f"image '{self.id}' is not at hand",
+                hint="give the folder that holds the images with --images, or measure from given scores",
+            )
+        return self.source.read()
+
+    def decode(self) -> "PIL.Image.Image":
+        """The picture in RGB, whole and upright as stored; raises `DataError` naming the file where it is broken."""
+        return decode(self.read(), where=str(self.source), crop=self.crop)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """One caption: a name that is unique in its benchmark, and a text (None where it is not at hand)."""
+
+    id: str
+    text: str | None = None
+
+
+def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> "PIL.Image.Image":
+    """Encoded bytes to an RGB picture.
+
+    Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
+    evaluation of this field does. Raises `DataError` for bytes that are no image, for images that are cut
+    off, and for ones of more than `MAX_PIXELS` pixels.
+    """
+    import PIL.Image
+
+    try:
+        with warnings.catch_warnings():
+            # Pillow only warns of a decompression bomb up to twice its limit; ours is one limit, and an error.
+            warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
+            with PIL.Image.open(io.BytesIO(data)) as picture:
+                width, height = picture.size
+                if width * height > MAX_PIXELS:
+                    raise DataError(
+                        "image too large, it may be a decompression bomb",
+                        where=where,
+                        given=f"{width} x {height} pixels",
+                        allowed=f"at most {MAX_PIXELS:,} pixels",
+                    )
+                rgb = picture.convert("RGB")
+    except DataError:
+        raise
+    except PIL.Image.DecompressionBombError as error:
+        raise DataError(f"image too large, it may be a decompression bomb ({error})", where=where) from None
+    except PIL.UnidentifiedImageError:
+        raise DataError("not an image file", where=where, given=f"{len(data)} bytes") from None
+    except (OSError, SyntaxError, ValueError, IndexError) as error:
+        raise DataError(f"image cannot be decoded: {error}", where=where, hint="is the file cut off?") from None
+    return rgb.crop(crop) if crop else rgb

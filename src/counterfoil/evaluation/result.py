@@ -1,0 +1,70 @@
+"""What an evaluation says: numbers with intervals, what ties did, and where everything came from."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number: its value, its interval, how many questions it rests on, and what chance gives.
+
+    All ratios are in [0, 1]. `chance` is None where a random scorer's value is not defined.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    chance: float | None
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "Estimate":
+        """The estimate that `asdict` wrote."""
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Result:
+    """All measures of one scorer on one benchmark.
+
+    `measures` maps a measure's name to its estimate; `groups` maps a group's label to the same over that
+    group; `ties` names the policy, how many questions it decided, and the values under the other policies;
+    `provenance` walks back to weights, data, seeds and versions.
+    """
+
+    benchmark: str
+    scorer: str
+    measures: Mapping[str, Estimate]
+    groups: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    ties: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as `--json` and `result.json` hold them."""
+        return {
+            "benchmark": self.benchmark,
+            "scorer": self.scorer,
+            "measures": {name: asdict(estimate) for name, estimate in self.measures.items()},
+            "groups": {
+                label: {name: asdict(estimate) for name, estimate in measures.items()}
+                for label, measures in self.groups.items()
+            },
+            "ties": dict(self.ties),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "Result":
+        """The result that `to_json` wrote."""
+        return cls(
+            benchmark=fields["benchmark"],
+            scorer=fields["scorer"],
+            measures={name: Estimate.from_json(e) for name, e in fields["measures"].items()},
+            groups={
+                label: {name: Estimate.from_json(e) for name, e in measures.items()}
+                for label, measures in fields.get("groups", {}).items()
+            },
+            ties=fields.get("ties", {}),
+            provenance=fields.get("provenance", {}),
+        )

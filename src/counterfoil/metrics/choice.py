@@ -1,0 +1,52 @@
+"""One item, k candidates of the other kind, the first m of them correct.
+
+`scores[q, c]` is the score of candidate c of question q. SugarCrepe has k = 2, m = 1; ARO's order sets
+k = 5, m = 1; SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative).
+"""
+
+from math import comb
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from counterfoil.metrics.ties import Ties, all_above, any_tied
+
+
+def accuracy(
+    scores: Float[ndarray, "n k"], *, correct: int = 1, ties: Ties = Ties.STRICT
+) -> Float[ndarray, "n"]:
+    """Whether the first `correct` candidates all score above all the others.
+
+    Returns values in [0, 1] per question. Chance is `m! (k - m)! / k!`, 1/2 for a pair. A tie is wrong
+    under `strict`; under `half` it is worth its chance in a random order.
+
+    Source: SugarCrepe's evaluation (strict comparison, one positive and one negative caption).
+
+    >>> accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]))
+    array([1., 0., 0.])
+    """
+    return all_above(scores[:, :correct], scores[:, correct:], ties=ties)
+
+
+def chance(k: int, *, correct: int = 1) -> float:
+    """What a scorer of random, never equal numbers gets on average.
+
+    >>> chance(2), chance(5), round(chance(3, correct=2), 4)
+    (0.5, 0.2, 0.3333)
+    """
+    return 1 / comb(k, correct)
+
+
+def margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:
+    """The lowest correct score less the highest wrong one, in the unit of the scores.
+
+    >>> margin(np.array([[3.0, 1.0, 2.5]]))
+    array([0.5])
+    """
+    return scores[:, :correct].min(axis=1) - scores[:, correct:].max(axis=1)
+
+
+def tied(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Bool[ndarray, "n"]:
+    """Whether some correct candidate scores exactly as high as some wrong one."""
+    return any_tied(scores[:, :correct], scores[:, correct:])

@@ -1,0 +1,5 @@
+"""Scorers: anything that gives a number to an image and a caption. torch lives here and is imported where used."""
+
+from counterfoil.scorers.base import Embedder, Identity, Scorer
+
+__all__ = ["Embedder", "Identity", "Scorer"]

@@ -1,0 +1,108 @@
+"""What a scorer is. Anything that gives a number to an image and a caption; it never sees a benchmark."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.store import digest_value
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Everything that decides what a scorer answers. Equal identities give equal scores.
+
+    Batch size, number of workers and number of devices are not part of it.
+    """
+
+    name: str
+    revision: str = ""
+    #: Digest of the weights, or of the file of numbers.
+    weights: str = ""
+    #: Digest or description of what is done to pixels before the model sees them.
+    preprocessing: str = ""
+    precision: str = "fp32"
+    #: Template with `{}` for the caption.
+    prompt: str = "{}"
+    #: Anything else that changes answers: overrides, versions of the libraries, seeds.
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """A short name for this identity in caches."""
+        return digest_value(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """The identity as plain values, for manifests."""
+        return asdict(self)
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline."""
+
+    identity: Identity
+
+    def score(
+        self, images: Sequence[Image], captions: Sequence[Caption]
+    ) -> Float[ndarray, "pairs"]:
+        """One number per (images[i], captions[i]); higher means a better match."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Once per item, compared in blocks: a dual encoder, a file of embeddings.
+
+    The engine cuts the items into batches; an embedder yields one array per batch, in order. An embedder
+    may prepare later batches while an earlier one is computed.
+    """
+
+    identity: Identity
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One float32 array per batch of images, decoded in `workers` processes."""
+        ...
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One float32 array per batch of captions."""
+        ...
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """How long the model finds each caption; the engine batches captions of like length."""
+        ...
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """One float64 score per row: captions[i] with images[i]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask of a scorer. Each loader takes what concerns it and refuses what it cannot do."""
+
+    #: "auto" is a GPU where there is one.
+    device: str = "auto"
+    #: "fp32", "bf16" or "fp16".
+    precision: str = "fp32"
+    #: Template with `{}` for the caption.
+    prompt: str = "{}"
+    #: Load OpenAI-family weights into a GELU model all the same (recorded in the identity).
+    allow_gelu: bool = False
+    #: Column of a given table; None guesses from the header.
+    column: str | None = None
+    #: Seed of scorers that draw numbers.
+    seed: int = 0
+
+
+DEFAULT = Options()
