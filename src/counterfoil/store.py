@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from counterfoil.errors import DataError, StorageError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: The errors of the operating system that mean "there is no room or no right to write here".
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -90,25 +90,22 @@ def read_json(path: str | Path) -> Any:
         raise DataError(f"cannot be read: {error}", where=path) from None
 
 
-def write_parquet(path: str | Path, table: "pa.Table") -> None:
+def write_parquet(path: str | Path, table: pa.Table) -> None:
     """Write an Arrow table to `path` in one piece; the same table gives the same bytes."""
-    import pyarrow.parquet as pq
-
     with writing(path) as file:
         pq.write_table(table, file, compression="zstd", store_schema=True)
 
 
-def read_parquet(path: str | Path) -> "pa.Table":
+def read_parquet(path: str | Path) -> pa.Table:
     """The Arrow table in `path`; raises `DataError` where there is none or it is cut off."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         return pq.read_table(path, partitioning=None)
     except FileNotFoundError:
         raise DataError("no such file", where=path, hint="check the path") from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"not a readable Parquet file: {error}", where=path, hint="is the file cut off?") from None
+        raise DataError(
+            f"not a readable Parquet file: {error}", where=path, hint="is the file cut off?"
+        ) from None
 
 
 def digest(data: bytes) -> str:
@@ -140,7 +137,9 @@ def digest_value(value: object) -> str:
 
 def canonical_json(value: object) -> str:
     """JSON with sorted keys and no blanks: equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain
+    )
 
 
 def _plain(value: object) -> object:
@@ -153,7 +152,10 @@ def _plain(value: object) -> object:
 
 def _storage_error(path: Path, error: OSError) -> StorageError:
     if error.errno in _NO_ROOM:
-        what, hint = "the disk is full", "free some space or choose another folder; nothing was left half-written"
+        what, hint = (
+            "the disk is full",
+            "free some space or choose another folder; nothing was left half-written",
+        )
     elif error.errno in _NO_RIGHT:
         what, hint = "may not be written", "choose a folder you may write to"
     else:

@@ -104,15 +104,17 @@ class Benchmark:
 
     @cached_property
     def digest(self) -> str:
-        """Names the questions: captions, image ids, positions and groups, not pixels."""
+        """Names the questions: captions, image ids, which go together, groups; not pixels, not items' order."""
         captions, images = self.questions.pairs()
+        texts = [c.text if c.text is not None else [c.id] for c in self.captions]
+        names = [[i.id, i.crop] for i in self.images]
         return digest_value(
             {
                 "form": self.questions.form,
                 "ids": self.questions.ids,
-                "captions": [c.text if c.text is not None else [c.id] for c in self.captions],
-                "images": [[i.id, i.crop] for i in self.images],
-                "pairs": [captions.tolist(), images.tolist()],
+                "captions": [texts[i] for i in captions.reshape(-1)],
+                "images": [names[i] for i in images.reshape(-1)],
+                "shape": captions.shape,
                 "groupings": {name: list(labels) for name, labels in self.questions.groupings.items()},
             }
         )

@@ -8,12 +8,11 @@ import io
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import PIL.Image
 
 from counterfoil.errors import DataError
-
-if TYPE_CHECKING:
-    import PIL.Image
 
 #: Images of more pixels than this are refused: a file of a few kilobytes can unpack to gigabytes.
 MAX_PIXELS = 128_000_000
@@ -86,7 +85,7 @@ class Image:
             )
         return self.source.read()
 
-    def decode(self) -> "PIL.Image.Image":
+    def decode(self) -> PIL.Image.Image:
         """The picture in RGB, whole and upright as stored; raises `DataError` naming the file where it is broken."""
         return decode(self.read(), where=str(self.source), crop=self.crop)
 
@@ -99,15 +98,13 @@ class Caption:
     text: str | None = None
 
 
-def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> "PIL.Image.Image":
+def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> PIL.Image.Image:
     """Encoded bytes to an RGB picture.
 
     Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
     evaluation of this field does. Raises `DataError` for bytes that are no image, for images that are cut
     off, and for ones of more than `MAX_PIXELS` pixels.
     """
-    import PIL.Image
-
     try:
         with warnings.catch_warnings():
             # Pillow only warns of a decompression bomb up to twice its limit; ours is one limit, and an error.
@@ -129,5 +126,7 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
     except PIL.UnidentifiedImageError:
         raise DataError("not an image file", where=where, given=f"{len(data)} bytes") from None
     except (OSError, SyntaxError, ValueError, IndexError) as error:
-        raise DataError(f"image cannot be decoded: {error}", where=where, hint="is the file cut off?") from None
+        raise DataError(
+            f"image cannot be decoded: {error}", where=where, hint="is the file cut off?"
+        ) from None
     return rgb.crop(crop) if crop else rgb

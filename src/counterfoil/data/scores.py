@@ -23,7 +23,9 @@ class Scores:
         """Itself, if it answers all of `benchmark`; raises `ScoreError` for wrong shapes, NaN and infinities."""
         shape = benchmark.questions.pairs()[0].shape
         if self.values.shape != shape:
-            raise ScoreError("scores have the wrong shape", where=where, given=self.values.shape, allowed=str(shape))
+            raise ScoreError(
+                "scores have the wrong shape", where=where, given=self.values.shape, allowed=str(shape)
+            )
         broken = ~np.isfinite(self.values)
         if broken.any():
             at = tuple(int(i) for i in np.argwhere(broken)[0])

@@ -113,7 +113,10 @@ def from_directions(
     >>> from_directions({"ipos2t": one, "ineg2t": one, "tpos2i": one, "tneg2i": ~one})["group"]
     array([0., 0.])
     """
-    values = {name: np.asarray(directions[name], dtype=np.float64) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")}
+    values = {
+        name: np.asarray(directions[name], dtype=np.float64)
+        for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    }
     both_ways = {"i2t": values["ipos2t"] * values["ineg2t"], "t2i": values["tpos2i"] * values["tneg2i"]}
     return {**both_ways, "group": both_ways["i2t"] * both_ways["t2i"], **values}
 

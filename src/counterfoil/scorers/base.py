@@ -47,9 +47,7 @@ class Scorer(Protocol):
 
     identity: Identity
 
-    def score(
-        self, images: Sequence[Image], captions: Sequence[Caption]
-    ) -> Float[ndarray, "pairs"]:
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One number per (images[i], captions[i]); higher means a better match."""
         ...
 

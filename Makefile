@@ -1,0 +1,45 @@
+# `make demo`, `make test` and `make bench` set everything up by themselves in .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Nothing of a first run is left to the user: the environment is made again whenever pyproject.toml changes.
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint slow bench reproduce clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "counterfoil needs Python 3.11 or newer; set PYTHON=path/to/python3.11"; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
+	@touch $@
+
+demo: $(READY)  ## draw a small benchmark, measure four scorers on it, open-able report at the end
+	$(BIN)/counterfoil demo --out demo-report
+
+test: lint  ## linters, types, architecture, doctests and tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+slow: $(READY)  ## the long simulation studies
+	$(BIN)/python -m pytest -m slow -q
+
+bench: $(READY)  ## speed, as ratios against straightforward loops in the same run
+	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/compare.py
+
+reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
+	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
+
+clean:  ## remove the environment and caches
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report

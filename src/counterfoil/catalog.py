@@ -1,0 +1,176 @@
+"""Names to things: benchmarks, scorers, measures. Resolved when asked for, with "did you mean"."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.cards import cards
+from counterfoil.data.folder import is_benchmark_folder
+from counterfoil.data.folder import load as load_folder
+from counterfoil.data.tables import Table
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.scorers.base import DEFAULT, Options
+
+
+@dataclass(frozen=True)
+class ScorerEntry:
+    """A kind of scorer: `PREFIX:ARGUMENT` is loaded by `target`, a "module:function"."""
+
+    prefix: str
+    argument: str
+    summary: str
+    example: str
+    target: str
+    #: The extra it needs, empty where the core is enough.
+    extra: str = ""
+
+
+@dataclass(frozen=True)
+class MeasureEntry:
+    """A measure as `counterfoil list measures` shows it."""
+
+    name: str
+    form: str
+    summary: str
+    chance: str
+
+
+_SCORERS = (
+    ScorerEntry(
+        "given",
+        "PATH",
+        "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them",
+        "given:scores/clip.jsonl",
+        "counterfoil.scorers.given:load",
+    ),
+    ScorerEntry(
+        "embeddings",
+        "PATH",
+        "an npz file with the embeddings of images and captions, compared by cosine",
+        "embeddings:clip_vit_b32.npz",
+        "counterfoil.scorers.given:load_embeddings",
+    ),
+    ScorerEntry(
+        "open-clip",
+        "ARCH/PRETRAINED",
+        "a dual encoder of open_clip; PRETRAINED is a tag or a local checkpoint",
+        "open-clip:ViT-B-32-quickgelu/openai",
+        "counterfoil.scorers.open_clip:load",
+        "models",
+    ),
+    ScorerEntry(
+        "hf",
+        "NAME_OR_FOLDER",
+        "a dual encoder of transformers (CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...)",
+        "hf:google/siglip-base-patch16-224",
+        "counterfoil.scorers.hf:load",
+        "models",
+    ),
+    ScorerEntry(
+        "blind",
+        "constant|random|length",
+        "baselines that never look at the image",
+        "blind:length",
+        "counterfoil.scorers.blind:load",
+    ),
+    ScorerEntry(
+        "pixels",
+        "colours",
+        "reads colours from pixels and colour words from captions, and nothing else",
+        "pixels:colours",
+        "counterfoil.scorers.pixels:load",
+    ),
+)
+
+_MEASURES = (
+    MeasureEntry("i2t", "quad", "both images pick their captions (Winoground's text score)", "1/4"),
+    MeasureEntry("t2i", "quad", "both captions pick their images (Winoground's image score)", "1/4"),
+    MeasureEntry("group", "quad", "both directions right", "1/6"),
+    MeasureEntry("ipos2t", "quad", "the first image picks its caption", "1/2"),
+    MeasureEntry("ineg2t", "quad", "the second image picks its caption", "1/2"),
+    MeasureEntry("tpos2i", "quad", "the first caption picks its image", "1/2"),
+    MeasureEntry("tneg2i", "quad", "the second caption picks its image", "1/2"),
+    MeasureEntry("group_match", "quad", "the right matching has the larger sum: s00 + s11 > s01 + s10", "1/2"),
+    MeasureEntry("accuracy", "choice", "the correct candidates score above all others (micro average)", "m!(k-m)!/k!"),
+    MeasureEntry("accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"),
+)
+
+
+def benchmarks() -> Mapping[str, Card]:
+    """The cards of all benchmarks, by name."""
+    return cards()
+
+
+def scorers() -> Mapping[str, ScorerEntry]:
+    """All kinds of scorer, by prefix."""
+    return {entry.prefix: entry for entry in _SCORERS}
+
+
+def measures() -> Mapping[str, MeasureEntry]:
+    """All measures, by name."""
+    return {entry.name: entry for entry in _MEASURES}
+
+
+def benchmark(name: str, *, data: Path | None = None, images: Path | None = None) -> Benchmark:
+    """The benchmark called `name`, read from `data` (or from the hub where that is None).
+
+    `name` may also be a folder in counterfoil's own format. Raises `UnknownNameError` for a name that nobody
+    knows and `DataError` for data that does not fit the benchmark's card.
+    """
+    if name not in cards() and is_benchmark_folder(Path(name)):
+        return load_folder(Path(name))
+    card = benchmark_card(name)
+    if data is not None and not data.exists():
+        raise DataError("no such file or folder", where=data, hint="check --data")
+    if images is not None and not images.is_dir():
+        raise DataError("no such folder", where=images, hint="check --images")
+    if data is not None and is_benchmark_folder(data):
+        return load_folder(data)
+    return _resolve(card.reader)(card, data, images)
+
+
+def benchmark_card(name: str) -> Card:
+    """The card of the benchmark called `name`; raises `UnknownNameError`."""
+    known = cards()
+    if name not in known:
+        raise UnknownNameError("benchmark", name, known)
+    return known[name]
+
+
+def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
+    """The questions that a table of released answers carries along, or None where it carries none."""
+    from counterfoil.data.readers.outcomes import from_table
+
+    return from_table(benchmark_card(name), table)
+
+
+def scorer(spec: str, options: Options = DEFAULT) -> Any:
+    """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
+
+    Returns a `Scorer`, an `Embedder`, a `GivenTable` or `GivenEmbeddings`. Raises `UnknownNameError` for a
+    prefix nobody knows.
+    """
+    prefix, colon, argument = spec.partition(":")
+    known = scorers()
+    if not colon:
+        likely = f"given:{spec}" if Path(spec).exists() else f"{next(iter(known))}:{spec}"
+        raise InputError(
+            "a scorer is written KIND:WHAT",
+            given=spec or "(empty)",
+            allowed=[f"{entry.prefix}:{entry.argument}" for entry in _SCORERS],
+            hint=f"did you mean '{likely}'?",
+        )
+    if prefix not in known:
+        raise UnknownNameError("kind of scorer", prefix, known, where=spec)
+    if not argument:
+        entry = known[prefix]
+        raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
+    return _resolve(known[prefix].target)(argument, options)
+
+
+def _resolve(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,235 @@
+"""One scorer on one benchmark: per-item values, then numbers with intervals, over everything and by group."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics import choice, quad
+from counterfoil.metrics.ties import Ties
+from counterfoil.stats.estimates import cluster_bootstrap, macro_bootstrap, t_over_folds, wilson
+
+
+class Interval(StrEnum):
+    """How an interval is made.
+
+    `auto` is Wilson where questions are independent and the clustered bootstrap where they share images or
+    captions; `folds` is Student's t over four parts, as in Winoground's appendix A.
+    """
+
+    AUTO = "auto"
+    WILSON = "wilson"
+    BOOTSTRAP = "bootstrap"
+    FOLDS = "folds"
+
+
+#: The measures that comparisons test, by form: what papers put first.
+MAIN: Mapping[str, tuple[str, ...]] = {"quad": ("i2t", "t2i", "group"), "choice": ("accuracy",)}
+
+
+def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
+    """Every measure that scores of this benchmark can give, in the order reports show them."""
+    if isinstance(benchmark.questions, Quad):
+        return tuple(quad.MEASURES)
+    return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
+
+
+def chance(benchmark: Benchmark) -> dict[str, float]:
+    """What a scorer of random, never equal numbers gets on average, per measure.
+
+    A tie policy does not change it, since such a scorer has no ties; a constant scorer gets 0 under
+    `strict`, exactly this under `half`, and 1 under `optimistic`.
+    """
+    questions = benchmark.questions
+    if isinstance(questions, Quad):
+        return dict(quad.CHANCE)
+    value = choice.chance(questions.candidates.shape[1], correct=questions.correct)
+    return {name: value for name in measure_names(benchmark)}
+
+
+def per_item(
+    benchmark: Benchmark, answers: Answers, *, ties: Ties = Ties.STRICT
+) -> dict[str, Float[ndarray, "n"]]:
+    """Each measure's value per question, in [0, 1]; averages of these are the measures.
+
+    From scores every measure follows; from outcomes those that right and wrong decide (group match needs
+    scores). Outcomes know no ties, so `ties` concerns scores only.
+    """
+    questions = benchmark.questions
+    if isinstance(answers, Scores):
+        if isinstance(questions, Choice):
+            return {"accuracy": choice.accuracy(answers.values, correct=questions.correct, ties=ties)}
+        return {name: measure(answers.values, ties=ties) for name, measure in quad.MEASURES.items()}
+    if isinstance(questions, Choice):
+        return {"accuracy": answers.right["accuracy"].astype(np.float64)}
+    return quad.from_directions(answers.right)
+
+
+def evaluate(
+    benchmark: Benchmark,
+    answers: Answers,
+    *,
+    scorer: str,
+    ties: Ties = Ties.STRICT,
+    interval: Interval = Interval.AUTO,
+    draws: int = 10_000,
+    seed: int = 0,
+    measures: Sequence[str] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> Result:
+    """All measures of one scorer on one benchmark, with 95 % intervals.
+
+    `measures` restricts which are reported (default: all that the answers allow). Raises `ScoreError` where
+    the answers are not finite or do not fit the benchmark, `UnknownNameError` for a measure nobody knows.
+
+    >>> from counterfoil.world.sample import quads
+    >>> world = quads(40, seed=0)
+    >>> scores = Scores(np.random.default_rng(0).normal(size=(len(world), 2, 2)))
+    >>> result = evaluate(world, scores, scorer="random", draws=1000)
+    >>> sorted(result.measures)[:3], result.measures["group"].chance
+    (['group', 'group_match', 'i2t'], 0.16666666666666666)
+    """
+    check(benchmark, answers, where=scorer)
+    values = per_item(benchmark, answers, ties=ties)
+    names = _chosen(measures, benchmark, values)
+    by_chance = chance(benchmark)
+    everything = np.ones(len(benchmark), dtype=bool)
+
+    def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+        return _estimates(benchmark, values, names, mask, by_chance, interval=interval, draws=draws, seed=seed)
+
+    return Result(
+        benchmark=benchmark.name,
+        scorer=scorer,
+        measures=estimates(everything),
+        groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+        ties=_ties(benchmark, answers, ties),
+        provenance={
+            **(provenance or {}),
+            "interval": {"method": str(_method(benchmark, interval)), "level": 0.95, "draws": draws, "seed": seed},
+        },
+    )
+
+
+def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+    """Raise `ScoreError` unless `answers` answer every question of `benchmark`."""
+    if isinstance(answers, Scores):
+        answers.check(benchmark, where=where)
+        return
+    needed = ("ipos2t", "ineg2t", "tpos2i", "tneg2i") if isinstance(benchmark.questions, Quad) else ("accuracy",)
+    for name in needed:
+        if name not in answers.right:
+            raise ScoreError(f"no outcomes for '{name}'", where=where, given=tuple(answers.right), allowed=needed)
+        if answers.right[name].shape != (len(benchmark),):
+            raise ScoreError(
+                f"outcomes of '{name}' have the wrong number of rows",
+                where=where,
+                given=len(answers.right[name]),
+                allowed=str(len(benchmark)),
+            )
+
+
+def _chosen(
+    measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]
+) -> tuple[str, ...]:
+    available = tuple(
+        name for name in measure_names(benchmark) if name in values or name == "accuracy_macro"
+    )
+    if measures is None:
+        return available
+    for name in measures:
+        if name not in available:
+            raise UnknownNameError("measure", name, available, where=benchmark.name)
+    return tuple(name for name in available if name in measures)
+
+
+def _method(benchmark: Benchmark, interval: Interval) -> Interval:
+    if interval is not Interval.AUTO:
+        return interval
+    shared = len(np.unique(benchmark.clusters)) < len(benchmark)
+    return Interval.BOOTSTRAP if shared else Interval.WILSON
+
+
+def _estimates(
+    benchmark: Benchmark,
+    values: Mapping[str, NDArray[np.float64]],
+    names: Sequence[str],
+    mask: NDArray[np.bool_],
+    by_chance: Mapping[str, float],
+    *,
+    interval: Interval,
+    draws: int,
+    seed: int,
+) -> dict[str, Estimate]:
+    plain = [name for name in names if name != "accuracy_macro"]
+    table = np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
+    n = len(table)
+    method = _method(benchmark, interval)
+    if method is Interval.BOOTSTRAP and plain:
+        low, high = cluster_bootstrap(table, benchmark.clusters[mask], draws=draws, seed=seed)
+        bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    elif method is Interval.FOLDS and n >= 4:
+        bounds = [t_over_folds(column) for column in table.T]
+    else:
+        bounds = [wilson(float(column.sum()), n) for column in table.T]
+    found = {
+        name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, by_chance[name])
+        for name, column, bound in zip(plain, table.T, bounds, strict=True)
+    }
+    if "accuracy_macro" in names:
+        labels = np.asarray(benchmark.questions.groupings[benchmark.card.macro], dtype=object)[mask]
+        if any(labels):
+            found["accuracy_macro"] = _macro(
+                values["accuracy"][mask], labels, benchmark.clusters[mask], by_chance["accuracy"], draws, seed
+            )
+    return {name: found[name] for name in names if name in found}
+
+
+def _macro(
+    values: NDArray[np.float64],
+    labels: NDArray[np.object_],
+    clusters: NDArray[np.int64],
+    by_chance: float,
+    draws: int,
+    seed: int,
+) -> Estimate:
+    """The mean over groups of each group's accuracy; questions outside every group do not count."""
+    inside = labels != ""
+    codes = np.unique(labels[inside].astype(str), return_inverse=True)[1].astype(np.int64)
+    value, low, high = macro_bootstrap(values[inside], codes, clusters[inside], draws=draws, seed=seed)
+    return Estimate(value, low, high, int(inside.sum()), by_chance)
+
+
+def _ties(benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
+    if isinstance(answers, Outcomes):
+        return {
+            "policy": str(policy),
+            "questions": None,
+            "rate": None,
+            "note": "only right and wrong were given; how ties were counted is up to whoever made the table",
+        }
+    questions = benchmark.questions
+    if isinstance(questions, Choice):
+        tied = choice.tied(answers.values, correct=questions.correct)
+    else:
+        tied = quad.tied(answers.values)
+    return {
+        "policy": str(policy),
+        "questions": int(tied.sum()),
+        "rate": float(tied.mean()),
+        "measures": {
+            str(other): {
+                name: float(value.mean()) for name, value in per_item(benchmark, answers, ties=other).items()
+            }
+            for other in Ties
+        },
+    }
