@@ -1,4 +1,4 @@
-"""Scorers: anything that gives a number to an image and a caption. torch lives here and is imported where used."""
+"""Scorers: anything that gives a number to an image and a caption. torch lives here, imported where used."""
 
 from counterfoil.scorers.base import Embedder, Identity, Scorer
 

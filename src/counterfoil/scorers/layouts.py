@@ -1,0 +1,400 @@
+"""What a table of given answers holds, read from its header, and the numbers in it.
+
+Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
+scores and not the other way round.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.tables import Table
+from counterfoil.errors import ScoreError
+
+Kind = Literal["quad_scores", "quad_outcomes", "choice_scores", "choice_outcome"]
+
+#: Columns that name the question a row answers (or, with a score, the pair), first the likeliest.
+IDS = (
+    "question",
+    "question_id",
+    "id",
+    "label",
+    "item_id",
+    "item",
+    "example_id",
+    "example",
+    "uid",
+    "key",
+    "index",
+)
+#: Columns with one score per row, where a row is a pair.
+SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
+#: Columns with right or wrong per question.
+OUTCOMES = ("accuracy", "correct", "is_correct", "right", "outcome", "hit", "acc")
+#: The four single directions of a quad: ours, then the names of the tables BiVLC releases.
+DIRECTIONS = {
+    "ipos2t": ("ipos2t", "text_score_i0"),
+    "ineg2t": ("ineg2t", "text_score_i1"),
+    "tpos2i": ("tpos2i", "image_score_c0"),
+    "tneg2i": ("tneg2i", "image_score_c1"),
+}
+#: The scores of a right and a wrong candidate.
+POSITIVE_NEGATIVE = (
+    ("positive_score", "negative_score"),
+    ("score_positive", "score_negative"),
+    ("positive", "negative"),
+    ("pos_score", "neg_score"),
+    ("score_pos", "score_neg"),
+    ("pos", "neg"),
+    ("caption_score", "negative_caption_score"),
+    ("caption_score", "foil_score"),
+    ("true_score", "false_score"),
+)
+
+_CELL = re.compile(r"[ctq]([01])_?i([01])", re.IGNORECASE)
+_CANDIDATE = re.compile(r"s(\d+)", re.IGNORECASE)
+_PAIR = re.compile(r"(?P<id>.+)_c(?P<caption>[01])_i(?P<image>[01])")
+_ONE = re.compile(r"(?P<id>.+)_[cis](?P<slot>\d+)")
+_TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a table was recognised as: the kind of answer, its columns in order of their slots, the id column."""
+
+    kind: Kind
+    columns: tuple[str, ...]
+    id: str | None
+    described: str
+    #: Whether a row is one pair, so that several rows make one question.
+    folded: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """The answers of one table; see `counterfoil.scorers.given.GivenTable` for the fields."""
+
+    size: int
+    ids: tuple[str, ...] | None
+    values: NDArray[np.float64] | None = None
+    right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+
+def recognise(table: Table, column: str | None = None) -> Layout:
+    """What `table` holds, from its header; `column` says which column to use where there is a choice.
+
+    A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. Raises
+    `ScoreError` for headers in which nothing, or more than one thing of equal right, is recognised, listing
+    the candidates.
+    """
+    if column is not None and column not in table.columns:
+        raise ScoreError(
+            "no such column",
+            where=table.source,
+            given=column,
+            allowed=list(table.columns),
+            hint="choose one with --column",
+        )
+    identifier = _column(table, IDS)
+    found = [layout for find in _FINDERS for layout in find(table, identifier)]
+    if column is not None:
+        chosen = [layout for layout in found if column in layout.columns]
+        if chosen:
+            return chosen[0]
+        return _single(table, identifier, column)
+    if not found:
+        return _by_content(table, identifier)
+    equal = [layout for layout in found if (layout.kind, layout.folded) == (found[0].kind, found[0].folded)]
+    if len(equal) > 1:
+        raise _ambiguous(table, [", ".join(layout.columns) for layout in equal])
+    return found[0]
+
+
+def parse(table: Table, layout: Layout) -> Parsed:
+    """The answers in `table`, laid out as `recognise` found.
+
+    Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
+    are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some of their pairs.
+    """
+    if not len(table.columns[layout.columns[0]]):
+        raise ScoreError("the table has no rows", where=table.source)
+    if layout.folded:
+        return _fold(table, layout)
+    ids = _unique_ids(table, layout.id) if layout.id else None
+    if layout.kind in ("quad_outcomes", "choice_outcome"):
+        names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
+        right = {name: _truths(table, column) for name, column in zip(names, layout.columns, strict=True)}
+        return Parsed(size=len(right[names[0]]), ids=ids, right=right)
+    values = np.stack([_numbers(table, column) for column in layout.columns], axis=1)
+    if layout.kind == "quad_scores":
+        values = values.reshape(-1, 2, 2)
+    return Parsed(size=len(values), ids=ids, values=values)
+
+
+# -- recognising ------------------------------------------------------------------------------------------
+
+
+def _quad_scores(table: Table, identifier: str | None) -> list[Layout]:
+    cells: dict[tuple[str, str], str] = {}
+    for name in table.columns:
+        match = _CELL.fullmatch(name)
+        if match:
+            cells[match.group(1), match.group(2)] = name
+    if len(cells) < 4:
+        return []
+    columns = tuple(cells[c, i] for c in "01" for i in "01")
+    return [_layout("quad_scores", columns, identifier, "scores of quads")]
+
+
+def _choice_scores(table: Table, identifier: str | None) -> list[Layout]:
+    found = []
+    numbered = {int(m.group(1)): name for name in table.columns if (m := _CANDIDATE.fullmatch(name))}
+    if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
+        columns = tuple(numbered[slot] for slot in range(len(numbered)))
+        found.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
+    lower = {name.lower(): name for name in table.columns}
+    found += [
+        _layout(
+            "choice_scores",
+            (lower[good], lower[bad]),
+            identifier,
+            "scores of the right and the wrong candidate",
+        )
+        for good, bad in POSITIVE_NEGATIVE
+        if good in lower and bad in lower and _is_number(table.columns[lower[good]])
+    ]
+    return found
+
+
+def _quad_outcomes(table: Table, identifier: str | None) -> list[Layout]:
+    columns = tuple(_column(table, names) for names in DIRECTIONS.values())
+    named = tuple(name for name in columns if name is not None)
+    return [_layout("quad_outcomes", named, identifier, "outcomes of quads")] if len(named) == 4 else []
+
+
+def _choice_outcome(table: Table, identifier: str | None) -> list[Layout]:
+    return [
+        _layout("choice_outcome", (column,), identifier, "right or wrong per question")
+        for column in table.columns
+        if column.lower() in OUTCOMES and _is_truth(table.columns[column])
+    ]
+
+
+def _pair_scores(table: Table, identifier: str | None) -> list[Layout]:
+    columns = [name for name in table.columns if name.lower() in SCORES] if identifier else []
+    return [_pairs(table, str(identifier), column) for column in columns]
+
+
+_FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
+    _quad_scores,
+    _choice_scores,
+    _quad_outcomes,
+    _choice_outcome,
+    _pair_scores,
+)
+
+
+def _pairs(table: Table, identifier: str, column: str) -> Layout:
+    """A table of one row per pair; the first label says whether of quads or of choices."""
+    labels = table.columns[identifier]
+    first = str(labels[0]) if len(labels) else ""
+    if _PAIR.fullmatch(first):
+        return _layout("quad_scores", (column,), identifier, "scores of pairs of quads", folded=True)
+    if _ONE.fullmatch(first):
+        return _layout("choice_scores", (column,), identifier, "scores of pairs of choices", folded=True)
+    raise ScoreError(
+        "the ids do not say which pair a score belongs to",
+        where=f"{table.source}, row 1, column '{identifier}'",
+        given=first or "(no rows)",
+        allowed="'17_c0_i1' (caption 0, image 1 of question 17), '17_c0' or '17_i0' (candidate 0 of question 17)",
+        hint="or give one row per question with columns c0_i0, c0_i1, c1_i0, c1_i1 or s0, s1, ...",
+    )
+
+
+def _single(table: Table, identifier: str | None, column: str) -> Layout:
+    """One column that the user named: true/false per question, or a score per pair."""
+    if _is_truth(table.columns[column]):
+        return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
+    if identifier is None or identifier == column:
+        raise ScoreError(
+            "the column is neither true/false nor a score with an id beside it",
+            where=f"{table.source}, column '{column}'",
+            allowed="true/false per question, or a score with an id column such as '17_c0_i1'",
+            hint=f"id columns are named {', '.join(IDS)}",
+        )
+    return _pairs(table, identifier, column)
+
+
+def _by_content(table: Table, identifier: str | None) -> Layout:
+    """No name was recognised: the one column of true and false, if there is exactly one."""
+    candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
+    if len(candidates) == 1:
+        return _layout("choice_outcome", (candidates[0],), identifier, "right or wrong per question")
+    if candidates:
+        raise _ambiguous(table, candidates)
+    raise ScoreError(
+        "no scores or outcomes recognised in the header",
+        where=table.source,
+        given=", ".join(table.columns) or "(no columns)",
+        allowed="c0_i0, c0_i1, c1_i0, c1_i1; s0, s1, ...; positive_score, negative_score; "
+        "ipos2t, ineg2t, tpos2i, tneg2i; correct; or label and score",
+        hint="choose a column with --column",
+    )
+
+
+def _ambiguous(table: Table, candidates: Sequence[str]) -> ScoreError:
+    return ScoreError(
+        "several columns could be the answers",
+        where=table.source,
+        given=" | ".join(candidates),
+        hint="choose one with --column",
+    )
+
+
+def _layout(
+    kind: Kind, columns: tuple[str, ...], identifier: str | None, what: str, folded: bool = False
+) -> Layout:
+    many = "columns" if len(columns) > 1 else "column"
+    rows = f"ids in '{identifier}'" if identifier else "no id column"
+    return Layout(kind, columns, identifier, f"{what} in {many} {', '.join(columns)}; {rows}", folded)
+
+
+def _column(table: Table, names: Sequence[str]) -> str | None:
+    """The column with the first of `names` that is there, upper and lower case alike."""
+    lower = {name.lower(): name for name in table.columns}
+    return next((lower[name] for name in names if name in lower), None)
+
+
+def _is_truth(values: Sequence[object]) -> bool:
+    """Whether every value is true or false (as such, in words, or as 1 and 0)."""
+    return len(values) > 0 and all(_truth(value) is not None for value in values)
+
+
+def _is_number(values: Sequence[object]) -> bool:
+    """Whether the first value is a number, as itself or in words."""
+    try:
+        return len(values) > 0 and str(float(str(values[0]))) != ""
+    except ValueError:
+        return False
+
+
+def _truth(value: object) -> bool | None:
+    return _TRUTH.get(str(value).strip().lower())
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def _numbers(table: Table, column: str) -> NDArray[np.float64]:
+    """(rows,) finite float64 numbers."""
+    values = table.columns[column]
+    out = np.empty(len(values), dtype=np.float64)
+    for row, value in enumerate(values):
+        try:
+            out[row] = float(str(value)) if not isinstance(value, bool) else float(value)
+        except ValueError:
+            missing = value is None or not str(value).strip()
+            raise ScoreError(
+                "score is missing" if missing else "score is not a number",
+                where=_where(table, row, column),
+                given=None if missing else value,
+                allowed="finite numbers",
+            ) from None
+    broken = ~np.isfinite(out)
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise ScoreError(
+            "score is not a finite number",
+            where=_where(table, row, column),
+            given=values[row],
+            allowed="finite numbers",
+            hint=f"{int(broken.sum())} of {len(out)} rows are NaN or infinite",
+        )
+    return out
+
+
+def _truths(table: Table, column: str) -> NDArray[np.bool_]:
+    """(rows,) booleans."""
+    out = np.empty(len(table.columns[column]), dtype=np.bool_)
+    for row, value in enumerate(table.columns[column]):
+        truth = _truth(value)
+        if truth is None:
+            missing = value is None or not str(value).strip() or value != value
+            raise ScoreError(
+                "outcome is missing" if missing else "outcome is neither true nor false",
+                where=_where(table, row, column),
+                given=None if missing else value,
+                allowed="true, false, 1, 0",
+            )
+        out[row] = truth
+    return out
+
+
+def _ids(table: Table, column: str) -> list[str]:
+    names = []
+    for row, value in enumerate(table.columns[column]):
+        # Parquet written by data-frame libraries keeps whole numbers with gaps as 17.0.
+        name = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+        if value is None or not name or value != value:
+            raise ScoreError("id is missing", where=_where(table, row, column))
+        names.append(name)
+    return names
+
+
+def _unique_ids(table: Table, column: str) -> tuple[str, ...]:
+    names = _ids(table, column)
+    first: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if first.setdefault(name, row) != row:
+            raise ScoreError(
+                "id occurs twice",
+                where=f"{table.source}, rows {first[name] + 1} and {row + 1}, column '{column}'",
+                given=name,
+                hint="one row per question",
+            )
+    return tuple(names)
+
+
+def _fold(table: Table, layout: Layout) -> Parsed:
+    """Rows of pairs, in any order, to one entry per question."""
+    assert layout.id is not None
+    labels, numbers = _unique_ids(table, layout.id), _numbers(table, layout.columns[0])
+    pattern = _PAIR if layout.kind == "quad_scores" else _ONE
+    slots_of: dict[str, dict[int, float]] = {}
+    for row, (label, number) in enumerate(zip(labels, numbers, strict=True)):
+        match = pattern.fullmatch(label)
+        if match is None:
+            raise ScoreError(
+                "the id does not say which pair the score belongs to",
+                where=_where(table, row, layout.id),
+                given=label,
+                allowed=f"ids such as '{labels[0]}'",
+            )
+        slot = (
+            int(match["slot"])
+            if "slot" in match.re.groupindex
+            else 2 * int(match["caption"]) + int(match["image"])
+        )
+        slots_of.setdefault(match["id"], {})[slot] = float(number)
+    width = 4 if layout.kind == "quad_scores" else max(max(slots) for slots in slots_of.values()) + 1
+    for name, slots in slots_of.items():
+        if len(slots) != width:
+            raise ScoreError(
+                f"question '{name}' has {len(slots)} of its {width} scores",
+                where=f"{table.source}, column '{layout.columns[0]}'",
+                hint="give one row for every pair",
+            )
+    values = np.asarray(
+        [[slots[slot] for slot in range(width)] for slots in slots_of.values()], dtype=np.float64
+    )
+    if layout.kind == "quad_scores":
+        values = values.reshape(-1, 2, 2)
+    return Parsed(size=len(values), ids=tuple(slots_of), values=values)
+
+
+def _where(table: Table, row: int, column: str) -> str:
+    return f"{table.source}, row {row + 1}, column '{column}'"
