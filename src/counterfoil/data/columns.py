@@ -1,0 +1,186 @@
+"""A table as named columns, and what its cells may mean: texts, labels, numbers, right and wrong.
+
+Every parser says which file, row and column does not fit.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import DataError, ScoreError
+
+_TRUE = {"true", "1", "1.0", "yes"}
+_FALSE = {"false", "0", "0.0", "no"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a table and how its rows are named in messages: "row 3", "line 3" or "item '17'"."""
+
+    file: str
+    rows: int
+    unit: str = "row"
+    marks: Sequence[object] | None = None
+
+    def where(self, row: int) -> str:
+        """File and row; rows count from 1, and a header is not a row."""
+        mark = self.marks[row] if self.marks is not None else row + 1
+        return f"{self.file}, {self.unit} {mark!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of equal length.
+
+    `source` is the file or folder, `kind` its layout: "csv", "tsv", "json" (a list), "keyed" (a JSON object
+    keyed by item id), "jsonl", "parquet", or "folder". A cell that its row does not have is None.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    source: str
+    kind: str = "table"
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(cells) for name, cells in self.columns.items()}
+        if not lengths or not max(lengths.values()):
+            raise DataError("the table has no rows", where=self.source)
+        if len(set(lengths.values())) > 1:
+            raise DataError("columns have different lengths", where=self.source, given=lengths)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    def __getitem__(self, column: str) -> Sequence[Any]:
+        """The cells of a column; raises `DataError` with the columns there are."""
+        if column not in self.columns:
+            near = get_close_matches(column, self.columns, n=1, cutoff=0.6)
+            raise DataError(
+                f"no column '{column}'",
+                where=self.source,
+                allowed=self.columns,
+                hint=f"did you mean '{near[0]}'?" if near else None,
+            )
+        return self.columns[column]
+
+    def where(self, row: int, column: str | None = None) -> str:
+        """File, row and column in words, for messages.
+
+        >>> Table({"id": ["a", "b"]}, "scores.csv").where(1, "id")
+        "scores.csv, row 2, column 'id'"
+        """
+        at, offset = f"{self.source}, row {row + 1}", 0
+        for part in self.parts:
+            if row < offset + part.rows:
+                at = part.where(row - offset)
+                break
+            offset += part.rows
+        return at if column is None else f"{at}, column '{column}'"
+
+
+def texts(table: Table, column: str) -> tuple[str, ...]:
+    """A column of non-empty strings, blanks at their ends kept; raises `DataError` naming the odd row."""
+    for row, cell in enumerate(table[column]):
+        if not isinstance(cell, str):
+            raise DataError("not a text", where=table.where(row, column), given=shown(cell))
+        if not cell.strip():
+            raise DataError("empty text", where=table.where(row, column))
+    return tuple(table[column])
+
+
+def labels(table: Table, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
+    """A column of labels: strings or whole numbers as strings, "" where a row has none.
+
+    With `allowed`, raises `DataError` naming the row whose label is not one of them.
+    """
+    found = []
+    for row, cell in enumerate(table[column]):
+        if cell is not None and (isinstance(cell, bool) or not isinstance(cell, str | int)):
+            raise DataError("not a label", where=table.where(row, column), given=shown(cell))
+        label = "" if cell is None else str(cell).strip()
+        if allowed and label not in allowed:
+            raise DataError(
+                "unknown label", where=table.where(row, column), given=label or "(empty)", allowed=allowed
+            )
+        found.append(label)
+    return tuple(found)
+
+
+def floats(table: Table, column: str) -> NDArray[np.float64]:
+    """A column of finite numbers, (rows,) float64; raises `ScoreError` naming the row that is not one.
+
+    >>> floats(Table({"score": ["0.5", "-1e3"]}, "scores.csv"), "score")
+    array([ 5.e-01, -1.e+03])
+    >>> floats(Table({"score": ["0.5", "nan"]}, "scores.csv"), "score")
+    Traceback (most recent call last):
+    counterfoil.errors.ScoreError: scores.csv, row 2, column 'score': not a finite number; given: nan
+    """
+    numbers = np.empty(len(table), dtype=np.float64)
+    for row, cell in enumerate(table[column]):
+        number = _number(cell)
+        if number is None or not math.isfinite(number):
+            raise ScoreError(
+                "not a number" if number is None else "not a finite number",
+                where=table.where(row, column),
+                given=shown(cell),
+            )
+        numbers[row] = number
+    return numbers
+
+
+def integers(table: Table, column: str) -> NDArray[np.int64]:
+    """A column of whole numbers, (rows,) int64; raises `DataError` naming the row that is not one."""
+    numbers = np.empty(len(table), dtype=np.int64)
+    for row, cell in enumerate(table[column]):
+        number = _number(cell)
+        if number is None or not math.isfinite(number) or number != int(number):
+            raise DataError("not a whole number", where=table.where(row, column), given=shown(cell))
+        numbers[row] = int(number)
+    return numbers
+
+
+def booleans(table: Table, column: str) -> NDArray[np.bool_]:
+    """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case.
+
+    Raises `ScoreError` naming the row that is none of these.
+
+    >>> booleans(Table({"correct": ["True", "0", 1.0, False]}, "outcomes.csv"), "correct")
+    array([ True, False,  True, False])
+    """
+    answers = np.empty(len(table), dtype=np.bool_)
+    for row, cell in enumerate(table[column]):
+        word = str(cell).strip().lower()
+        if word not in _TRUE and word not in _FALSE:
+            raise ScoreError(
+                "neither true nor false",
+                where=table.where(row, column),
+                given=shown(cell),
+                allowed="true, false, yes, no, 1, 0",
+            )
+        answers[row] = word in _TRUE
+    return answers
+
+
+def _number(cell: object) -> float | None:
+    if isinstance(cell, bool) or not isinstance(cell, int | float | str):
+        return None
+    try:
+        return float(cell)
+    except (ValueError, OverflowError):
+        return None
+
+
+def shown(cell: object) -> str:
+    """A cell as a message shows it: short, and telling text from number."""
+    if cell is None:
+        return "nothing"
+    shown = repr(cell) if not isinstance(cell, str) else cell or "(empty)"
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
