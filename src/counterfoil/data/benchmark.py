@@ -27,6 +27,8 @@ class Card(BaseModel):
     size: int | None = None
     #: Number of questions in each group that readers check, {group: questions}.
     counts: dict[str, int] = Field(default_factory=dict)
+    #: Groups that another edition of the release has more or fewer of, {group: questions}.
+    also: dict[str, int] = Field(default_factory=dict)
     licence: str = ""
     #: Whether the licence lets a report carry the images and captions along.
     redistributable: bool = True
@@ -36,12 +38,17 @@ class Card(BaseModel):
     hub: str = ""
     split: str = ""
     revision: str = ""
+    #: The hub's names of its parts, {subset: config}, where it keeps them apart.
+    configs: dict[str, str] = Field(default_factory=dict)
     #: The measures its authors report, first the main one.
     measures: tuple[str, ...] = ()
     #: Groupings its authors report by; finer ones stay in the data.
     groupings: tuple[str, ...] = ()
     #: The grouping that the macro average runs over.
     macro: str = ""
+    #: What the published macro average leaves out: groups by name, and groups of fewer questions than this.
+    macro_without: tuple[str, ...] = ()
+    macro_least: int = 1
     #: "module:function" that reads it.
     reader: str = ""
     pitfalls: tuple[str, ...] = ()
@@ -102,9 +109,30 @@ class Benchmark:
         """Whether every image has a source."""
         return all(image.source is not None for image in self.images)
 
+    def available(self) -> "Benchmark":
+        """The benchmark of the questions whose images and captions are all at hand; itself where all are.
+
+        Raises `DataError` where none is.
+        """
+        captions, images = self.questions.pairs()
+        has_text = np.asarray([caption.text is not None for caption in self.captions])
+        has_source = np.asarray([image.source is not None for image in self.images])
+        both = has_text[captions] & has_source[images]
+        at_hand: NDArray[np.bool_] = both.reshape(len(self), -1).all(axis=1)
+        if at_hand.all():
+            return self
+        if not at_hand.any():
+            missing = "images" if has_text.any() else "captions"
+            raise DataError(
+                f"no question has all of its {missing} at hand",
+                where=self.source or self.name,
+                hint=f"give the folder that holds the {missing}, or measure from given scores",
+            )
+        return self.select(at_hand)
+
     @cached_property
     def digest(self) -> str:
-        """Names the questions: captions, image ids, which go together, groups; not pixels, not items' order."""
+        """Names the questions: captions, image ids, what goes together, groups; not pixels, nor items' order."""
         captions, images = self.questions.pairs()
         texts = [c.text if c.text is not None else [c.id] for c in self.captions]
         names = [[i.id, i.crop] for i in self.images]
@@ -120,22 +148,21 @@ class Benchmark:
         )
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
-        """The benchmark of the chosen questions (a mask or positions); items no longer asked for are dropped."""
+        """The benchmark of the chosen questions (a mask or positions), without items that none asks for."""
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else np.asarray(chosen)
         if not len(positions):
             raise DataError("no question is left", where=self.source or self.name)
         old = self.questions
-        shared = {
-            "ids": tuple(old.ids[i] for i in positions),
-            "groupings": {k: tuple(v[i] for i in positions) for k, v in old.groupings.items()},
-        }
+        ids = tuple(old.ids[i] for i in positions)
+        groupings = {name: tuple(labels[i] for i in positions) for name, labels in old.groupings.items()}
         captions, images = (part[positions] for part in old.pairs())
         kept_captions, kept_images = np.unique(captions), np.unique(images)
         new: Quad | Choice
         if isinstance(old, Quad):
             new = replace(
                 old,
-                **shared,
+                ids=ids,
+                groupings=groupings,
                 captions=np.searchsorted(kept_captions, old.captions[positions]),
                 images=np.searchsorted(kept_images, old.images[positions]),
             )
@@ -145,7 +172,8 @@ class Benchmark:
             )
             new = replace(
                 old,
-                **shared,
+                ids=ids,
+                groupings=groupings,
                 query=np.searchsorted(of_query, old.query[positions]),
                 candidates=np.searchsorted(of_candidates, old.candidates[positions]),
             )
