@@ -1,7 +1,7 @@
 """What a scorer is. Anything that gives a number to an image and a caption; it never sees a benchmark."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
+from counterfoil.errors import DataError, InputError
 from counterfoil.store import digest_value
 
 
@@ -104,3 +105,29 @@ class Options:
 
 
 DEFAULT = Options()
+
+
+def only(scorer: str, options: Options, *concerning: str) -> None:
+    """Raises `InputError` where `options` asks for something that `scorer` has no use for.
+
+    A seed and a device are never too much: one command line may set them for other things as well.
+
+    >>> only("blind:constant", Options(seed=3))
+    >>> only("blind:constant", Options(prompt="a photo of {}"))
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: blind:constant: has no use for the option 'prompt'; given: a photo of {}
+    """
+    for option in fields(options):
+        value = getattr(options, option.name)
+        if value != option.default and option.name not in (*concerning, "seed", "device"):
+            raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
+
+
+def text_of(caption: Caption) -> str:
+    """The caption's text; raises `DataError` where it is not at hand."""
+    if caption.text is None:
+        raise DataError(
+            f"caption '{caption.id}' is not at hand",
+            hint="give the captions with --data, or measure from given scores",
+        )
+    return caption.text

@@ -29,7 +29,7 @@ class Embeddings:
     caption_ids: tuple[str, ...] | None
 
 
-def read(path: Path) -> Embeddings:
+def read_embeddings(path: Path) -> Embeddings:
     """The embeddings in the npz file `path`.
 
     Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,

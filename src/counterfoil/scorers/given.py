@@ -4,7 +4,7 @@ A table says in its header what it holds (`counterfoil.scorers.layouts` reads th
 question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,13 +14,11 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.tables import Table, read_table
-from counterfoil.errors import DataError, ScoreError
-from counterfoil.scorers.base import DEFAULT, Identity, Options
-from counterfoil.scorers.layouts import Kind, Layout, Parsed, parse, recognise
+from counterfoil.errors import DataError
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.embeddings import read_embeddings
+from counterfoil.scorers.layouts import Kind, parse, recognise
 from counterfoil.store import digest_file, digest_value
-
-#: Files that a folder of tables is made of.
-SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +44,9 @@ class GivenTable:
     kind: Kind
     #: What was recognised, in words for people: "scores of pairs of quads in column score; ids in 'label'".
     described: str
-    #: One id per entry, unique within a file; None where the table has none: rows in the benchmark's order.
+    #: One id per entry, unique within a subset; None where the table has none: rows in the benchmark's order.
     ids: tuple[str, ...] | None = None
-    #: Name of the file (without its suffix) each entry comes from; None where one file was given.
+    #: Each entry's cell in the column `subset` (in a folder: its file's name); None where there is none.
     subsets: tuple[str, ...] | None = None
     values: NDArray[np.float64] | None = None
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
@@ -91,42 +89,34 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable:
     `scores.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for missing, doubled
     or non-finite scores; `DataError` for files that cannot be read.
     """
-    path = Path(argument)
-    files = _files(path)
-    tables = [read_table(file) for file in files]
-    layouts = [recognise(table, options.column) for table in tables]
-    _same_layout(files, layouts)
-    layout = layouts[0]
-    parts = [parse(table, each) for table, each in zip(tables, layouts, strict=True)]
-    several = path.is_dir() and files != [path / "scores.parquet"]
-    identity = Identity(
-        name=f"given:{argument}",
-        weights=digest_value([[file.name, digest_file(file)] for file in files]),
-        options={"kind": layout.kind, "columns": list(layout.columns)},
-    )
+    only(f"given:{argument}", options, "column")
+    path = _table_at(Path(argument))
+    table = read_table(path)
+    layout = recognise(table, options.column)
+    parsed = parse(table, layout)
+    files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     return GivenTable(
-        identity=identity,
-        table=_joined(tables, path) if several else tables[0],
+        identity=Identity(
+            name=f"given:{argument}",
+            weights=digest_value([[file.name, digest_file(file)] for file in files]),
+            options={"kind": layout.kind, "columns": list(layout.columns)},
+        ),
+        table=table,
         column=layout.columns,
         kind=layout.kind,
-        described=f"{layout.described}; {len(files)} files" if several else layout.described,
-        ids=_concatenated_ids(parts),
-        subsets=tuple(file.stem for file, part in zip(files, parts, strict=True) for _ in range(part.size))
-        if several
-        else None,
-        values=np.concatenate([part.values for part in parts if part.values is not None])
-        if parts[0].values is not None
-        else None,
-        right={name: np.concatenate([part.right[name] for part in parts]) for name in parts[0].right},
+        described=f"{layout.described}; {len(files)} files" if path.is_dir() else layout.described,
+        ids=parsed.ids,
+        subsets=parsed.subsets,
+        values=parsed.values,
+        right=parsed.right,
         folded=layout.folded,
     )
 
 
 def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbeddings:
     """The embeddings in an npz file; see `counterfoil.scorers.embeddings` for the names it may use."""
-    from counterfoil.scorers.embeddings import read
-
-    found = read(Path(argument))
+    only(f"embeddings:{argument}", options)
+    found = read_embeddings(Path(argument))
     return GivenEmbeddings(
         identity=Identity(name=f"embeddings:{argument}", weights=digest_file(argument)),
         images=found.images,
@@ -136,46 +126,18 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbedding
     )
 
 
-def _files(path: Path) -> list[Path]:
-    """The tables to read at `path`: itself, a run's scores, or all tables of a folder by name."""
-    if not path.exists():
-        raise DataError("no such file or folder", where=path, hint="check the path after 'given:'")
+def _table_at(path: Path) -> Path:
+    """The table to read at `path`: itself, or the scores of a run where it is the run's own folder."""
     if not path.is_dir():
-        return [path]
+        return path
     if (path / "scores.parquet").is_file():
-        return [path / "scores.parquet"]
-    found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
-    if found:
-        return found
+        return path / "scores.parquet"
     runs = sorted(str(file.parent) for file in path.glob("*/scores.parquet"))
-    raise DataError(
-        "the folder holds no table",
-        where=path,
-        allowed=f"files ending in {', '.join(SUFFIXES)}",
-        hint=f"a run has a folder per benchmark: {', '.join(runs)}" if runs else None,
-    )
-
-
-def _same_layout(files: Sequence[Path], layouts: Sequence[Layout]) -> None:
-    for file, layout in zip(files, layouts, strict=True):
-        if (layout.kind, layout.columns, layout.id) != (layouts[0].kind, layouts[0].columns, layouts[0].id):
-            raise ScoreError(
-                "the files of a folder hold different things",
-                where=file,
-                given=layout.described,
-                allowed=f"{layouts[0].described}, as in {files[0].name}",
-                hint="name one file, or keep one scorer's tables alone in a folder",
-            )
-
-
-def _concatenated_ids(parts: Sequence[Parsed]) -> tuple[str, ...] | None:
-    if any(part.ids is None for part in parts):
-        return None
-    return tuple(name for part in parts for name in part.ids or ())
-
-
-def _joined(tables: Sequence[Table], path: Path) -> Table:
-    """One table of all rows, with the columns that every file has."""
-    shared = [name for name in tables[0].columns if all(name in table.columns for table in tables)]
-    columns = {name: [value for table in tables for value in table.columns[name]] for name in shared}
-    return Table(columns=columns, source=str(path))
+    if runs:
+        raise DataError(
+            "a run has a folder per benchmark, name one of them",
+            where=path,
+            allowed=runs,
+            hint="as in given:RUN/BENCHMARK",
+        )
+    return path

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import Table, booleans, floats
 from counterfoil.errors import ScoreError
 
 Kind = Literal["quad_scores", "quad_outcomes", "choice_scores", "choice_outcome"]
@@ -31,6 +31,8 @@ IDS = (
     "key",
     "index",
 )
+#: The column in which a folder of tables names the file a row is of.
+SUBSET = "subset"
 #: Columns with one score per row, where a row is a pair.
 SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
 #: Columns with right or wrong per question.
@@ -59,12 +61,12 @@ _CELL = re.compile(r"[ctq]([01])_?i([01])", re.IGNORECASE)
 _CANDIDATE = re.compile(r"s(\d+)", re.IGNORECASE)
 _PAIR = re.compile(r"(?P<id>.+)_c(?P<caption>[01])_i(?P<image>[01])")
 _ONE = re.compile(r"(?P<id>.+)_[cis](?P<slot>\d+)")
-_TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+_TRUTH = {"true", "false", "yes", "no", "1", "0", "1.0", "0.0"}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table was recognised as: the kind of answer, its columns in order of their slots, the id column."""
+    """What a table was recognised as; `columns` are in the order of their slots."""
 
     kind: Kind
     columns: tuple[str, ...]
@@ -78,8 +80,8 @@ class Layout:
 class Parsed:
     """The answers of one table; see `counterfoil.scorers.given.GivenTable` for the fields."""
 
-    size: int
     ids: tuple[str, ...] | None
+    subsets: tuple[str, ...] | None
     values: NDArray[np.float64] | None = None
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
@@ -91,14 +93,8 @@ def recognise(table: Table, column: str | None = None) -> Layout:
     `ScoreError` for headers in which nothing, or more than one thing of equal right, is recognised, listing
     the candidates.
     """
-    if column is not None and column not in table.columns:
-        raise ScoreError(
-            "no such column",
-            where=table.source,
-            given=column,
-            allowed=list(table.columns),
-            hint="choose one with --column",
-        )
+    if column is not None and column not in table:
+        raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
     identifier = _column(table, IDS)
     found = [layout for find in _FINDERS for layout in find(table, identifier)]
     if column is not None:
@@ -118,21 +114,22 @@ def parse(table: Table, layout: Layout) -> Parsed:
     """The answers in `table`, laid out as `recognise` found.
 
     Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
-    are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some of their pairs.
+    are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
     """
-    if not len(table.columns[layout.columns[0]]):
-        raise ScoreError("the table has no rows", where=table.source)
     if layout.folded:
         return _fold(table, layout)
-    ids = _unique_ids(table, layout.id) if layout.id else None
+    ids = _ids(table, layout.id)[1] if layout.id else None
+    subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else None
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
-        right = {name: _truths(table, column) for name, column in zip(names, layout.columns, strict=True)}
-        return Parsed(size=len(right[names[0]]), ids=ids, right=right)
-    values = np.stack([_numbers(table, column) for column in layout.columns], axis=1)
-    if layout.kind == "quad_scores":
-        values = values.reshape(-1, 2, 2)
-    return Parsed(size=len(values), ids=ids, values=values)
+        right = {name: booleans(table, column) for name, column in zip(names, layout.columns, strict=True)}
+        return Parsed(ids=ids, subsets=subsets, right=right)
+    values = np.stack([floats(table, column) for column in layout.columns], axis=1)
+    return Parsed(
+        ids=ids,
+        subsets=subsets,
+        values=values.reshape(-1, 2, 2) if layout.kind == "quad_scores" else values,
+    )
 
 
 # -- recognising ------------------------------------------------------------------------------------------
@@ -201,16 +198,16 @@ _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
 def _pairs(table: Table, identifier: str, column: str) -> Layout:
     """A table of one row per pair; the first label says whether of quads or of choices."""
     labels = table.columns[identifier]
-    first = str(labels[0]) if len(labels) else ""
+    first = str(labels[0]).strip()
     if _PAIR.fullmatch(first):
         return _layout("quad_scores", (column,), identifier, "scores of pairs of quads", folded=True)
     if _ONE.fullmatch(first):
         return _layout("choice_scores", (column,), identifier, "scores of pairs of choices", folded=True)
     raise ScoreError(
         "the ids do not say which pair a score belongs to",
-        where=f"{table.source}, row 1, column '{identifier}'",
-        given=first or "(no rows)",
-        allowed="'17_c0_i1' (caption 0, image 1 of question 17), '17_c0' or '17_i0' (candidate 0 of question 17)",
+        where=table.where(0, identifier),
+        given=first,
+        allowed="'17_c0_i1' (caption 0, image 1 of quad 17), '17_c0' or '17_i0' (candidate 0 of choice 17)",
         hint="or give one row per question with columns c0_i0, c0_i1, c1_i0, c1_i1 or s0, s1, ...",
     )
 
@@ -271,117 +268,64 @@ def _column(table: Table, names: Sequence[str]) -> str | None:
 
 def _is_truth(values: Sequence[object]) -> bool:
     """Whether every value is true or false (as such, in words, or as 1 and 0)."""
-    return len(values) > 0 and all(_truth(value) is not None for value in values)
+    return all(str(value).strip().lower() in _TRUTH for value in values)
 
 
 def _is_number(values: Sequence[object]) -> bool:
     """Whether the first value is a number, as itself or in words."""
     try:
-        return len(values) > 0 and str(float(str(values[0]))) != ""
+        float(str(values[0]))
     except ValueError:
         return False
-
-
-def _truth(value: object) -> bool | None:
-    return _TRUTH.get(str(value).strip().lower())
+    return True
 
 
 # -- reading ----------------------------------------------------------------------------------------------
 
 
-def _numbers(table: Table, column: str) -> NDArray[np.float64]:
-    """(rows,) finite float64 numbers."""
-    values = table.columns[column]
-    out = np.empty(len(values), dtype=np.float64)
-    for row, value in enumerate(values):
-        try:
-            out[row] = float(str(value)) if not isinstance(value, bool) else float(value)
-        except ValueError:
-            missing = value is None or not str(value).strip()
-            raise ScoreError(
-                "score is missing" if missing else "score is not a number",
-                where=_where(table, row, column),
-                given=None if missing else value,
-                allowed="finite numbers",
-            ) from None
-    broken = ~np.isfinite(out)
-    if broken.any():
-        row = int(np.argmax(broken))
-        raise ScoreError(
-            "score is not a finite number",
-            where=_where(table, row, column),
-            given=values[row],
-            allowed="finite numbers",
-            hint=f"{int(broken.sum())} of {len(out)} rows are NaN or infinite",
-        )
-    return out
-
-
-def _truths(table: Table, column: str) -> NDArray[np.bool_]:
-    """(rows,) booleans."""
-    out = np.empty(len(table.columns[column]), dtype=np.bool_)
-    for row, value in enumerate(table.columns[column]):
-        truth = _truth(value)
-        if truth is None:
-            missing = value is None or not str(value).strip() or value != value
-            raise ScoreError(
-                "outcome is missing" if missing else "outcome is neither true nor false",
-                where=_where(table, row, column),
-                given=None if missing else value,
-                allowed="true, false, 1, 0",
-            )
-        out[row] = truth
-    return out
-
-
-def _ids(table: Table, column: str) -> list[str]:
+def _ids(table: Table, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(subset, id) of every row, as two tuples; an id may occur once in a subset."""
+    subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else ("",) * len(table)
     names = []
-    for row, value in enumerate(table.columns[column]):
-        # Parquet written by data-frame libraries keeps whole numbers with gaps as 17.0.
-        name = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-        if value is None or not name or value != value:
-            raise ScoreError("id is missing", where=_where(table, row, column))
-        names.append(name)
-    return names
-
-
-def _unique_ids(table: Table, column: str) -> tuple[str, ...]:
-    names = _ids(table, column)
-    first: dict[str, int] = {}
-    for row, name in enumerate(names):
-        if first.setdefault(name, row) != row:
+    first: dict[tuple[str, str], int] = {}
+    for row, cell in enumerate(table[column]):
+        # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
+        whole = isinstance(cell, float) and cell.is_integer()
+        name = str(int(cell)) if whole else str(cell).strip()
+        if cell is None or not name or cell != cell:
+            raise ScoreError("id is missing", where=table.where(row, column))
+        before = first.setdefault((subsets[row], name), row)
+        if before != row:
             raise ScoreError(
                 "id occurs twice",
-                where=f"{table.source}, rows {first[name] + 1} and {row + 1}, column '{column}'",
-                given=name,
-                hint="one row per question",
+                where=table.where(row, column),
+                given=f"'{name}', also in {table.where(before)}",
+                hint="one row for each",
             )
-    return tuple(names)
+        names.append(name)
+    return subsets, tuple(names)
 
 
 def _fold(table: Table, layout: Layout) -> Parsed:
     """Rows of pairs, in any order, to one entry per question."""
     assert layout.id is not None
-    labels, numbers = _unique_ids(table, layout.id), _numbers(table, layout.columns[0])
-    pattern = _PAIR if layout.kind == "quad_scores" else _ONE
-    slots_of: dict[str, dict[int, float]] = {}
-    for row, (label, number) in enumerate(zip(labels, numbers, strict=True)):
-        match = pattern.fullmatch(label)
+    subsets, labels = _ids(table, layout.id)
+    numbers = floats(table, layout.columns[0])
+    quads = layout.kind == "quad_scores"
+    slots_of: dict[tuple[str, str], dict[int, float]] = {}
+    for row, (subset, label) in enumerate(zip(subsets, labels, strict=True)):
+        match = (_PAIR if quads else _ONE).fullmatch(label)
         if match is None:
             raise ScoreError(
                 "the id does not say which pair the score belongs to",
-                where=_where(table, row, layout.id),
+                where=table.where(row, layout.id),
                 given=label,
                 allowed=f"ids such as '{labels[0]}'",
             )
-        slot = (
-            int(match["slot"])
-            if "slot" in match.re.groupindex
-            else 2 * int(match["caption"]) + int(match["image"])
-        )
-        slots_of.setdefault(match["id"], {})[slot] = float(number)
-    width = 4 if layout.kind == "quad_scores" else max(max(slots) for slots in slots_of.values()) + 1
-    for name, slots in slots_of.items():
+        slot = 2 * int(match["caption"]) + int(match["image"]) if quads else int(match["slot"])
+        slots_of.setdefault((subset, match["id"]), {})[slot] = float(numbers[row])
+    width = 4 if quads else max(max(slots) for slots in slots_of.values()) + 1
+    for (_, name), slots in slots_of.items():
         if len(slots) != width:
             raise ScoreError(
                 f"question '{name}' has {len(slots)} of its {width} scores",
@@ -391,10 +335,8 @@ def _fold(table: Table, layout: Layout) -> Parsed:
     values = np.asarray(
         [[slots[slot] for slot in range(width)] for slots in slots_of.values()], dtype=np.float64
     )
-    if layout.kind == "quad_scores":
-        values = values.reshape(-1, 2, 2)
-    return Parsed(size=len(values), ids=tuple(slots_of), values=values)
-
-
-def _where(table: Table, row: int, column: str) -> str:
-    return f"{table.source}, row {row + 1}, column '{column}'"
+    return Parsed(
+        ids=tuple(name for _, name in slots_of),
+        subsets=tuple(subset for subset, _ in slots_of) if SUBSET in table else None,
+        values=values.reshape(-1, 2, 2) if quads else values,
+    )
