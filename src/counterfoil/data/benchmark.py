@@ -132,7 +132,7 @@ class Benchmark:
 
     @cached_property
     def digest(self) -> str:
-        """Names the questions: captions, image ids, what goes together, groups; not pixels, nor items' order."""
+        """Names the questions: captions, image ids, what goes together, groups; no pixels, no item order."""
         captions, images = self.questions.pairs()
         texts = [c.text if c.text is not None else [c.id] for c in self.captions]
         names = [[i.id, i.crop] for i in self.images]
