@@ -7,7 +7,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
-install_import_hook("counterfoil", "beartype.beartype")
+install_import_hook("counterfoil", "shapecheck.check")
 
 # Models and data never come from the network in a test.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -8,7 +8,7 @@ import io
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import PIL.Image
 
@@ -18,6 +18,7 @@ from counterfoil.errors import DataError
 MAX_PIXELS = 128_000_000
 
 
+@runtime_checkable
 class Source(Protocol):
     """Where the encoded bytes of an image come from. Must be picklable: worker processes read it."""
 

@@ -116,7 +116,9 @@ def _compare(
         return Comparison(benchmark, runs, baseline, ())
     values = np.stack([run.items[measure] for run in runs for measure in main], axis=1)
     wide = len(main)
-    pairs = np.asarray([(a * wide + k, b * wide + k) for a, b in of_scorers for k in range(wide)], dtype=np.int64)
+    pairs = np.asarray(
+        [(a * wide + k, b * wide + k) for a, b in of_scorers for k in range(wide)], dtype=np.int64
+    )
     clusters = _common_clusters(runs)
     independent = len(np.unique(clusters)) == len(clusters)
     # With draws permutations no p-value is below 1 / (draws + 1); after Holm that is multiplied by the family.

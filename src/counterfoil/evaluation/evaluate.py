@@ -105,7 +105,9 @@ def evaluate(
     everything = np.ones(len(benchmark), dtype=bool)
 
     def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-        return _estimates(benchmark, values, names, mask, by_chance, interval=interval, draws=draws, seed=seed)
+        return _estimates(
+            benchmark, values, names, mask, by_chance, interval=interval, draws=draws, seed=seed
+        )
 
     return Result(
         benchmark=benchmark.name,
@@ -115,7 +117,12 @@ def evaluate(
         ties=_ties(benchmark, answers, ties),
         provenance={
             **(provenance or {}),
-            "interval": {"method": str(_method(benchmark, interval)), "level": 0.95, "draws": draws, "seed": seed},
+            "interval": {
+                "method": str(_method(benchmark, interval)),
+                "level": 0.95,
+                "draws": draws,
+                "seed": seed,
+            },
         },
     )
 
@@ -125,10 +132,14 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
     if isinstance(answers, Scores):
         answers.check(benchmark, where=where)
         return
-    needed = ("ipos2t", "ineg2t", "tpos2i", "tneg2i") if isinstance(benchmark.questions, Quad) else ("accuracy",)
+    needed = (
+        ("ipos2t", "ineg2t", "tpos2i", "tneg2i") if isinstance(benchmark.questions, Quad) else ("accuracy",)
+    )
     for name in needed:
         if name not in answers.right:
-            raise ScoreError(f"no outcomes for '{name}'", where=where, given=tuple(answers.right), allowed=needed)
+            raise ScoreError(
+                f"no outcomes for '{name}'", where=where, given=tuple(answers.right), allowed=needed
+            )
         if answers.right[name].shape != (len(benchmark),):
             raise ScoreError(
                 f"outcomes of '{name}' have the wrong number of rows",
@@ -141,9 +152,7 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
 def _chosen(
     measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]
 ) -> tuple[str, ...]:
-    available = tuple(
-        name for name in measure_names(benchmark) if name in values or name == "accuracy_macro"
-    )
+    available = tuple(name for name in measure_names(benchmark) if name in values or name == "accuracy_macro")
     if measures is None:
         return available
     for name in measures:
@@ -171,7 +180,9 @@ def _estimates(
     seed: int,
 ) -> dict[str, Estimate]:
     plain = [name for name in names if name != "accuracy_macro"]
-    table = np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
+    table = (
+        np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
+    )
     n = len(table)
     method = _method(benchmark, interval)
     if method is Interval.BOOTSTRAP and plain:

@@ -64,7 +64,9 @@ def save_run(
         "schema": SCHEMA,
         **manifest,
         "card": benchmark.card.model_dump(mode="json"),
-        "digests": {name: digest_file(folder / name) for name in ("scores.parquet", "items.parquet", "result.json")},
+        "digests": {
+            name: digest_file(folder / name) for name in ("scores.parquet", "items.parquet", "result.json")
+        },
     }
     write_json(folder / "manifest.json", full)
     return Run(result.scorer, benchmark, answers, items, result, full)
@@ -89,10 +91,14 @@ def load_run(folder: Path) -> Run:
         )
     for name, digest in manifest["digests"].items():
         if not (folder / name).is_file():
-            raise DataError("the run is not whole: a file is missing", where=folder / name, hint="evaluate again")
+            raise DataError(
+                "the run is not whole: a file is missing", where=folder / name, hint="evaluate again"
+            )
         if digest_file(folder / name) != digest:
             raise DataError(
-                "the file is not the one the run wrote", where=folder / name, hint="evaluate again to replace it"
+                "the file is not the one the run wrote",
+                where=folder / name,
+                hint="evaluate again to replace it",
             )
     result = Result.from_json(read_json(folder / "result.json"))
     benchmark = _benchmark(Card(**manifest["card"]), read_parquet(folder / "items.parquet"), manifest)
@@ -114,7 +120,9 @@ def find_runs(paths: Sequence[Path]) -> list[Run]:
         if not found:
             raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
         folders += [folder for folder in found if folder not in folders]
-    return [replace(load_run(folder), name=name) for folder, name in zip(folders, _names(folders), strict=True)]
+    return [
+        replace(load_run(folder), name=name) for folder, name in zip(folders, _names(folders), strict=True)
+    ]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:

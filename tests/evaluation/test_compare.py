@@ -1,0 +1,85 @@
+"""Is the difference more than luck?"""
+
+import numpy as np
+import pytest
+
+from counterfoil.data import Outcomes, Scores
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.run import Run
+from counterfoil.stats.tests import holm
+
+
+def _run(name: str, benchmark, answers) -> Run:
+    result = evaluate(benchmark, answers, scorer=name, draws=100)
+    return Run(name, benchmark, answers, per_item(benchmark, answers), result, {})
+
+
+def _quality(benchmark, quality: float, seed: int) -> Scores:
+    """Scores in which true pairs are `quality` standard deviations above false ones."""
+    noise = np.random.default_rng(seed).normal(size=(len(benchmark), 2, 2))
+    return Scores(noise + quality * np.eye(2))
+
+
+def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
+    benchmark = quads(300)
+    runs = [_run("weak", benchmark, _quality(benchmark, 0.5, 1)), _run("weak too", benchmark, _quality(benchmark, 0.5, 2)),
+            _run("strong", benchmark, _quality(benchmark, 2.0, 3))]  # fmt: skip
+    (comparison,) = compare(runs, baseline="weak")
+    found = {(d.a, d.measure): d for d in comparison.against_baseline()}
+    assert found["strong", "group"].p_holm < 0.01
+    assert found["strong", "group"].low > 0
+    assert found["weak too", "group"].p_holm > 0.05
+    means = [run.items["group"].mean() for run in runs]
+    assert found["strong", "group"].value == pytest.approx(means[2] - means[0])
+
+
+def test_holm_runs_over_the_pairs_with_the_baseline(quads) -> None:
+    benchmark = quads(60)
+    runs = [_run(f"m{i}", benchmark, _quality(benchmark, 0.3 * i, i)) for i in range(4)]
+    (comparison,) = compare(runs, baseline="m0")
+    asked = comparison.against_baseline()
+    assert len(asked) == 3 * 3  # three others, three main measures
+    np.testing.assert_allclose([d.p_holm for d in asked], holm(np.array([d.p for d in asked])))
+    assert len(comparison.differences) == 6 * 3
+
+
+def test_the_same_seed_gives_the_same_numbers(quads) -> None:
+    benchmark = quads(50, share=2)
+    runs = [_run(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(3)]
+    assert compare(runs, seed=7)[0].differences == compare(runs, seed=7)[0].differences
+    assert compare(runs, seed=7)[0].differences != compare(runs, seed=8)[0].differences
+
+
+def test_mcnemar_is_only_for_independent_questions(quads) -> None:
+    for share, given in ((1, True), (2, False)):
+        benchmark = quads(20, share=share)
+        runs = [_run(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
+        assert all((d.mcnemar is not None) == given for d in compare(runs)[0].differences)
+
+
+def test_one_comparison_per_benchmark(quads, choices) -> None:
+    quad, choice = quads(6), choices({"add": 4, "swap": 3})
+    right = Outcomes({"accuracy": np.array([1, 0, 1, 1, 0, 1, 0], dtype=bool)})
+    runs = [
+        _run("a", quad, _quality(quad, 1.0, 0)),
+        _run("b", quad, _quality(quad, 1.0, 1)),
+        _run("a", choice, right),
+    ]
+    found = compare(runs, baseline="a")
+    assert [(c.benchmark, len(c.runs), len(c.differences)) for c in found] == [
+        ("toy", 2, 3),
+        ("toy-choice", 1, 0),
+    ]
+
+
+def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
+    short, long = quads(5), quads(6)
+    a, b = _run("a", short, _quality(short, 1, 0)), _run("b", long, _quality(long, 1, 0))
+    with pytest.raises(InputError, match="ask different questions.*'a' 5, 'b' 6"):
+        compare([a, b])
+    with pytest.raises(InputError, match="have one name"):
+        compare([a, a])
+    with pytest.raises(UnknownNameError, match="did you mean 'clip-large'"):
+        compare([_run("clip-large", short, _quality(short, 1, 0)), a], baseline="clip-larg")

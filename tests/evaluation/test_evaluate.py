@@ -1,0 +1,109 @@
+"""From answers to numbers."""
+
+import numpy as np
+import pytest
+
+from counterfoil.data import Outcomes, Scores
+from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.evaluation.evaluate import Interval, chance, evaluate
+from counterfoil.metrics.ties import Ties
+from counterfoil.stats.estimates import wilson
+
+
+@pytest.mark.parametrize("ties", list(Ties))
+def test_a_constant_scorer_gets_nothing_exactly_chance_or_everything(quads, choices, ties: Ties) -> None:
+    pair, paraphrases = choices({"add": 6, "swap": 2}), choices({"add": 5, "swap": 3}, k=3, correct=2)
+    for benchmark in (quads(12), pair, paraphrases):
+        answers = Scores(np.full(benchmark.questions.pairs()[0].shape, 0.25))
+        result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=100)
+        expected = {
+            Ties.STRICT: dict.fromkeys(result.measures, 0.0),
+            Ties.HALF: chance(benchmark),
+            Ties.OPTIMISTIC: dict.fromkeys(result.measures, 1.0),
+        }[ties]
+        for name, estimate in result.measures.items():
+            assert estimate.value == pytest.approx(expected[name], abs=1e-12), (benchmark.name, name)
+        assert result.ties["rate"] == 1.0
+
+
+def test_independent_questions_get_wilson_intervals(quads) -> None:
+    benchmark = quads(20)
+    rng = np.random.default_rng(1)
+    result = evaluate(benchmark, Scores(rng.normal(size=(20, 2, 2))), scorer="random")
+    estimate = result.measures["i2t"]
+    assert result.provenance["interval"]["method"] == "wilson"
+    assert (estimate.low, estimate.high) == wilson(estimate.value * 20, 20)
+
+
+def test_shared_images_widen_the_interval(quads) -> None:
+    # Every question of a cluster has the same outcome: 60 questions know no more than 12 do.
+    outcome = np.repeat(np.random.default_rng(2).random(12) < 0.5, 5)
+    right = Outcomes({name: outcome for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
+    clustered = evaluate(quads(60, share=5), right, scorer="s").measures["group"]
+    independent = evaluate(quads(60), right, scorer="s").measures["group"]
+    assert clustered.value == independent.value
+    # The width grows by about the square root of the cluster size.
+    assert (clustered.high - clustered.low) / (independent.high - independent.low) == pytest.approx(
+        5**0.5, rel=0.2
+    )
+
+
+def test_micro_and_macro_are_different_averages(choices) -> None:
+    benchmark = choices({"add": 6, "swap": 2})
+    right = np.array([1, 1, 1, 0, 0, 0, 1, 1], dtype=bool)
+    measures = evaluate(benchmark, Outcomes({"accuracy": right}), scorer="s").measures
+    assert measures["accuracy"].value == 5 / 8
+    assert measures["accuracy_macro"].value == (3 / 6 + 2 / 2) / 2
+
+
+def test_groups_are_reported_by_label(quads) -> None:
+    benchmark = quads(9)
+    scores = np.zeros((9, 2, 2))
+    scores[::3] += np.eye(2)  # questions 0, 3, 6 are the swaps, and the only ones solved
+    groups = evaluate(benchmark, Scores(scores), scorer="s").groups
+    assert groups["swap"]["group"].value == 1.0
+    assert groups["swap"]["group"].n == 3
+    assert groups["add"]["group"].value == 0.0
+
+
+def test_outcomes_leave_out_what_needs_scores(quads) -> None:
+    right = Outcomes({name: np.ones(4, dtype=bool) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
+    result = evaluate(quads(4), right, scorer="s")
+    assert "group_match" not in result.measures
+    assert result.ties["rate"] is None
+
+
+def test_ties_say_what_the_other_policies_would_give(quads) -> None:
+    scores = np.tile(np.eye(2), (4, 1, 1))
+    scores[0, 1, 0] = 1.0  # caption 1 with image 0 ties with both true pairs
+    ties = evaluate(quads(4), Scores(scores), scorer="s").ties
+    assert ties["questions"] == 1
+    assert ties["measures"]["strict"]["group"] == 3 / 4
+    assert ties["measures"]["optimistic"]["group"] == 1.0
+    # Two true pairs and one false one at the same level: the false one is last in a third of the orders.
+    assert ties["measures"]["half"]["group"] == pytest.approx((3 + 1 / 3) / 4)
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_no_number_names_its_question(quads, broken: float) -> None:
+    scores = np.zeros((5, 2, 2))
+    scores[3, 0, 1] = broken
+    with pytest.raises(ScoreError, match=r"question '3', position \(0, 1\): score is not a finite number"):
+        evaluate(quads(5), Scores(scores), scorer="s")
+
+
+def test_wrong_shapes_and_unknown_measures_are_errors(quads) -> None:
+    with pytest.raises(ScoreError, match="wrong shape"):
+        evaluate(quads(5), Scores(np.zeros((4, 2, 2))), scorer="s")
+    with pytest.raises(UnknownNameError, match="did you mean 'group'"):
+        evaluate(quads(5), Scores(np.zeros((5, 2, 2))), scorer="s", measures=["grup"])
+
+
+def test_the_interval_can_be_named(quads) -> None:
+    scores = Scores(np.random.default_rng(3).normal(size=(40, 2, 2)))
+    seen = {
+        method: evaluate(quads(40), scores, scorer="s", interval=method, draws=500).measures["i2t"]
+        for method in Interval
+    }
+    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 3  # auto is wilson here
+    assert len({estimate.value for estimate in seen.values()}) == 1

@@ -1,0 +1,88 @@
+"""Files appear whole or not at all."""
+
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from counterfoil import store
+from counterfoil.errors import DataError, StorageError
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "a.json"
+    store.write_json(target, {"old": 1})
+    with pytest.raises(RuntimeError), store.writing(target) as file:
+        file.write(b"half")
+        raise RuntimeError("stopped here")
+    assert store.read_json(target) == {"old": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=r"a\.txt: the disk is full; .*nothing was left half-written"):
+        store.write_text(tmp_path / "a.txt", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_the_kernel_says_full_where_it_is() -> None:
+    # /dev/full refuses every byte: the same error number as the monkeypatched one, from a real device.
+    with (
+        pytest.raises(OSError, match="No space left") as raised,
+        open("/dev/full", "wb", buffering=0) as file,
+    ):
+        file.write(b"x")
+    assert raised.value.errno == errno.ENOSPC
+
+
+def test_a_folder_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        store.write_text(tmp_path / "file" / "a.txt", "text")
+
+
+def test_nan_is_refused_in_json(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        store.write_json(tmp_path / "a.json", {"value": float("nan")})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1,\n "b" 2}')
+    with pytest.raises(DataError, match=r"a\.json, line 2, column 6: not valid JSON"):
+        store.read_json(tmp_path / "a.json")
+
+
+def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
+    table = pa.table({"question": ["a", "b"], "score": [0.1, 0.2]})
+    store.write_parquet(tmp_path / "a.parquet", table)
+    store.write_parquet(tmp_path / "b.parquet", table)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert store.read_parquet(tmp_path / "a.parquet").equals(table)
+
+
+def test_a_truncated_parquet_file_is_named(tmp_path: Path) -> None:
+    store.write_parquet(tmp_path / "a.parquet", pa.table({"a": list(range(100))}))
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"a\.parquet: not a readable Parquet file"):
+        store.read_parquet(tmp_path / "a.parquet")
+
+
+def test_digests_of_files_and_bytes_agree(tmp_path: Path) -> None:
+    data = os.urandom(3_000_000)
+    (tmp_path / "a").write_bytes(data)
+    assert store.digest_file(tmp_path / "a") == store.digest(data)
+
+
+def test_written_files_have_the_usual_rights(tmp_path: Path) -> None:
+    store.write_text(tmp_path / "ours", "")
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
