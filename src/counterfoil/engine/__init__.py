@@ -1,0 +1,10 @@
+"""The engine: the fewest computations that answer all questions, none of them twice.
+
+`run` asks a scorer, `align` matches given answers to the questions. Nothing here loads a model itself.
+"""
+
+from counterfoil.engine.align import align
+from counterfoil.engine.progress import Note, Progress, silent
+from counterfoil.engine.run import run
+
+__all__ = ["Note", "Progress", "align", "run", "silent"]

@@ -1,0 +1,208 @@
+"""Given answers to a benchmark's questions: by ids where there are any, else by row, checked by captions.
+
+Numbers that land at the wrong question look like numbers of a weak model, so nothing is guessed: what does
+not fit is an error, and what is left out is said.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Quad
+from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.engine.matching import can_match, captions_agree, rows_by_captions
+from counterfoil.engine.progress import Note, warn
+from counterfoil.errors import DataError, ScoreError
+from counterfoil.scorers.given import GivenEmbeddings, GivenTable
+
+#: Numbers in one block of embeddings while pairs are compared.
+_BLOCK = 1 << 23
+
+
+def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: Note = warn) -> Answers:
+    """What `given` answers to every question of `benchmark`, in the order of its questions.
+
+    A table is matched by its ids (with a file per subset: `subset/id`), which must be exactly those of the
+    questions. Without ids its rows are in the benchmark's order; where both carry captions these must agree
+    in every row, and where they are of another order or number the rows are matched by them (with file name
+    and subset where both have those). Rows that belong to no question are dropped only then, and `note` is
+    told.
+
+    Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
+    images and captions in order. A score is the cosine in float64.
+
+    Returns scores (n, 2, 2) or (n, k), or outcomes where the table holds only those. Raises `ScoreError`
+    where the table answers questions of another form, and where ids, rows or captions do not fit.
+    """
+    if isinstance(given, GivenEmbeddings):
+        return _compare(given, benchmark)
+    _check_form(given, benchmark)
+    rows = _rows(given, benchmark, note)
+    if given.values is not None:
+        return Scores(given.values[rows]).check(benchmark, where=given.table.source)
+    return Outcomes({name: right[rows] for name, right in given.right.items()})
+
+
+def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
+    """That the table answers the kind of question that is asked."""
+    quad = isinstance(benchmark.questions, Quad)
+    if given.kind.startswith("quad") != quad:
+        raise ScoreError(
+            f"the table answers questions of another form than those of {benchmark.name}",
+            where=given.table.source,
+            given=given.described,
+            allowed="scores or outcomes of quads (2 captions x 2 images)"
+            if quad
+            else "scores of candidates, or right and wrong per question",
+        )
+    if given.values is not None:
+        asked = benchmark.questions.pairs()[0].shape[1:]
+        if given.values.shape[1:] != asked:
+            raise ScoreError(
+                f"the table has another number of candidates than {benchmark.name}",
+                where=given.table.source,
+                given=given.values.shape[1],
+                allowed=str(asked[0]),
+            )
+
+
+def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
+    """For every question the entry of the table that answers it."""
+    by_captions = can_match(given, benchmark)
+    if given.ids is not None:
+        names = _names(given.ids, given.subsets, benchmark)
+        if by_captions and set(benchmark.questions.ids).isdisjoint(names):
+            # The ids are somebody's own numbering; the captions say which question is meant.
+            return rows_by_captions(given, benchmark, note)
+        rows = _rows_by_id(names, benchmark, given.table.source)
+        mismatch = captions_agree(given, benchmark, rows)
+        if mismatch is not None:
+            raise mismatch
+        return rows
+    if len(given) == len(benchmark):
+        rows = np.arange(len(benchmark), dtype=np.int64)
+        mismatch = captions_agree(given, benchmark, rows)
+        if mismatch is None:
+            return rows
+        if not by_captions:
+            raise mismatch
+        try:
+            found = rows_by_captions(given, benchmark, note)
+        except ScoreError:
+            raise mismatch from None
+        note(
+            f"{given.table.source}: rows are not in the order of {benchmark.name}; matched by their captions"
+        )
+        return found
+    if by_captions:
+        return rows_by_captions(given, benchmark, note)
+    raise ScoreError(
+        f"the table has another number of rows than {benchmark.name} has questions",
+        where=given.table.source,
+        given=f"{len(given)} rows",
+        allowed=f"{len(benchmark)}, in the benchmark's order",
+        hint="add a column 'id' with the ids of the questions, or columns caption and negative_caption",
+    )
+
+
+def _names(ids: Sequence[str], subsets: Sequence[str] | None, benchmark: Benchmark) -> Sequence[str]:
+    """The ids as the benchmark writes them: those of a folder with a file per subset are `subset/id`."""
+    if subsets is None:
+        return ids
+    joined = [f"{subset}/{name}" for subset, name in zip(subsets, ids, strict=True)]
+    asked = set(benchmark.questions.ids)
+    return ids if asked.isdisjoint(joined) and not asked.isdisjoint(ids) else joined
+
+
+def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int64[ndarray, "n"]:
+    asked = benchmark.questions.ids
+    row_of = {name: row for row, name in enumerate(names)}
+    if len(row_of) < len(names):
+        seen: set[str] = set()
+        doubled = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+        raise ScoreError("ids occur more than once", where=source, given=_few(doubled), hint="one row each")
+    missing = [name for name in asked if name not in row_of]
+    unknown = sorted(set(row_of) - set(asked), key=row_of.__getitem__)
+    if missing or unknown:
+        problems = [
+            f"{len(found)} of {total} {what}: {_few(found)}"
+            for found, total, what in (
+                (missing, len(asked), "questions are missing"),
+                (unknown, len(names), "ids are unknown"),
+            )
+            if found
+        ]
+        raise ScoreError(
+            f"the ids are not those of {benchmark.name}",
+            where=source,
+            given="; ".join(problems),
+            allowed=f"every id once: {_few(asked)}",
+        )
+    return np.asarray([row_of[name] for name in asked], dtype=np.int64)
+
+
+def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
+    captions, images = benchmark.questions.pairs()
+    where = given.identity.name
+    image_rows = _item_rows(
+        "image", [i.id for i in benchmark.images], given.image_ids, len(given.images), benchmark, where
+    )
+    caption_rows = _item_rows(
+        "caption",
+        [c.id for c in benchmark.captions],
+        given.caption_ids,
+        len(given.captions),
+        benchmark,
+        where,
+    )
+    if given.captions.shape[1] != given.images.shape[1]:
+        raise ScoreError(
+            "image and caption embeddings differ in width",
+            where=where,
+            given=f"{given.images.shape[1]} and {given.captions.shape[1]}",
+        )
+    return Scores(
+        _cosines(given, caption_rows[captions.ravel()], image_rows[images.ravel()]).reshape(captions.shape)
+    ).check(benchmark, where=where)
+
+
+def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Float64[ndarray, "pairs"]:
+    scores = np.empty(len(captions), dtype=np.float64)
+    step = max(1, _BLOCK // given.images.shape[1])
+    for start in range(0, len(scores), step):
+        block = slice(start, start + step)
+        scores[block] = given.compare(given.captions[captions[block]], given.images[images[block]])
+    return scores
+
+
+def _item_rows(
+    kind: str, asked: Sequence[str], ids: Sequence[str] | None, rows: int, benchmark: Benchmark, where: str
+) -> Int64[ndarray, "items"]:
+    """For every image (or caption) of the benchmark its row of embeddings."""
+    if ids is None:
+        if rows != len(asked):
+            raise DataError(
+                f"the number of {kind} embeddings is not the number of {kind}s of {benchmark.name}",
+                where=where,
+                given=f"{rows} rows",
+                allowed=f"{len(asked)}, in the benchmark's order",
+                hint=f"or an array '{kind}_ids' beside them",
+            )
+        return np.arange(rows, dtype=np.int64)
+    row_of = {name: row for row, name in enumerate(ids)}
+    missing = [name for name in asked if name not in row_of]
+    if missing:
+        raise DataError(
+            f"{kind}s of {benchmark.name} have no embedding",
+            where=where,
+            given=f"{len(missing)} of {len(asked)} missing: {_few(missing)}",
+            hint=f"ids in the file look like {_few(ids)}",
+        )
+    return np.asarray([row_of[name] for name in asked], dtype=np.int64)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:3]) + (", ..." if len(names) > 3 else "")

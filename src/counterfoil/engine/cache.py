@@ -1,0 +1,176 @@
+"""Finished work on disk, so that nothing is computed twice: shards of embeddings and of pair scores.
+
+A shard is a `.npz` of two arrays, the keys of its rows and their values, written whole or not at all. Its
+place is decided by everything that made it and nothing else:
+
+    FOLDER / v1 / IDENTITY / images | captions | pairs / DIGEST-OF-THE-KEYS.npz
+
+A key is the digest of content (an image's encoded bytes and crop, a caption's text), so neither batch size
+nor number of workers nor the benchmark that asked is part of it, and two benchmarks that share photographs
+share their embeddings. Several processes may use one folder at once: each adds whole files of its own.
+"""
+
+import io
+import time
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+from numpy import ndarray
+
+from counterfoil.scorers.base import Identity
+from counterfoil.store import digest, write_json, writing
+
+#: Raised when the meaning of a shard changes: older shards are then never looked at.
+SCHEMA = 1
+
+Kind = Literal["images", "captions", "pairs"]
+
+#: Bytes in a key: one digest for an item, two for a pair (caption, then image).
+KEY_BYTES = {"images": 16, "captions": 16, "pairs": 32}
+
+Values = Float32[ndarray, "rows width"] | Float64[ndarray, "rows width"]
+
+#: What reading a file that is cut off or altered can raise.
+_BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+
+#: Temporary files older than this belong to a process that was killed while it wrote.
+_STALE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a cache knew of the keys it was asked for.
+
+    `rows` are the positions of the known keys, ascending, and `values` their values in that order (None
+    where no key is known). `broken` names shards that are cut off or altered; what they held counts as
+    unknown.
+    """
+
+    rows: Int64[ndarray, "rows"]
+    values: Values | None
+    broken: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The shards of one scorer, in `folder`; with `folder` None nothing is known and nothing is kept.
+
+    >>> import tempfile
+    >>> cache = Cache(Path(tempfile.mkdtemp()), Identity("a model"))
+    >>> key = digest(b"a caption")
+    >>> cache.write("captions", [key], np.array([[0.6, 0.8]], dtype=np.float32))
+    >>> cache.read("captions", [digest(b"another"), key]).rows
+    array([1])
+    """
+
+    folder: Path | None
+    identity: Identity
+
+    def read(self, kind: Kind, keys: Sequence[str]) -> Found:
+        """Look `keys` (hexadecimal digests) up; a shard that cannot be read is passed over and named.
+
+        Where two shards know one key, the first by file name answers, whatever order the system lists in.
+        """
+        if self.folder is None:
+            return Found(np.empty(0, dtype=np.int64), None)
+        wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
+        rows: list[int] = []
+        parts: list[ndarray] = []
+        broken: list[Path] = []
+        for path in sorted(self._place(kind).glob("*.npz")):
+            try:
+                taken, values = _read_shard(path, wanted, KEY_BYTES[kind])
+            except FileNotFoundError:  # another process cleared it away
+                continue
+            except _BROKEN:
+                broken.append(path)
+                continue
+            if values is None:
+                continue
+            if parts and (values.shape[1], values.dtype) != (parts[0].shape[1], parts[0].dtype):
+                broken.append(path)
+                continue
+            rows.extend(wanted.pop(key) for key in taken)
+            parts.append(values)
+        if not rows:
+            return Found(np.empty(0, dtype=np.int64), None, tuple(broken))
+        order = np.argsort(np.asarray(rows, dtype=np.int64), kind="stable")
+        return Found(np.asarray(rows, dtype=np.int64)[order], np.concatenate(parts)[order], tuple(broken))
+
+    def write(self, kind: Kind, keys: Sequence[str], values: Values) -> None:
+        """Keep one shard; raises `StorageError` where there is no room, and then keeps nothing of it."""
+        if self.folder is None:
+            return
+        place = self._place(kind)
+        packed = b"".join(bytes.fromhex(key) for key in keys)
+        note = place.parent / "identity.json"
+        if not note.exists():
+            write_json(note, self.identity.to_json())
+        with writing(place / f"{digest(packed)}.npz") as file:
+            table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
+            file.write(_packed_arrays({"keys": table, "values": np.ascontiguousarray(values)}))
+
+    def sweep(self) -> None:
+        """Remove what processes that were killed while writing left behind."""
+        if self.folder is None:
+            return
+        for path in self._root().glob("*/.*.part"):
+            try:
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink()
+            except OSError:  # gone already, or not ours to remove
+                continue
+
+    def _root(self) -> Path:
+        assert self.folder is not None
+        return self.folder / f"v{SCHEMA}" / self.identity.key
+
+    def _place(self, kind: Kind) -> Path:
+        return self._root() / kind
+
+
+def pair_key(caption_key: str, image_key: str) -> str:
+    """The key of a pair's score."""
+    return caption_key + image_key
+
+
+def _packed_arrays(arrays: Mapping[str, ndarray]) -> bytes:
+    """A `.npz` whose bytes depend on the arrays alone (NumPy's own carries the time of writing)."""
+    # Packed in memory, a megabyte or so: an archive that fails to be written half-way fails again on closing.
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tuple[list[bytes], Values | None]:
+    """The wanted keys of a shard, and the values of their rows; None where it holds no wanted key.
+
+    The values are read only where a key is wanted, and the archive's checksums are verified as they are.
+    """
+    with np.load(path, allow_pickle=False) as shard:
+        keys = shard["keys"]
+        if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
+            raise ValueError("keys of another layout")
+        packed = keys.tobytes()
+        seen: dict[bytes, int] = {}
+        for row in range(len(keys)):
+            key = packed[row * key_bytes : (row + 1) * key_bytes]
+            if key in wanted:
+                seen.setdefault(key, row)
+        if not seen:
+            return [], None
+        values = shard["values"]
+        if values.ndim != 2 or len(values) != len(keys) or values.dtype not in (np.float32, np.float64):
+            raise ValueError("values of another layout")
+        if not np.isfinite(values).all():
+            raise ValueError("values that are not finite")
+        return list(seen), values[list(seen.values())]

@@ -1,0 +1,204 @@
+"""Which images are the same: a name for each image's content, reading each file once.
+
+A file that was read before and has not been touched since is not read again: the cache folder keeps a list
+of (path, size, times) and digests.
+"""
+
+import os
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.records import FileSource, Image, Source
+from counterfoil.engine.plan import used_captions, used_images
+from counterfoil.engine.progress import Progress
+from counterfoil.errors import DataError
+from counterfoil.store import digest, read_parquet, write_parquet
+
+#: Threads that read files; more than cores, since they wait for the disk.
+_READERS = 8
+
+#: A file changed this recently could change again without its times showing it (coarse clocks).
+_UNSETTLED_NS = 2_000_000_000
+
+#: The list of digests in a cache folder.
+_MEMO = "files-v1.parquet"
+
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What reading one source gave: its digest, and the stamp under which a later run may trust it."""
+
+    digest: str
+    stamp: Stamp | None
+
+
+def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool = True) -> None:
+    """Raise one `DataError` where captions, or images, that questions ask about are not at hand."""
+    texts = [benchmark.captions[i] for i in used_captions(benchmark)]
+    without = [caption.id for caption in texts if caption.text is None]
+    if captions and without:
+        raise DataError(
+            "captions have no text",
+            where=benchmark.source or benchmark.name,
+            given=f"{len(without)} of {len(texts)} without, first: {_few(without)}",
+            hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
+        )
+    pictures = [benchmark.images[i] for i in used_images(benchmark)]
+    gone = [image.id for image in pictures if images and not _exists(image.source)]
+    if gone:
+        raise DataError(
+            "images are not at hand",
+            where=benchmark.source or benchmark.name,
+            given=f"{len(gone)} of {len(pictures)} missing, first: {_few(gone)}",
+            hint="give their folder with --images, measure only the questions whose images are there with "
+            "--available, or measure given scores (given:PATH)",
+        )
+
+
+def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
+    """A name for the content of each image: the digest of its encoded bytes, with its crop.
+
+    Images without a source are named by their id. Raises `DataError` where a file cannot be read. Calls
+    `progress("reading images", done, total)`.
+    """
+    memo = _load_memo(cache)
+    digests: dict[Hashable, str] = {}
+    unread: dict[Hashable, Source] = {}
+    for image in images:
+        source = image.source
+        if source is None or _name(source) in digests or _name(source) in unread:
+            continue
+        entry = memo.get(_path(source)) if isinstance(source, FileSource) else None
+        if entry is not None and entry[0] == _stamp(source):
+            digests[_name(source)] = entry[1]
+        else:
+            unread[_name(source)] = source
+    fresh = _read_all(unread, progress)
+    _save_memo(cache, unread, fresh)
+    digests.update((name, read.digest) for name, read in fresh.items())
+    return [_key(image, digests) for image in images]
+
+
+def id_key(image: Image) -> str:
+    """A name for an image whose content is not at hand or does not matter."""
+    return digest(f"\0id\0{image.id}\0{image.crop}".encode("utf-8", "surrogatepass"))
+
+
+def _name(source: Source) -> Hashable:
+    """What tells sources apart without reading them: files by path, all others by being the same object."""
+    return source if isinstance(source, FileSource) else id(source)
+
+
+def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
+    if image.source is None:
+        return id_key(image)
+    content = digests[_name(image.source)]
+    return digest(f"{content} crop {image.crop}".encode()) if image.crop else content
+
+
+def _read_all(sources: Mapping[Hashable, Source], progress: Progress) -> dict[Hashable, _Read]:
+    """Digests of all sources, by threads; a few more are in flight than there are threads, not all."""
+    results: dict[Hashable, _Read] = {}
+    if not sources:
+        return results
+    progress("reading images", 0, len(sources))
+    waiting = iter(sources.items())
+    with ThreadPoolExecutor(_READERS) as pool:
+        flying: dict[Future[_Read], Hashable] = {}
+        try:
+            while True:
+                while len(flying) < 4 * _READERS and (entry := next(waiting, None)) is not None:
+                    flying[pool.submit(_read, entry[1])] = entry[0]
+                if not flying:
+                    return results
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    results[flying.pop(future)] = future.result()
+                progress("reading images", len(results), len(sources))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _read(source: Source) -> _Read:
+    before = _stamp(source)
+    name = digest(source.read())
+    settled = before is not None and max(before[1:]) < time.time_ns() - _UNSETTLED_NS
+    # The stamp is taken on both sides of reading: a file that changed meanwhile is not remembered.
+    return _Read(name, before if settled and _stamp(source) == before else None)
+
+
+def _stamp(source: Source) -> Stamp | None:
+    """Size and times of a file. The time of the last change of the entry catches copies that keep `mtime`."""
+    if not isinstance(source, FileSource):
+        return None
+    try:
+        status = os.stat(source.path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _exists(source: Source | None) -> bool:
+    return source is not None and (not isinstance(source, FileSource) or source.path.exists())
+
+
+def _path(source: FileSource) -> str:
+    return os.path.abspath(source.path)
+
+
+def _load_memo(cache: Path | None) -> dict[str, tuple[Stamp, str]]:
+    """The list in the cache folder; a list that cannot be read is an empty one, since it only saves time."""
+    if cache is None or not (cache / _MEMO).exists():
+        return {}
+    try:
+        columns = read_parquet(cache / _MEMO).to_pydict()
+        rows = zip(
+            columns["path"],
+            columns["size"],
+            columns["mtime"],
+            columns["ctime"],
+            columns["digest"],
+            strict=True,
+        )
+        return {path: ((size, mtime, ctime), name) for path, size, mtime, ctime, name in rows}
+    except (DataError, KeyError, ValueError):
+        return {}
+
+
+def _save_memo(
+    cache: Path | None, sources: Mapping[Hashable, Source], fresh: Mapping[Hashable, _Read]
+) -> None:
+    new = {
+        _path(source): (read.stamp, read.digest)
+        for name, read in fresh.items()
+        if isinstance(source := sources[name], FileSource) and read.stamp is not None
+    }
+    if cache is None or not new:
+        return
+    # Read again: another process may have added to the list. Where two write at once the last one wins, and
+    # the loser's files are digested again some day.
+    entries = {**_load_memo(cache), **new}
+    paths = sorted(entries)
+    stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
+    table = pa.table(
+        {
+            "path": paths,
+            "size": stamps[:, 0],
+            "mtime": stamps[:, 1],
+            "ctime": stamps[:, 2],
+            "digest": [entries[path][1] for path in paths],
+        }
+    )
+    write_parquet(cache / _MEMO, table)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

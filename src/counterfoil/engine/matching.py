@@ -1,0 +1,182 @@
+"""Which row of a given table is which question, told by the captions the table carries.
+
+Captions are compared in lower case and without blanks at their ends; file name and subset are taken in
+where table and benchmark both have them, since a few questions differ in nothing else.
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Choice
+from counterfoil.engine.progress import Note
+from counterfoil.errors import ScoreError
+from counterfoil.scorers.given import GivenTable
+
+#: Names of the columns with the captions of a question, by slot: of quads and of choices between two.
+_TWO = (
+    ("caption", "caption_0", "true_caption", "positive_caption"),
+    ("negative_caption", "caption_1", "false_caption", "foil"),
+)
+#: The same where two of three are right (SugarCrepe++).
+_THREE = (("caption", "caption_0"), ("caption2", "caption_1"), ("negative_caption", "caption_2"))
+_FILES = ("filename", "file_name", "image_file")
+
+Key = tuple[str, ...]
+
+
+def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+    """None where the captions of the table's `rows` are those of the questions, or cannot be compared.
+
+    Otherwise the error that names the first row that differs, for the caller to raise.
+    """
+    theirs, ours = _captions(given, benchmark)
+    for slot in sorted(theirs.keys() & ours.keys()):
+        for question, row in enumerate(rows):
+            if theirs[slot][row] != ours[slot][question]:
+                differing = sum(theirs[slot][r] != ours[slot][q] for q, r in enumerate(rows))
+                return ScoreError(
+                    f"a caption differs from that of question '{benchmark.questions.ids[question]}' "
+                    f"of {benchmark.name}",
+                    where=given.table.where(int(row)),
+                    given=repr(theirs[slot][row]),
+                    allowed=repr(ours[slot][question]),
+                    hint=f"{differing} of {len(rows)} rows differ: is it the table of another benchmark, "
+                    "or in another order?",
+                )
+    return None
+
+
+def can_match(given: GivenTable, benchmark: Benchmark) -> bool:
+    """Whether every question could be told by captions: table and benchmark have the same slots of them."""
+    theirs, ours = _captions(given, benchmark)
+    return bool(ours) and theirs.keys() >= ours.keys()
+
+
+def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
+    """For every question the row of the table with its captions (and file name and subset, if any).
+
+    Questions that agree in all of these are answered by their rows in order. Rows that belong to no question
+    are dropped and `note` is told; a question without a row raises `ScoreError`.
+    """
+    theirs, ours = _keys(given, benchmark)
+    rows_of: dict[Key, deque[int]] = defaultdict(deque)
+    for row, key in enumerate(theirs):
+        rows_of[key].append(row)
+    wanted = Counter(ours)
+    missing = [q for q, key in enumerate(ours) if len(rows_of[key]) < wanted[key]]
+    if missing:
+        ids = [benchmark.questions.ids[question] for question in missing]
+        raise ScoreError(
+            f"questions of {benchmark.name} have no row with their captions",
+            where=given.table.source,
+            given=f"{len(missing)} of {len(benchmark)} missing: "
+            + ", ".join(f"'{name}'" for name in ids[:3])
+            + (", ..." if len(ids) > 3 else ""),
+            hint=f"the first asks about {' | '.join(repr(part) for part in ours[missing[0]])}",
+        )
+    found = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
+    left = sorted(set(range(len(theirs))) - set(found.tolist()))
+    if left:
+        note(
+            f"{given.table.where(left[0])}: {len(left)} of {len(theirs)} rows belong to no question of "
+            f"{benchmark.name} and are left out; the first has {' | '.join(repr(p) for p in theirs[left[0]])}"
+        )
+    return found
+
+
+def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+    """Captions of the table by slot, and of the questions by slot, where they are at hand."""
+    if given.folded:  # its rows are pairs, not questions
+        return {}, {}
+    questions = benchmark.questions
+    if isinstance(questions, Choice):
+        asked = questions.candidates if questions.asks == "image" else questions.query[:, None]
+    else:
+        asked = questions.captions
+    names: Sequence[Sequence[str]]
+    if asked.shape[1] <= 2:
+        names = _TWO[: asked.shape[1]]
+    elif asked.shape[1] == 3 and isinstance(questions, Choice) and questions.correct == 2:
+        names = _THREE
+    else:
+        names = [(f"caption_{slot}",) for slot in range(asked.shape[1])]
+    theirs: dict[int, list[str]] = {}
+    ours: dict[int, list[str]] = {}
+    for slot, candidates in enumerate(names):
+        column = _column(given, candidates)
+        if column is not None:
+            theirs[slot] = [_plain(cell) for cell in column]
+        texts = [benchmark.captions[position].text for position in asked[:, slot]]
+        if all(text is not None for text in texts):
+            ours[slot] = [_plain(text) for text in texts]
+    return theirs, ours
+
+
+def _keys(given: GivenTable, benchmark: Benchmark) -> tuple[list[Key], list[Key]]:
+    """What tells rows apart, and the same of the questions."""
+    theirs, ours = _captions(given, benchmark)
+    columns = [(theirs[slot], ours[slot]) for slot in sorted(ours)]
+    for left, rights in (
+        (_files(given), _file_columns(benchmark)),
+        (_subsets(given), _subset_columns(benchmark)),
+    ):
+        # A column of the table is the benchmark's where they share values; else it means something else.
+        right = next((column for column in rights if left and set(left) & set(column)), None)
+        if left and right:
+            columns.append((left, right))
+    return (
+        list(zip(*(left for left, _ in columns), strict=True)),
+        list(zip(*(right for _, right in columns), strict=True)),
+    )
+
+
+def _files(given: GivenTable) -> list[str] | None:
+    column = _column(given, _FILES)
+    return None if column is None else [PurePath(str(cell)).name for cell in column]
+
+
+def _file_columns(benchmark: Benchmark) -> list[list[str]]:
+    questions = benchmark.questions
+    if isinstance(questions, Choice):
+        first = questions.query if questions.asks == "image" else questions.candidates[:, 0]
+    else:
+        first = questions.images[:, 0]
+    return [[PurePath(benchmark.images[position].id).name for position in first]]
+
+
+def _subsets(given: GivenTable) -> list[str] | None:
+    if given.subsets is not None:
+        return list(given.subsets)
+    subset, kind, subtype = (_column(given, (name,)) for name in ("subset", "type", "subtype"))
+    if subset is not None:
+        return [str(cell) for cell in subset]
+    if kind is not None and subtype is not None:
+        return [f"{a}_{b}" for a, b in zip(kind, subtype, strict=True)]
+    return None
+
+
+def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
+    """Where a benchmark may keep its subsets: before the slash of the ids, or as a grouping, or as two."""
+    questions = benchmark.questions
+    columns = [[name.split("/")[0] for name in questions.ids]] if all("/" in i for i in questions.ids) else []
+    columns += [list(labels) for labels in questions.groupings.values()]
+    if {"type", "subtype"} <= questions.groupings.keys():
+        pairs = zip(questions.groupings["type"], questions.groupings["subtype"], strict=True)
+        columns.append([f"{a}_{b}" for a, b in pairs])
+    return columns
+
+
+def _column(given: GivenTable, names: Sequence[str]) -> Sequence[object] | None:
+    lower = {name.lower(): name for name in given.table.columns}
+    found = next((lower[name] for name in names if name in lower), None)
+    return None if found is None else given.table.columns[found]
+
+
+def _plain(text: object) -> str:
+    return str(text).strip().lower()

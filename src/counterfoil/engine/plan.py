@@ -1,0 +1,127 @@
+"""What has to be computed to answer all questions: the distinct items, and the distinct pairs of them.
+
+Pure: no file is read here. Two captions are one where their texts are equal, two images where their keys
+are (the digest of their encoded bytes, and the crop).
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.records import Caption, Image
+from counterfoil.store import digest
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The least work that answers a benchmark.
+
+    `images` and `captions` are the distinct items that some question asks about, in order of first use, and
+    `image_keys`, `caption_keys` their names by content. `pairs` holds the distinct (caption, image)
+    positions among them, grouped by image, and `row_of` the row of `pairs` for every score asked for.
+    """
+
+    images: tuple[Image, ...]
+    captions: tuple[Caption, ...]
+    image_keys: tuple[str, ...]
+    caption_keys: tuple[str, ...]
+    pairs: Int64[ndarray, "pairs 2"]
+    row_of: Int64[ndarray, "..."]
+
+    def spread(self, scores: Float64[ndarray, "pairs"]) -> Float64[ndarray, "..."]:
+        """One score per distinct pair to one per question and position: (n, 2, 2) or (n, k)."""
+        return scores[self.row_of]
+
+
+def used_images(benchmark: Benchmark) -> Int64[ndarray, "used"]:
+    """Positions of the images that some question asks about, in order of first use."""
+    return _first_use(benchmark.questions.pairs()[1])
+
+
+def used_captions(benchmark: Benchmark) -> Int64[ndarray, "used"]:
+    """Positions of the captions that some question asks about, in order of first use."""
+    return _first_use(benchmark.questions.pairs()[0])
+
+
+def plan(benchmark: Benchmark, image_keys: Sequence[str]) -> Plan:
+    """The distinct work behind `benchmark`.
+
+    `image_keys` names the content of each image of `used_images(benchmark)`, in that order. A caption
+    without text is only equal to itself.
+
+    >>> from counterfoil.data import Caption, Card, Choice, Image
+    >>> questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1], [2, 3]]))
+    >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog", "cow"]))
+    >>> images = (Image("x"), Image("y"))
+    >>> work = plan(Benchmark(Card(name="b", title="b", form="choice"), images, captions, questions),
+    ...             ["same", "same"])
+    >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
+    (1, 3, 3, [[0, 1], [0, 2]])
+    """
+    captions, images = benchmark.questions.pairs()
+    used_i, used_c = used_images(benchmark), used_captions(benchmark)
+    image_of, first_i = _distinct(used_i, image_keys, len(benchmark.images))
+    texts = [benchmark.captions[position].text for position in used_c]
+    names = [(benchmark.captions[p].id,) if t is None else t for p, t in zip(used_c, texts, strict=True)]
+    caption_of, first_c = _distinct(used_c, names, len(benchmark.captions))
+
+    asked_c, asked_i = caption_of[captions].ravel(), image_of[images].ravel()
+    # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
+    number = asked_i * len(first_c) + asked_c
+    distinct, inverse = np.unique(number, return_inverse=True)
+    pairs = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
+    return Plan(
+        images=tuple(benchmark.images[used_i[row]] for row in first_i),
+        captions=tuple(benchmark.captions[used_c[row]] for row in first_c),
+        image_keys=tuple(image_keys[row] for row in first_i),
+        caption_keys=tuple(_caption_key(benchmark.captions[used_c[row]]) for row in first_c),
+        pairs=pairs.astype(np.int64),
+        row_of=inverse.reshape(captions.shape).astype(np.int64),
+    )
+
+
+def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> list[list[list[int]]]:
+    """`rows` cut into shards of batches: a shard is what is written at once and lost at most.
+
+    A shard is as many whole batches as fit into `shard_rows`, at least one, so that no batch crosses the
+    end of a shard and a run that goes on from finished shards meets the same batches again.
+
+    >>> shards(range(7), 2, shard_rows=5)
+    [[[0, 1], [2, 3]], [[4, 5], [6]]]
+    """
+    size = batch_size * max(1, shard_rows // batch_size)
+    return [
+        [
+            list(rows[b : min(b + batch_size, s + size)])
+            for b in range(s, min(s + size, len(rows)), batch_size)
+        ]
+        for s in range(0, len(rows), size)
+    ]
+
+
+def _first_use(positions: ndarray) -> Int64[ndarray, "used"]:
+    values, first = np.unique(positions, return_index=True)
+    return values[np.argsort(first)].astype(np.int64)
+
+
+def _distinct(used: ndarray, names: Sequence[Hashable], items: int) -> tuple[ndarray, list[int]]:
+    """For every item its number among the distinct ones (-1 if unused), and each number's first row."""
+    number: dict[Hashable, int] = {}
+    first: list[int] = []
+    of_item = np.full(items, -1, dtype=np.int64)
+    for row, (position, name) in enumerate(zip(used, names, strict=True)):
+        if name not in number:
+            number[name] = len(first)
+            first.append(row)
+        of_item[position] = number[name]
+    return of_item, first
+
+
+def _caption_key(caption: Caption) -> str:
+    # The two kinds of name must never meet: a text cannot start with NUL and "id".
+    data = f"\0id\0{caption.id}" if caption.text is None else caption.text
+    return digest(data.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,20 @@
+"""How the engine says where it is and what it noticed. It prints nothing itself."""
+
+import warnings
+from collections.abc import Callable
+
+#: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
+#: where the cache knew a part already.
+Progress = Callable[[str, int, int], None]
+
+#: Called with one line about something that did not stop the run but should be known.
+Note = Callable[[str], None]
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """The `Progress` of nobody watching."""
+
+
+def warn(message: str) -> None:
+    """The `Note` of nobody listening: a Python warning, so that nothing passes unseen."""
+    warnings.warn(message, UserWarning, stacklevel=2)
