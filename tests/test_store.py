@@ -14,9 +14,14 @@ from counterfoil.errors import DataError, StorageError
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "a.json"
     store.write_json(target, {"old": 1})
-    with pytest.raises(RuntimeError), store.writing(target) as file:
-        file.write(b"half")
-        raise RuntimeError("stopped here")
+
+    def stopped_half_way() -> None:
+        with store.writing(target) as file:
+            file.write(b"half")
+            raise RuntimeError("stopped here")
+
+    with pytest.raises(RuntimeError):
+        stopped_half_way()
     assert store.read_json(target) == {"old": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 

@@ -24,8 +24,8 @@ def _quality(benchmark, quality: float, seed: int) -> Scores:
 
 def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
     benchmark = quads(300)
-    runs = [_run("weak", benchmark, _quality(benchmark, 0.5, 1)), _run("weak too", benchmark, _quality(benchmark, 0.5, 2)),
-            _run("strong", benchmark, _quality(benchmark, 2.0, 3))]  # fmt: skip
+    qualities = {"weak": 0.5, "weak too": 0.5, "strong": 2.0}
+    runs = [_run(name, benchmark, _quality(benchmark, q, i)) for i, (name, q) in enumerate(qualities.items())]
     (comparison,) = compare(runs, baseline="weak")
     found = {(d.a, d.measure): d for d in comparison.against_baseline()}
     assert found["strong", "group"].p_holm < 0.01
@@ -77,7 +77,7 @@ def test_one_comparison_per_benchmark(quads, choices) -> None:
 def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
     short, long = quads(5), quads(6)
     a, b = _run("a", short, _quality(short, 1, 0)), _run("b", long, _quality(long, 1, 0))
-    with pytest.raises(InputError, match="ask different questions.*'a' 5, 'b' 6"):
+    with pytest.raises(InputError, match=r"ask different questions.*'a' 5, 'b' 6"):
         compare([a, b])
     with pytest.raises(InputError, match="have one name"):
         compare([a, a])

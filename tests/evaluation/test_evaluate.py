@@ -38,7 +38,7 @@ def test_independent_questions_get_wilson_intervals(quads) -> None:
 def test_shared_images_widen_the_interval(quads) -> None:
     # Every question of a cluster has the same outcome: 60 questions know no more than 12 do.
     outcome = np.repeat(np.random.default_rng(2).random(12) < 0.5, 5)
-    right = Outcomes({name: outcome for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
+    right = Outcomes(dict.fromkeys(("ipos2t", "ineg2t", "tpos2i", "tneg2i"), outcome))
     clustered = evaluate(quads(60, share=5), right, scorer="s").measures["group"]
     independent = evaluate(quads(60), right, scorer="s").measures["group"]
     assert clustered.value == independent.value

@@ -1,0 +1,60 @@
+"""The command line: parse, call, print, exit code. Everything heavy is imported when a command needs it.
+
+Exit codes: 0 on success, 2 on input that cannot be used, 130 on Ctrl-C.
+"""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from counterfoil import __version__
+from counterfoil.cli import compare, demo, evaluate, list, reproduce
+from counterfoil.errors import CounterfoilError
+
+app = typer.Typer(
+    name="counterfoil",
+    help="Do these images and captions belong together, and how sure can we be of the answer?",
+    epilog="Start with: counterfoil demo",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (evaluate, compare, reproduce, demo):
+    app.command(module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
+app.add_typer(list.app, name="list")
+
+
+def _show_version(wanted: bool | None) -> None:
+    if wanted:
+        print(f"counterfoil {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave."),
+    ] = None,
+) -> None:
+    """Do these images and captions belong together, and how sure can we be of the answer?"""
+
+
+def main() -> NoReturn:
+    """Run the command line; every error we raise on purpose is one line on stderr."""
+    try:
+        app(standalone_mode=True)
+    except CounterfoilError as error:
+        print(f"counterfoil: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("counterfoil: stopped; finished work is kept and will not be repeated", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output (head, less) left: not an error, but Python would print one at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(0)

@@ -1,0 +1,117 @@
+"""`counterfoil compare`: runs side by side, with tests and a report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from counterfoil.evaluation.compare import Comparison
+
+EPILOG = """Examples:
+
+  counterfoil compare runs/*
+
+  counterfoil compare runs/* --baseline clip --html report.html
+
+  counterfoil compare runs/* --latex table.tex --markdown table.md --json comparison.json"""
+
+
+def command(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
+    baseline: Annotated[str | None, typer.Option(help="Compare every other run with this one.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write the tables as LaTeX (booktabs) here.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the tables as CSV here.")] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the HTML page.")] = "counterfoil report",
+    pictures: Annotated[
+        Literal["auto", "always", "never"],
+        typer.Option(help="Images on the page: auto asks the benchmark's licence."),
+    ] = "auto",
+    data: Annotated[
+        Path | None, typer.Option(help="Where the benchmark's images are, if not where they were.")
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the images, where the data name files.")
+    ] = None,
+    draws: Annotated[
+        int, typer.Option(min=100, help="Bootstrap draws; permutations are at least as many.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of bootstrap and permutations.")] = 0,
+) -> None:
+    """Compare runs question by question: bootstrap of the difference, paired permutation and McNemar, Holm.
+
+    The same seed gives the same numbers, to the last bit.
+    """
+    from counterfoil.cli import terminal
+    from counterfoil.cli.tables import comparison_table, differences_table
+    from counterfoil.evaluation.compare import compare
+    from counterfoil.evaluation.run import find_runs
+
+    comparisons = compare(find_runs(runs), baseline=baseline, draws=draws, seed=seed)
+    console = terminal.err() if json == "-" else terminal.out()
+    for comparison in comparisons:
+        console.print(comparison_table(comparison, width=console.width))
+        found = differences_table(comparison)
+        if found is not None:
+            console.print(found)
+    _write_tables(comparisons, markdown=markdown, latex=latex, csv=csv)
+    if json is not None:
+        found_json = _results(comparisons)
+        terminal.write_result(json, found_json[0] if len(found_json) == 1 else found_json)
+    if html is not None:
+        _write_page(html, comparisons, title=title, pictures=pictures, data=data, images=images)
+        terminal.note(f"report written to {html}")
+
+
+def _results(comparisons: "Sequence[Comparison]") -> list[dict[str, Any]]:
+    """The result of every run, with its differences to the baseline (or to every other run) under `against`."""
+    found = []
+    for comparison in comparisons:
+        for run in comparison.runs:
+            against: dict[str, dict[str, Any]] = {}
+            for d in comparison.differences:
+                if d.a == run.name and comparison.baseline in (None, d.b):
+                    against.setdefault(d.b, {})[d.measure] = {
+                        "difference": d.value,
+                        "low": d.low,
+                        "high": d.high,
+                        "p": d.p,
+                        "p_holm": d.p_holm,
+                        "mcnemar": d.mcnemar,
+                    }
+            found.append({**run.result.to_json(), "scorer": run.name, "against": against})
+    return found
+
+
+def _write_tables(
+    comparisons: "Sequence[Comparison]", *, markdown: Path | None, latex: Path | None, csv: Path | None
+) -> None:
+    from counterfoil.report.tables import by_group, overview, to_csv, to_latex, to_markdown
+    from counterfoil.store import write_text
+
+    wanted = ((markdown, to_markdown), (latex, to_latex), (csv, to_csv))
+    if not any(path for path, _ in wanted):
+        return
+    tables = [overview(*comparisons), *(by_group(comparison) for comparison in comparisons)]
+    for path, written in wanted:
+        if path is not None:
+            write_text(path, "\n".join(written(table) for table in tables if table.columns))
+
+
+def _write_page(
+    path: Path,
+    comparisons: "Sequence[Comparison]",
+    *,
+    title: str,
+    pictures: str,
+    data: Path | None,
+    images: Path | None,
+) -> None:
+    raise NotImplementedError

@@ -1,0 +1,133 @@
+"""`counterfoil list benchmarks | scorers | measures`."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="What there is: benchmarks, kinds of scorer, measures.",
+    no_args_is_help=True,
+    epilog="Example: counterfoil list benchmarks",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable.")]
+
+
+@app.command()
+def benchmarks(
+    name: Annotated[str | None, typer.Argument(help="Show all facts of this one.")] = None, json: Json = False
+) -> None:
+    """The benchmarks that can be measured, with form, size, licence and source.
+
+    Example: counterfoil list benchmarks winoground
+    """
+    from counterfoil import catalog
+
+    if name is not None:
+        card = catalog.benchmark_card(name)
+        facts = card.model_dump(mode="json")
+        if json:
+            _print_json(facts)
+        else:
+            _print_facts(facts)
+        return
+    cards = catalog.benchmarks()
+    if json:
+        _print_json([card.model_dump(mode="json") for card in cards.values()])
+        return
+    _print_table(
+        ("name", "form", "questions", "licence", "title"),
+        [
+            (card.name, card.form, f"{card.size:,}" if card.size else "yours", card.licence, card.title)
+            for card in cards.values()
+        ],
+    )
+
+
+@app.command()
+def scorers(json: Json = False) -> None:
+    """The kinds of scorer, how each is written, and what it needs.
+
+    Example: counterfoil list scorers
+    """
+    from dataclasses import asdict
+
+    from counterfoil import catalog
+
+    entries = catalog.scorers().values()
+    if json:
+        _print_json([asdict(entry) for entry in entries])
+        return
+    _print_table(
+        ("scorer", "what it is", "example"),
+        [
+            (
+                f"{entry.prefix}:{entry.argument}",
+                entry.summary + (f" (extra: {entry.extra})" if entry.extra else ""),
+                entry.example,
+            )
+            for entry in entries
+        ],
+    )
+
+
+@app.command()
+def measures(json: Json = False) -> None:
+    """The measures, the form of question each belongs to, and what chance gives.
+
+    Example: counterfoil list measures
+    """
+    from dataclasses import asdict
+
+    from counterfoil import catalog
+
+    entries = catalog.measures().values()
+    if json:
+        _print_json([asdict(entry) for entry in entries])
+        return
+    _print_table(
+        ("measure", "form", "chance", "what it says"),
+        [(entry.name, entry.form, entry.chance, entry.summary) for entry in entries],
+    )
+
+
+def _print_json(value: object) -> None:
+    from counterfoil.cli.terminal import write_result
+
+    write_result("-", value)
+
+
+def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from counterfoil.cli.terminal import out
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(header):
+        table.add_column(name, no_wrap=i == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out().print(table)
+
+
+def _print_facts(facts: dict[str, object]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from counterfoil.cli.terminal import out
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in facts.items():
+        if value in ("", None, [], {}):
+            continue
+        if isinstance(value, list):
+            text = "\n".join(str(part) for part in value)
+        elif isinstance(value, dict):
+            text = ", ".join(f"{name} {count:,}" for name, count in value.items())
+        else:
+            text = str(value)
+        table.add_row(key, Text(text))
+    out().print(table)

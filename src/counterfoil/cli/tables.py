@@ -1,0 +1,135 @@
+"""Results as Rich tables."""
+
+from rich.table import Table
+from rich.text import Text
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import MAIN
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.report.tables import overview, written
+
+#: Terminal widths from which intervals, and the finer measures, have room.
+_MEDIUM, _WIDE = 90, 150
+
+
+def measures_table(result: Result, benchmark: Benchmark) -> Table:
+    """One row per measure: per cent, 95 % interval, chance."""
+    table = _table(
+        f"{result.scorer} on {benchmark.card.title or result.benchmark}, {len(benchmark):,} questions"
+    )
+    table.add_column("measure", no_wrap=True)
+    table.add_column("%", justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="center", no_wrap=True)
+    table.add_column("chance", justify="right", no_wrap=True, style="dim")
+    for name, estimate in result.measures.items():
+        table.add_row(name, _bold(estimate), _interval(estimate), _per_cent(estimate.chance))
+    return table
+
+
+def groups_table(result: Result, benchmark: Benchmark) -> Table | None:
+    """One row per group of the groupings the benchmark's authors report by; main measures side by side."""
+    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
+    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
+    rows = [label for label in result.groups if label.rpartition(":")[2] in labels]
+    if not rows or len(rows) > 40:
+        return None
+    names = [name for name in ("i2t", "t2i", "group", "accuracy") if name in result.measures]
+    table = _table("by group")
+    table.add_column("group", no_wrap=True)
+    table.add_column("questions", justify="right")
+    for name in names:
+        table.add_column(f"{name} %", justify="right", no_wrap=True)
+    for label in rows:
+        estimates = result.groups[label]
+        count = next(iter(estimates.values())).n
+        table.add_row(Text(label), f"{count:,}", *(_short(estimates[name]) for name in names))
+    return table
+
+
+def ties_line(result: Result) -> str:
+    """How ties were counted and how much that matters."""
+    ties = result.ties
+    if ties.get("questions") is None:
+        return f"ties: {ties.get('note', 'not known')}"
+    if not ties["questions"]:
+        return "ties: none"
+    ranges = []
+    for name in ("group", "accuracy"):
+        if name in ties["measures"]["strict"]:
+            low, high = ties["measures"]["strict"][name], ties["measures"]["optimistic"][name]
+            ranges.append(f"{name} {100 * low:.2f} if wrong to {100 * high:.2f} if right")
+    share = f"{ties['questions']:,} questions ({100 * ties['rate']:.2f} %)"
+    return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
+
+
+def comparison_table(comparison: Comparison, *, width: int) -> Table:
+    """One row per scorer: main measures with intervals, the finer ones where the terminal is wide enough."""
+    plain = overview(comparison, finer=width >= _WIDE)
+    table = _table(
+        f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} questions"
+    )
+    table.add_column("%", overflow="fold")
+    main = MAIN[comparison.runs[0].benchmark.questions.form]
+    for column in plain.columns:
+        table.add_column(column.label, justify="right", no_wrap=True)
+    for row in plain.rows:
+        cells = []
+        for cell, column in zip(row.cells, plain.columns, strict=True):
+            interval = column.measure in main and width >= _MEDIUM
+            style = {1: "bold", 2: "underline"}.get(cell.rank, "")
+            cells.append(Text(written(cell, column, interval=interval), style=style))
+        name = row.name + (" (baseline)" if row.name == comparison.baseline else "")
+        table.add_row(Text(name), *cells, style="dim" if row.kind == "chance" else "")
+    return table
+
+
+def differences_table(comparison: Comparison) -> Table | None:
+    """The tested differences: to the baseline where there is one, else of all pairs."""
+    differences = comparison.against_baseline() if comparison.baseline else comparison.differences
+    if not differences:
+        return None
+    title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
+    table = _table(f"{comparison.benchmark}: {title}")
+    table.add_column("scorer", overflow="fold")
+    table.add_column("measure", no_wrap=True)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="center", no_wrap=True)
+    table.add_column("p (Holm)", justify="right", no_wrap=True)
+    for d in differences:
+        name = d.a if comparison.baseline else f"{d.a} − {d.b}"
+        points = Text(f"{100 * d.value:+.2f}", style="bold" if d.p_holm < 0.05 else "")
+        interval = f"[{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
+        table.add_row(Text(name), d.measure, points, Text(interval), _p(d.p_holm))
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=Text(title),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+    )
+
+
+def _bold(estimate: Estimate) -> Text:
+    return Text(f"{100 * estimate.value:.2f}", style="bold")
+
+
+def _short(estimate: Estimate) -> str:
+    return f"{100 * estimate.value:.2f}"
+
+
+def _interval(estimate: Estimate) -> Text:
+    return Text(f"[{100 * estimate.low:.2f}, {100 * estimate.high:.2f}]")
+
+
+def _per_cent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f}"
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"

@@ -1,0 +1,101 @@
+"""What the terminal shows: tables, notes, and progress on anything that takes more than two seconds."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from counterfoil.store import write_json
+
+#: Progress appears only on work that takes longer than this many seconds.
+PATIENCE = 2.0
+
+Report = Callable[[str, int, int], None]
+
+
+def out() -> Console:
+    """Standard output: what a user asked for."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """Standard error: notes, warnings and progress, so that output can be piped."""
+    return Console(stderr=True, highlight=False)
+
+
+def note(text: str) -> None:
+    """One line about what was decided or found, on stderr."""
+    err().print(f"[dim]{_escape(text)}[/dim]", soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """One line a user should not miss, on stderr."""
+    err().print(f"[yellow]warning:[/yellow] {_escape(text)}", soft_wrap=True)
+
+
+def write_result(target: str, value: Any) -> None:
+    """JSON to a file, or to standard output where the target is '-'."""
+    if target == "-":
+        print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        write_json(Path(target), value)
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Report]:
+    """A function (stage, done, total) that shows a bar with rate and time left.
+
+    Nothing is shown for the first two seconds of a stage, when quiet, or when stderr is no terminal.
+    """
+    console = err()
+    if quiet or not console.is_terminal:
+        yield lambda stage, done, total: None
+        return
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    tasks: dict[str, TaskID] = {}
+    started: dict[str, tuple[float, int]] = {}
+
+    def report(stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        since, first = started.setdefault(stage, (now, done))
+        if now - since > PATIENCE and stage not in tasks and done < total:
+            if not bars.live.is_started:
+                bars.start()
+            tasks[stage] = bars.add_task(stage, total=total, rate="")
+        if stage in tasks:
+            rate = (done - first) / max(now - since, 1e-9)
+            bars.update(tasks[stage], completed=done, total=total, rate=f"{rate:,.1f}/s")
+
+    try:
+        yield report
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
