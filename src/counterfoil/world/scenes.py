@@ -1,0 +1,127 @@
+"""Scenes: a few paper shapes on a sheet, everything about them known.
+
+A scene is what a picture shows, before it is drawn. Truth lives here: a caption is right or wrong about
+a scene by what this module says, and never by looking at pixels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+SHAPES = ("circle", "square", "triangle", "star", "heart", "diamond", "moon", "flower")
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink")
+SIZES = ("small", "large")
+TEXTURES = ("plain", "striped", "dotted")
+
+#: What can be said of a thing besides its shape, in the order English puts the words.
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"size": SIZES, "texture": TEXTURES, "colour": COLOURS}
+
+#: Relations as the direction from the second thing to the first; x runs right and y runs down.
+RELATIONS: Mapping[str, tuple[int, int]] = {
+    "to the left of": (-1, 0),
+    "to the right of": (1, 0),
+    "above": (0, -1),
+    "below": (0, 1),
+}
+
+#: The sheets a scene may lie on; no caption speaks of them.
+PAPERS = ("cream", "mist", "sage")
+
+#: Things lie near the points of a 3 x 3 grid: (column, row) of each.
+CELLS = tuple((column, row) for row in range(3) for column in range(3))
+_FIRST, _STEP, _JITTER = 0.185, 0.315, 0.015
+
+#: How far apart two things must be along an axis for a relation to hold. Neighbours of the grid are at least
+#: 0.28 apart and things of one row or column at most 0.03, so no scene is ever near the line.
+CLEAR = 0.16
+
+#: Angles in degrees that a thing may be turned by, as if laid down by hand.
+TURNS = (-9, -4, 0, 4, 9)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One paper shape. `x` and `y` are its centre in [0, 1]; `turn` is in degrees and means nothing."""
+
+    shape: str
+    size: str
+    texture: str
+    colour: str
+    x: float
+    y: float
+    turn: int = 0
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """The grid cell the thing lies in, (column, row)."""
+        return round((self.x - _FIRST) / _STEP), round((self.y - _FIRST) / _STEP)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A few things, no two in one cell of the grid, on a sheet of paper."""
+
+    things: tuple[Thing, ...]
+    paper: str = PAPERS[0]
+
+    def free(self) -> list[tuple[int, int]]:
+        """The cells in which nothing lies."""
+        taken = {thing.cell for thing in self.things}
+        return [cell for cell in CELLS if cell not in taken]
+
+
+def holds(relation: str, first: Thing, second: Thing) -> bool:
+    """Whether `first` is, say, "to the left of" `second`: further that way by at least `CLEAR`.
+
+    Two relations may hold at once: a thing can be above and to the left of another.
+
+    >>> star = Thing("star", "small", "plain", "red", x=0.2, y=0.5)
+    >>> moon = Thing("moon", "large", "plain", "blue", x=0.8, y=0.5)
+    >>> [name for name in RELATIONS if holds(name, star, moon)]
+    ['to the left of']
+    """
+    right, down = RELATIONS[relation]
+    return right * (first.x - second.x) + down * (first.y - second.y) >= CLEAR
+
+
+def relation_between(first: Thing, second: Thing) -> str | None:
+    """The one relation that holds from `first` to `second`; None where two do, since they lie askew."""
+    found = [name for name in RELATIONS if holds(name, first, second)]
+    return found[0] if len(found) == 1 else None
+
+
+def sample_scene(rng: np.random.Generator, *, fewest: int = 2, most: int = 4) -> Scene:
+    """A scene of `fewest` to `most` things, everything about them drawn from `rng`.
+
+    About six things in ten are plain; every other value is as likely as any.
+
+    >>> sample_scene(np.random.default_rng(0)) == sample_scene(np.random.default_rng(0))
+    True
+    """
+    count = int(rng.integers(fewest, most + 1))
+    cells = [CELLS[i] for i in rng.permutation(len(CELLS))[:count]]
+    return Scene(tuple(sample_thing(rng, cell) for cell in cells), paper=one_of(PAPERS, rng))
+
+
+def sample_thing(rng: np.random.Generator, cell: tuple[int, int]) -> Thing:
+    """A thing that lies in `cell`."""
+    texture = "plain" if rng.random() < 0.6 else one_of(TEXTURES[1:], rng)
+    x, y = place(rng, cell)
+    return Thing(
+        one_of(SHAPES, rng), one_of(SIZES, rng), texture, one_of(COLOURS, rng), x, y, one_of(TURNS, rng)
+    )
+
+
+def place(rng: np.random.Generator, cell: tuple[int, int]) -> tuple[float, float]:
+    """A point near the middle of `cell`, rounded so that it prints and compares exactly."""
+    x, y = (_FIRST + _STEP * at + _JITTER * (2 * rng.random() - 1) for at in cell)
+    return round(x, 3), round(y, 3)
+
+
+def one_of(values: Sequence[T], rng: np.random.Generator) -> T:
+    """One of `values`, each as likely as any other."""
+    return values[int(rng.integers(len(values)))]

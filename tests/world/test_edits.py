@@ -1,0 +1,119 @@
+import re
+from difflib import SequenceMatcher
+
+import numpy as np
+import pytest
+
+from counterfoil.world.captions import matches, text
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.scenes import Scene, Thing, sample_scene
+
+
+def drawn(subset, count=60):
+    """Contrasts of one kind from random scenes."""
+    rng = np.random.default_rng(SUBSETS.index(subset))
+    found = []
+    while len(found) < count:
+        contrast = edit(sample_scene(rng), subset, rng)
+        if contrast is not None:
+            found.append(contrast)
+    return found
+
+
+@pytest.mark.parametrize("subset", SUBSETS)
+def test_one_answer_in_both_directions(subset):
+    for contrast in drawn(subset):
+        verdicts = [[matches(caption, scene) for scene in contrast.scenes] for caption in contrast.captions]
+        assert verdicts == [[True, False], [False, True]]
+        assert contrast.unambiguous()
+        assert contrast.type == subset[: subset.index("_")]
+
+
+#: How many things of the scene differ after the edit, and what may differ in one of them.
+CHANGES = {
+    "replace_obj": ({1}, {"shape"}),
+    "replace_att": ({1}, {"colour", "size", "texture"}),
+    "replace_rel": ({1, 2}, {"x", "y"}),
+    "swap_obj": ({2}, {"x", "y"}),
+    "swap_att": ({2}, {"colour", "size", "texture"}),
+    "add_att": ({1}, {"texture"}),
+}
+
+
+@pytest.mark.parametrize("subset", CHANGES)
+def test_scenes_differ_by_the_edit_and_nothing_more(subset):
+    counts, fields = CHANGES[subset]
+    for contrast in drawn(subset):
+        before, after = contrast.scenes
+        assert before.paper == after.paper
+        pairs = list(zip(before.things, after.things, strict=True))
+        changed = [pair for pair in pairs if pair[0] != pair[1]]
+        assert len(changed) in counts
+        for a, b in changed:
+            different = {name for name in a.__dataclass_fields__ if getattr(a, name) != getattr(b, name)}
+            assert different <= fields
+            if subset not in ("replace_rel", "swap_obj"):
+                assert len(different) == 1
+
+
+def test_an_added_object_is_one_more_thing():
+    for contrast in drawn("add_obj"):
+        before, after = contrast.scenes
+        assert after.things[:-1] == before.things
+        assert after.things[-1].cell in before.free()
+
+
+def test_swapped_objects_have_changed_places():
+    for contrast in drawn("swap_obj"):
+        before, after = contrast.scenes
+        (a, c), (b, d) = [
+            pair for pair in zip(before.things, after.things, strict=True) if pair[0] != pair[1]
+        ]
+        assert (a.x, a.y, b.x, b.y) == (d.x, d.y, c.x, c.y)
+
+
+def words(contrast):
+    return [re.findall(r"[a-z]+", text(caption).lower()) for caption in contrast.captions]
+
+
+@pytest.mark.parametrize("subset", ["replace_obj", "replace_att"])
+def test_replacing_changes_one_word(subset):
+    for contrast in drawn(subset):
+        one, two = words(contrast)
+        # "a red star" and "an orange star" differ in the article too.
+        assert sum(a != b for a, b in zip(one, two, strict=True) if {a, b} != {"a", "an"}) == 1
+
+
+def test_replacing_a_relation_changes_only_that():
+    for contrast in drawn("replace_rel"):
+        one, two = contrast.captions
+        assert one.phrases == two.phrases
+        assert None not in (one.relation, two.relation)
+        assert one.relation != two.relation
+
+
+def test_swapping_keeps_every_word():
+    """Swapped captions hold the same words in another order, as SugarCrepe's do ("a" and "an" aside)."""
+    for subset in ("swap_obj", "swap_att"):
+        for contrast in drawn(subset):
+            one, two = (sorted(w for w in part if w not in ("a", "an")) for part in words(contrast))
+            assert one == two
+
+
+def test_adding_only_adds():
+    for subset in ("add_obj", "add_att"):
+        for contrast in drawn(subset):
+            one, two = ([w for w in part if w not in ("a", "an", "and")] for part in words(contrast))
+            operations = {tag for tag, *_ in SequenceMatcher(None, one, two, autojunk=False).get_opcodes()}
+            assert operations == {"equal", "insert"}
+
+
+def test_a_scene_without_room_says_so():
+    rng = np.random.default_rng(0)
+    star = Thing("star", "small", "plain", "red", x=0.185, y=0.185)
+    other_star = Thing("star", "small", "plain", "red", x=0.5, y=0.5)
+    twins = Scene((star, other_star))
+    # Nothing to swap between equal things, no one relation between things askew, no pattern yet.
+    assert [edit(twins, subset, rng) for subset in ("swap_obj", "swap_att", "replace_rel", "add_att")] == [
+        None
+    ] * 4

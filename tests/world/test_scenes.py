@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.world.render import RADII
+from counterfoil.world.scenes import (
+    CLEAR,
+    RELATIONS,
+    Scene,
+    Thing,
+    holds,
+    relation_between,
+    sample_scene,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SEEDS)
+def test_a_seed_names_a_scene(seed):
+    assert sample_scene(np.random.default_rng(seed)) == sample_scene(np.random.default_rng(seed))
+
+
+def test_other_seeds_give_other_scenes():
+    assert len({sample_scene(np.random.default_rng(seed)) for seed in range(300)}) == 300
+
+
+@given(SEEDS)
+def test_things_lie_on_the_sheet_and_in_cells_of_their_own(seed):
+    scene = sample_scene(np.random.default_rng(seed))
+    assert 2 <= len(scene.things) <= 4
+    assert len({thing.cell for thing in scene.things}) == len(scene.things)
+    assert len(scene.free()) == 9 - len(scene.things)
+    for thing in scene.things:
+        assert RADII["large"] < min(thing.x, thing.y) <= max(thing.x, thing.y) < 1 - RADII["large"]
+
+
+@given(SEEDS)
+def test_no_relation_is_ever_a_near_thing(seed):
+    """Whatever lies apart lies well apart: no distance along an axis is near the line that decides."""
+    scene = sample_scene(np.random.default_rng(seed), fewest=4)
+    for a in scene.things:
+        for b in scene.things:
+            for distance in (abs(a.x - b.x), abs(a.y - b.y)):
+                assert distance < CLEAR / 4 or distance > CLEAR * 1.5
+
+
+@given(SEEDS)
+def test_relations_come_in_opposites(seed):
+    a, b = sample_scene(np.random.default_rng(seed)).things[:2]
+    assert holds("to the left of", a, b) == holds("to the right of", b, a)
+    assert holds("above", a, b) == holds("below", b, a)
+    assert any(holds(name, a, b) for name in RELATIONS)
+
+
+def test_askew_things_have_no_single_relation():
+    a = Thing("star", "small", "plain", "red", x=0.2, y=0.2)
+    b = Thing("moon", "small", "plain", "red", x=0.5, y=0.5)
+    c = Thing("moon", "small", "plain", "red", x=0.5, y=0.2)
+    assert relation_between(a, b) is None
+    assert relation_between(a, c) == "to the left of"
+    assert relation_between(b, c) == "below"
+
+
+def test_every_value_turns_up():
+    """300 scenes have about 900 things; the rarest value (a shape, 1 in 8) is missed with odds of 1e-52."""
+    rng = np.random.default_rng(5)
+    things = [thing for _ in range(300) for thing in sample_scene(rng).things]
+    assert {len({getattr(thing, name) for thing in things}) for name in ("shape",)} == {8}
+    assert len({thing.colour for thing in things}) == 7
+    assert len({thing.cell for thing in things}) == 9
+    plain = sum(thing.texture == "plain" for thing in things) / len(things)
+    # 0.6 within four standard errors of sqrt(0.6 * 0.4 / 900).
+    assert plain == pytest.approx(0.6, abs=0.066)
+
+
+def test_a_scene_is_a_value():
+    thing = Thing("star", "small", "plain", "red", x=0.2, y=0.2)
+    assert Scene((thing,)) == Scene((thing,))
+    assert len({Scene((thing,)), Scene((thing,)), Scene((thing,), "sage")}) == 2
