@@ -100,7 +100,7 @@ def lab(linear: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("sight", [np.eye(3), PROTAN, DEUTAN], ids=["full", "protan", "deutan"])
 def test_colours_stay_apart_for_every_eye(sight):
-    """A just noticeable difference is about 2.3 in Lab; all pairs, the sheet included, keep seven times that."""
+    """A just noticeable difference is about 2.3 in Lab; all pairs, with the sheet, keep seven times that."""
     seen = {}
     for name, rgb in {**PALETTE, "sheet": SHEETS["cream"]}.items():
         encoded = np.asarray(rgb) / 255

@@ -38,9 +38,9 @@ _MARGIN = 1.45  # a stamp reaches this many radii from its centre
 def draw(scene: Scene, size: int = 192) -> PIL.Image.Image:
     """The scene as an RGB picture of `size` x `size` pixels.
 
-        >>> from counterfoil.world.scenes import sample_scene
-        >>> draw(sample_scene(np.random.default_rng(0)), 96).size
-        (96, 96)
+    >>> from counterfoil.world.scenes import sample_scene
+    >>> draw(sample_scene(np.random.default_rng(0)), 96).size
+    (96, 96)
     """
     picture = _sheet(scene.paper, size).copy()
     down, right = round(size * 0.012), round(size * 0.006)
