@@ -151,13 +151,19 @@ def _packed_arrays(arrays: Mapping[str, ndarray]) -> bytes:
     return buffer.getvalue()
 
 
+def _array(archive: zipfile.ZipFile, name: str) -> ndarray:
+    # The member is read to its end, which is where its checksum is compared.
+    data = io.BytesIO(archive.read(f"{name}.npy"))
+    return np.lib.format.read_array(data, allow_pickle=False)
+
+
 def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tuple[list[bytes], Values | None]:
     """The wanted keys of a shard, and the values of their rows; None where it holds no wanted key.
 
     The values are read only where a key is wanted, and the archive's checksums are verified as they are.
     """
-    with np.load(path, allow_pickle=False) as shard:
-        keys = shard["keys"]
+    with zipfile.ZipFile(path) as shard:
+        keys = _array(shard, "keys")
         if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
             raise ValueError("keys of another layout")
         packed = keys.tobytes()
@@ -168,7 +174,7 @@ def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tupl
                 seen.setdefault(key, row)
         if not seen:
             return [], None
-        values = shard["values"]
+        values = _array(shard, "values")
         if values.ndim != 2 or len(values) != len(keys) or values.dtype not in (np.float32, np.float64):
             raise ValueError("values of another layout")
         if not np.isfinite(values).all():

@@ -17,6 +17,7 @@ from counterfoil.engine.content import check_at_hand, id_key, image_keys
 from counterfoil.engine.plan import Plan, plan, shards, used_images
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.scorers import blind
 from counterfoil.scorers.base import Embedder, Scorer
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
@@ -82,7 +83,11 @@ def run(
 
 
 def _needs(scorer: object) -> Collection[str]:
-    """What a scorer must have at hand, `images` and `captions`; a blind one says so in `needs`."""
+    """What a scorer must have at hand: `images` and `captions`, unless it is blind or says so in `needs`."""
+    if isinstance(scorer, blind.Constant | blind.Random):
+        return ()
+    if isinstance(scorer, blind.Length):
+        return ("captions",)
     return getattr(scorer, "needs", ("images", "captions"))
 
 

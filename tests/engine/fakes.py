@@ -1,0 +1,142 @@
+"""Scorers and benchmarks of the engine's own tests: cheap, countable, and sensitive to how they are batched.
+
+Run as a script it is the process that the kill test kills.
+"""
+
+import hashlib
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+
+from counterfoil.data import Benchmark, BytesSource, Caption, Card, Choice, Image, Quad
+from counterfoil.scorers.base import Identity
+
+WIDTH = 8
+
+
+def png(seed: int) -> bytes:
+    """A small picture of its own colours."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def quads(n: int, *, distinct_images: int | None = None, distinct_captions: int | None = None) -> Benchmark:
+    """`n` quads over 2n items; contents repeat after `distinct_images` and `distinct_captions` of them."""
+    images = tuple(
+        Image(f"i{i}", BytesSource(png(i % distinct_images if distinct_images else i))) for i in range(2 * n)
+    )
+    captions = tuple(
+        Caption(f"c{i}", "word " * (1 + i % 7) + str(i % distinct_captions if distinct_captions else i))
+        for i in range(2 * n)
+    )
+    positions = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
+    questions = Quad(tuple(str(q) for q in range(n)), captions=positions, images=positions)
+    return Benchmark(Card(name="fake", title="Fake", form="quad"), images, captions, questions)
+
+
+def choices(n: int, k: int = 2) -> Benchmark:
+    """`n` images with `k` captions each."""
+    images = tuple(Image(f"i{i}", BytesSource(png(i))) for i in range(n))
+    captions = tuple(Caption(f"c{i}", f"caption number {i}") for i in range(n * k))
+    questions = Choice(
+        tuple(str(q) for q in range(n)),
+        query=np.arange(n, dtype=np.int64),
+        candidates=np.arange(n * k, dtype=np.int64).reshape(n, k),
+    )
+    return Benchmark(Card(name="fake", title="Fake", form="choice"), images, captions, questions)
+
+
+def vector(data: bytes) -> np.ndarray:
+    """A unit vector that depends on all of `data`."""
+    seed = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+    value = np.random.default_rng(seed).standard_normal(WIDTH)
+    return value / np.linalg.norm(value)
+
+
+def rounding(batch: Sequence[bytes]) -> float:
+    """What a real model's last bits do: they change with the company an item is embedded in."""
+    state = hashlib.blake2b(b"".join(batch), digest_size=2).digest()
+    return int.from_bytes(state, "little") * 1e-9
+
+
+@dataclass
+class FakeEmbedder:
+    """Embeds content by its digest and writes down what it was asked for."""
+
+    identity: Identity = field(default_factory=lambda: Identity("fake:embedder"))
+    #: Called with ("images" | "captions", names of the batch) before each batch.
+    watch: Callable[[str, list[str]], None] = lambda kind, names: None
+    images_seen: list[str] = field(default_factory=list)
+    captions_seen: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+    def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[np.ndarray]:
+        self.calls.append("images")
+        for batch in batches:
+            self.watch("images", [image.id for image in batch])
+            self.images_seen += [image.id for image in batch]
+            yield self._embed([image.read() for image in batch])
+
+    def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[np.ndarray]:
+        self.calls.append("captions")
+        for batch in batches:
+            self.watch("captions", [caption.id for caption in batch])
+            self.captions_seen += [str(caption.text) for caption in batch]
+            yield self._embed([str(caption.text).encode() for caption in batch])
+
+    def _embed(self, data: list[bytes]) -> np.ndarray:
+        rows = np.stack([vector(item) for item in data]) * (1 + rounding(data))
+        return rows.astype(np.float32)
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        return [len(str(caption.text).split()) for caption in captions]
+
+    def compare(self, captions: np.ndarray, images: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
+
+
+@dataclass
+class FakeScorer:
+    """Scores a pair by its content, and counts pairs."""
+
+    identity: Identity = field(default_factory=lambda: Identity("fake:scorer"))
+    pairs_seen: list[tuple[str, str]] = field(default_factory=list)
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> np.ndarray:
+        self.pairs_seen += [
+            (image.id, str(caption.text)) for image, caption in zip(images, captions, strict=True)
+        ]
+        return np.asarray(
+            [
+                float(vector(image.read()) @ vector(str(caption.text).encode()))
+                for image, caption in zip(images, captions, strict=True)
+            ]
+        )
+
+
+def main(cache: str, log: str, out: str, pause: str) -> None:
+    """Measure a benchmark slowly, writing every item to `log` as it is embedded and the scores to `out`."""
+    from counterfoil.engine import run
+
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def watch(kind: str, names: list[str]) -> None:
+        os.write(handle, "".join(json.dumps([kind, name]) + "\n" for name in names).encode())
+        time.sleep(float(pause))
+
+    answers = run(quads(500), FakeEmbedder(watch=watch), cache=Path(cache), batch_size=24)
+    Path(out).write_bytes(answers.values.tobytes())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,148 @@
+import os
+import time
+
+import pytest
+
+from counterfoil.data import BytesSource, Caption, FileSource, Image
+from counterfoil.engine import silent
+from counterfoil.engine.content import check_at_hand, id_key, image_keys
+from counterfoil.errors import DataError
+
+
+def files(tmp_path, contents):
+    images = []
+    for i, data in enumerate(contents):
+        path = tmp_path / f"{i}.jpg"
+        path.write_bytes(data)
+        images.append(Image(f"i{i}", FileSource(path)))
+    return images
+
+
+def age(images, seconds=60.0):
+    """Make files as old as ones that have settled (the time of change cannot be set, so wait it out)."""
+    then = time.time() - seconds
+    for image in images:
+        os.utime(image.source.path, (then, then))
+    time.sleep(2.1)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Names of the files that are really read."""
+    seen = []
+    original = FileSource.read
+
+    def read(self):
+        seen.append(self.path.name)
+        return original(self)
+
+    monkeypatch.setattr(FileSource, "read", read)
+    return seen
+
+
+def test_names_follow_content_not_place(tmp_path):
+    images = [*files(tmp_path, [b"a", b"b", b"a"]), Image("memory", BytesSource(b"a"))]
+    keys = image_keys(images, cache=None, progress=silent)
+    assert keys[0] == keys[2] == keys[3] != keys[1]
+
+
+def test_a_crop_is_another_image():
+    source = BytesSource(b"a")
+    crops = [None, (0, 0, 1, 1), (0, 0, 1, 2), (0, 0, 1, 1)]
+    keys = image_keys(
+        [Image(str(i), source, crop) for i, crop in enumerate(crops)], cache=None, progress=silent
+    )
+    assert keys[1] == keys[3]
+    assert len(set(keys)) == 3
+
+
+def test_images_without_source_are_named_by_id():
+    keys = image_keys([Image("x"), Image("y"), Image("x")], cache=None, progress=silent)
+    assert keys[0] == keys[2] == id_key(Image("x")) != keys[1]
+
+
+def test_each_file_is_read_once(tmp_path, reads):
+    first, second = files(tmp_path, [b"a", b"b"])
+    steps = []
+    image_keys(
+        [first, second, Image("again", first.source), Image("crop", first.source, (0, 0, 1, 1))],
+        cache=None,
+        progress=lambda *step: steps.append(step),
+    )
+    assert sorted(reads) == ["0.jpg", "1.jpg"]
+    assert steps[0] == ("reading images", 0, 2)
+    assert steps[-1] == ("reading images", 2, 2)
+
+
+def test_a_second_run_reads_only_what_was_touched(tmp_path, reads):
+    images = files(tmp_path, [b"a", b"b", b"c"])
+    age(images)
+    cache = tmp_path / "cache"
+    first = image_keys(images, cache=cache, progress=silent)
+    reads.clear()
+    assert image_keys(images, cache=cache, progress=silent) == first
+    assert reads == []
+    # Same size, and the modification time put back: the time of the last change gives it away.
+    path = images[1].source.path
+    stamp = path.stat()
+    path.write_bytes(b"B")
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    again = image_keys(images, cache=cache, progress=silent)
+    assert reads == ["1.jpg"]
+    assert again[1] not in first
+    assert (again[0], again[2]) == (first[0], first[2])
+
+
+def test_a_file_just_written_is_not_remembered(tmp_path, reads):
+    # Two writes within one tick of a coarse clock leave the same times.
+    images = files(tmp_path, [b"a"])
+    image_keys(images, cache=tmp_path / "cache", progress=silent)
+    reads.clear()
+    image_keys(images, cache=tmp_path / "cache", progress=silent)
+    assert reads == ["0.jpg"]
+
+
+def test_a_damaged_list_only_costs_time(tmp_path, reads):
+    images = files(tmp_path, [b"a", b"b"])
+    age(images)
+    cache = tmp_path / "cache"
+    first = image_keys(images, cache=cache, progress=silent)
+    (listing,) = cache.glob("files-*")
+    listing.write_bytes(listing.read_bytes()[:50])
+    reads.clear()
+    assert image_keys(images, cache=cache, progress=silent) == first
+    assert sorted(reads) == ["0.jpg", "1.jpg"]
+
+
+def test_a_file_that_cannot_be_read_stops_with_its_name(tmp_path):
+    images = files(tmp_path, [b"a", b"b"])
+    images[1].source.path.unlink()
+    with pytest.raises(DataError, match=r"1\.jpg: no such image file"):
+        image_keys(images, cache=None, progress=silent)
+
+
+def test_missing_images_are_counted_in_one_line(fakes, tmp_path):
+    benchmark = fakes.choices(5)
+    images = list(benchmark.images)
+    images[1] = Image("i1")
+    images[3] = Image("i3", FileSource(tmp_path / "gone.jpg"))
+    object.__setattr__(benchmark, "images", tuple(images))
+    with pytest.raises(DataError) as caught:
+        check_at_hand(benchmark)
+    assert str(caught.value) == (
+        "fake: images are not at hand; given: 2 of 5 missing, first: i1, i3; "
+        "give their folder with --images, "
+        "measure only the questions whose images are there with --available, "
+        "or measure given scores (given:PATH)"
+    )
+    check_at_hand(benchmark, images=False)
+
+
+def test_missing_captions_are_counted_in_one_line(fakes):
+    benchmark = fakes.choices(3)
+    object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
+    with pytest.raises(
+        DataError, match=r"captions have no text; given: 6 of 6 without, first: c0, c1, c2, \.\.\."
+    ):
+        check_at_hand(benchmark)
+    check_at_hand(benchmark, captions=False)

@@ -1,0 +1,86 @@
+"""A run that is killed at any moment and started again."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from counterfoil.engine.cache import Cache
+from counterfoil.engine.plan import shards
+
+#: Rows in a full shard with batches of 24, as the script of the fakes runs.
+SHARD = sum(map(len, shards(range(10_000), 24)[0]))
+
+
+def start(fakes, folder: Path, pause: float) -> subprocess.Popen:
+    script = [fakes.__file__, folder / "cache", folder / "log", folder / "out", pause]
+    return subprocess.Popen([sys.executable, "-W", "error", *map(str, script)])
+
+
+def embedded(folder: Path) -> list[tuple[str, str]]:
+    """Everything any of the processes embedded, in order."""
+    log = folder / "log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [tuple(json.loads(line)) for line in lines]
+
+
+def wait_for(fakes, folder: Path, process: subprocess.Popen, items: int) -> None:
+    until = time.monotonic() + 60
+    while len(embedded(folder)) < items and process.poll() is None:
+        assert time.monotonic() < until, "the run makes no progress"
+        time.sleep(0.003)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(fakes, tmp_path, seed):
+    rng = random.Random(seed)
+    whole, folder = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    folder.mkdir()
+    # 1,000 images and 1,000 captions.
+    assert start(fakes, whole, 0).wait(60) == 0
+    assert len(embedded(whole)) == len(set(embedded(whole))) == 2000
+
+    kills = 0
+    for _ in range(4):
+        already = len(embedded(folder))
+        process = start(fakes, folder, 0.004)
+        wait_for(fakes, folder, process, already + rng.randrange(40, 600))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait(60) == -signal.SIGKILL
+    assert kills >= 3
+    assert not (folder / "out").exists()
+    assert start(fakes, folder, 0).wait(60) == 0
+
+    assert (folder / "out").read_bytes() == (whole / "out").read_bytes()
+    times = Counter(embedded(folder))
+    assert set(times) == set(embedded(whole))
+    for kind in ("images", "captions"):
+        again = sum(count - 1 for (of, _), count in times.items() if of == kind)
+        assert again <= kills * SHARD
+    # A process that is killed is in one shard of one kind: this holds over both kinds together, too.
+    assert sum(times.values()) - 2000 <= kills * SHARD
+    # Nothing that a reader looks at is half-written.
+    identity = fakes.FakeEmbedder().identity
+    for kind in ("images", "captions"):
+        assert Cache(folder / "cache", identity).read(kind, ["00" * 16]).broken == ()
+    shards_of = {path.name: path.read_bytes() for path in (whole / "cache").rglob("*.npz")}
+    assert {path.name: path.read_bytes() for path in (folder / "cache").rglob("*.npz")} == shards_of
+
+
+def test_two_processes_at_once_end_in_the_same_bits(fakes, tmp_path):
+    whole, folder = tmp_path / "whole", tmp_path / "both"
+    whole.mkdir()
+    folder.mkdir()
+    assert start(fakes, whole, 0).wait(60) == 0
+    script = [sys.executable, "-W", "error", fakes.__file__, str(folder / "cache"), str(folder / "log")]
+    both = [subprocess.Popen([*script, str(folder / name), "0.002"]) for name in ("out", "other")]
+    assert [process.wait(60) for process in both] == [0, 0]
+    expected = (whole / "out").read_bytes()
+    assert (folder / "out").read_bytes() == (folder / "other").read_bytes() == expected
