@@ -199,26 +199,30 @@ def _read_folder(folder: Path) -> Table:
     return stack(tables, source=str(folder), column="subset", values=stems)
 
 
-def stack(tables: Sequence[Table], *, source: str, column: str, values: Sequence[str]) -> Table:
-    """Tables below one another, with a new first column that says which one a row is of.
+def stack(
+    tables: Sequence[Table], *, source: str, column: str | None = None, values: Sequence[str] = ()
+) -> Table:
+    """Tables below one another; with `column`, a first column of that name says which one a row is of.
 
     Raises `DataError` naming the table that lacks a column the first one has, or has one more.
     """
     first = tables[0]
     for table in tables:
         odd = set(table.columns).symmetric_difference(first.columns)
-        if odd or column in table:
+        if odd or (column is not None and column in table):
             raise DataError(
                 f"columns differ from those of {Path(first.source).name}"
                 if odd
                 else f"column '{column}' is taken",
                 where=table.source,
-                given=tuple(table.columns),
+                given=", ".join(table.columns),
                 allowed=first.columns if odd else None,
             )
-    columns: dict[str, Sequence[Any]] = {
-        column: tuple(value for table, value in zip(tables, values, strict=True) for _ in range(len(table)))
-    }
+    columns: dict[str, Sequence[Any]] = {}
+    if column is not None:
+        columns[column] = tuple(
+            value for table, value in zip(tables, values, strict=True) for _ in range(len(table))
+        )
     for name in first.columns:
         columns[name] = tuple(cell for table in tables for cell in table[name])
     return Table(columns, source, "folder", tuple(part for table in tables for part in table.parts))

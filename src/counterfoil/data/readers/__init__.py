@@ -1,0 +1,7 @@
+"""One module per layout: `read(card, data, images)` makes a benchmark of what is on disk or on the hub.
+
+`data` is the file or folder the user named (None: the hub data set of the card), `images` the folder that
+holds the images where the layout keeps them apart. Shared between layouts: `rows` (Parquet, Arrow and saved
+data sets, images left where they are), `hub`, `photos` (image folders) and `build` (rows to questions, counts
+against the card).
+"""

@@ -1,0 +1,69 @@
+"""A user's own pairs: columns image, caption, negative_caption[, negative_image, type, subtype, id]."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.build import choices, quads
+from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.photos import cell_source
+from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.records import Image
+from counterfoil.data.tables import Table, labels, texts
+from counterfoil.errors import DataError
+
+_IMAGES = ("image", "negative_image")
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Quads where there is a column `negative_image`, else choices of two captions.
+
+    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
+    relative to `images` (else to the file's folder), or bytes in Parquet. Question ids are the column `id`,
+    else row numbers from 0. Groupings: `type`, and `subset` ("type_subtype") where both are there.
+    Raises `DataError` naming file, row and column of what does not fit.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    table = open_rows(data, _IMAGES)
+    ids = labels(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
+    if not all(ids):
+        raise DataError("empty id", where=table.where(ids.index(""), "id"))
+    folder = images or (data if data.is_dir() else data.parent)
+    sides = [
+        _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table
+    ]
+    if not sides or _IMAGES[0] not in table:
+        raise DataError("no column 'image'", where=table.source, given=", ".join(table.columns))
+    card = _own(card, data, form="quad" if len(sides) == 2 else "choice", size=len(table))
+    captions = texts(table, "caption"), texts(table, "negative_caption")
+    if len(sides) == 2:
+        return quads(
+            card, ids, captions, (sides[0], sides[1]), _groupings(table), source=table.source, path=data
+        )
+    return choices(card, ids, captions, sides[0], _groupings(table), source=table.source, path=data)
+
+
+def _images(table: Table, column: str, ids: Sequence[str], side: int, folder: Path) -> list[Image]:
+    """Files are called by the path in the cell, so that rows of one image share it."""
+    return [
+        Image(
+            cell if isinstance(cell, str) else f"{ids[row]}_i{side}", cell_source(table, column, row, folder)
+        )
+        for row, cell in enumerate(table[column])
+    ]
+
+
+def _own(card: Card, data: Path, *, form: str, size: int) -> Card:
+    measures = ("group", "i2t", "t2i") if form == "quad" else ("accuracy",)
+    return card.model_copy(update={"title": data.stem, "form": form, "size": size, "measures": measures})
+
+
+def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
+    found = {}
+    if "type" in table:
+        found["type"] = labels(table, "type")
+        if "subtype" in table:
+            pairs = zip(found["type"], labels(table, "subtype"), strict=True)
+            found["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
+    return found

@@ -1,0 +1,208 @@
+"""Rows of a data set with images in its cells: texts in memory, images left in the file until asked for.
+
+Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library.
+"""
+
+import bisect
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterfoil.data.records import FileSource
+from counterfoil.data.tables import EXTENSIONS, Part, Table, read_table, stack
+from counterfoil.errors import DataError
+from counterfoil.store import read_json
+
+
+@dataclass(frozen=True)
+class CellSource:
+    """An image in a cell of a Parquet or Arrow file, read when asked for.
+
+    Pickles as a path and a row number. A cell is `{"bytes", "path"}` or plain bytes; one that has only a path
+    is read from there, beside the file where the path is relative.
+    """
+
+    path: Path
+    column: str
+    row: int
+
+    def read(self) -> bytes:
+        """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
+        try:
+            cell = _cell(self.path, self.column, self.row)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise DataError(
+                f"image cannot be read: {error}", where=self, hint="is the file cut off?"
+            ) from None
+        if isinstance(cell, dict):
+            path = cell.get("path")
+            cell = cell.get("bytes")
+            if cell is None and path:
+                return FileSource(self.path.parent / path).read()
+        if not isinstance(cell, bytes) or not cell:
+            raise DataError("the cell holds no image", where=self)
+        return cell
+
+    def __str__(self) -> str:
+        return f"{self.path}, row {self.row + 1}, column '{self.column}'"
+
+
+def open_rows(path: Path, images: Sequence[str], *, split: str = "", names: Sequence[str] = ()) -> Table:
+    """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
+
+    In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
+    `data/` (those of `split` where there are several splits); a table called one of `names`; the only table.
+    Cells of the columns `images` that hold bytes become `CellSource`s; cells that are paths stay texts.
+    Raises `DataError` where there is none of these.
+    """
+    if path.is_dir():
+        return _open_folder(path, images, split, names)
+    if path.suffix.lower() == ".parquet":
+        return parquet_rows([path], images)
+    if path.suffix.lower() == ".arrow":
+        return arrow_rows([path], images, source=str(path))
+    return read_table(path)
+
+
+def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> Table:
+    """The rows of Parquet files that make one data set, in the order given."""
+    tables = []
+    for file in files:
+        if not file.is_file():
+            raise DataError("no such file", where=file, hint="check the path")
+        try:
+            opened = _parquet(file, _age(file))
+            lazy = _lazy(opened.schema_arrow, images)
+            plain = [name for name in opened.schema_arrow.names if name not in lazy]
+            table = opened.read(columns=plain)
+            rows = opened.metadata.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(
+                f"not a readable Parquet file: {error}", where=file, hint="is the file cut off?"
+            ) from None
+        tables.append(_with_cells(table, file, lazy, rows, "parquet"))
+    return _joined(tables, source)
+
+
+def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> Table:
+    """The rows of Arrow files that make one data set, in the order given; the files are mapped, not read."""
+    tables = []
+    for file in files:
+        try:
+            table = _stream(file, _age(file))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(
+                f"not a readable Arrow file: {error}", where=file, hint="is the file cut off?"
+            ) from None
+        lazy = _lazy(table.schema, images)
+        plain = table.select([name for name in table.column_names if name not in lazy])
+        tables.append(_with_cells(plain, file, lazy, table.num_rows, "arrow"))
+    return _joined(tables, source)
+
+
+def _open_folder(folder: Path, images: Sequence[str], split: str, names: Sequence[str]) -> Table:
+    if (folder / "dataset_dict.json").is_file():
+        splits = sorted(each.name for each in folder.iterdir() if (each / "state.json").is_file())
+        chosen = split if split in splits else splits[0] if len(splits) == 1 else None
+        if chosen is None:
+            raise DataError("no such split", where=folder, given=split or "none", allowed=splits)
+        folder = folder / chosen
+    if (folder / "state.json").is_file():
+        return _open_saved(folder, images)
+    for place in (folder, folder / "data"):
+        found = sorted(place.glob("*.parquet"))
+        ours = [file for file in found if split and file.name.startswith((f"{split}-", f"{split}."))]
+        if ours or found:
+            return parquet_rows(ours or found, images, source=str(folder))
+    for name in names:
+        if (folder / name).is_file():
+            return read_table(folder / name)
+    tables = sorted(file for file in folder.iterdir() if file.suffix.lower() in EXTENSIONS)
+    if len(tables) != 1:
+        raise DataError(
+            "no data set in this folder" if not tables else "several tables in this folder",
+            where=folder,
+            given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
+            allowed=("Parquet files", "a folder saved by datasets", *names),
+            hint="name the file itself" if tables else None,
+        )
+    return read_table(tables[0])
+
+
+def _open_saved(folder: Path, images: Sequence[str]) -> Table:
+    state = read_json(folder / "state.json")
+    if not isinstance(state, dict) or not isinstance(state.get("_data_files"), list):
+        raise DataError("not the state of a saved data set", where=folder / "state.json")
+    if state.get("_indices_files") or state.get("_indices_data_files"):
+        raise DataError(
+            "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
+        )
+    files = [folder / str(each["filename"]) for each in state["_data_files"]]
+    return arrow_rows(files, images, source=str(folder))
+
+
+def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
+    """The image columns whose cells hold bytes rather than paths."""
+
+    def holds_bytes(kind: pa.DataType) -> bool:
+        if pa.types.is_struct(kind):
+            return any(kind.field(i).name == "bytes" for i in range(kind.num_fields))
+        return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+    return [name for name in images if name in schema.names and holds_bytes(schema.field(name).type)]
+
+
+def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> Table:
+    columns: dict[str, Sequence[Any]] = {name: table.column(name).to_pylist() for name in table.column_names}
+    for name in lazy:
+        columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
+    return Table(columns, str(file), kind, (Part(str(file), rows),))
+
+
+def _joined(tables: Sequence[Table], source: str | None) -> Table:
+    if len(tables) == 1:
+        only = tables[0]
+        return Table(only.columns, source or only.source, only.kind, only.parts)
+    joined = stack(tables, source=source or str(Path(tables[0].source).parent))
+    return Table(joined.columns, joined.source, tables[0].kind, joined.parts)
+
+
+def _cell(path: Path, column: str, row: int) -> Any:
+    if path.suffix.lower() == ".arrow":
+        return _stream(path, _age(path)).column(column)[row].as_py()
+    opened = _parquet(path, _age(path))
+    ends = list(
+        itertools.accumulate(
+            opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)
+        )
+    )
+    group = bisect.bisect_right(ends, row)
+    return _row_group(path, _age(path), column, group)[row - (ends[group - 1] if group else 0)].as_py()
+
+
+def _age(path: Path) -> int:
+    """Part of every cache key, so that a file that was replaced is opened again."""
+    return path.stat().st_mtime_ns
+
+
+@lru_cache(maxsize=32)
+def _parquet(path: Path, age: int) -> pq.ParquetFile:
+    return pq.ParquetFile(path, memory_map=True)
+
+
+@lru_cache(maxsize=4)
+def _row_group(path: Path, age: int, column: str, group: int) -> pa.ChunkedArray:
+    # Rows are asked for in order: keeping the last groups read makes one reading serve a group's rows.
+    # No threads: this runs in worker processes that already share the machine.
+    return _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
+
+
+@lru_cache(maxsize=64)
+def _stream(path: Path, age: int) -> pa.Table:
+    return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()

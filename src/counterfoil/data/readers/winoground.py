@@ -1,0 +1,119 @@
+"""Winoground: Parquet, `examples.jsonl` with an image folder, or the tags alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.build import check_counts, quads
+from counterfoil.data.readers.hub import hub_rows
+from counterfoil.data.readers.photos import Photos, cell_source, image_folder
+from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.records import Image
+from counterfoil.data.tables import Table, integers, labels, texts
+from counterfoil.errors import DataError
+
+_IMAGES = ("image_0", "image_1")
+_CAPTIONS = ("caption_0", "caption_1")
+_FILES = ("examples.jsonl", "tags.csv")
+_COLLAPSED = ("Object", "Relation", "Both")
+#: Tags of the pictures. The paper reports the first three; the fourth is in the data.
+_VISUAL = ("Symbolic", "Pragmatics", "Series", "Morpheme-Level")
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Winoground from the hub, its Parquet files, `examples.jsonl`, or `tags.csv` alone.
+
+    Without Parquet, images are `ex_{id}_img_{k}.png` in `images`, or in the folder `images` beside the table;
+    those that are not there are left out, and with `tags.csv` captions are left out too: such a benchmark is
+    measured from given scores. Question "17" has captions "17_c0", "17_c1" and images "17_i0", "17_i1".
+
+    Groupings: `collapsed` (Object, Relation, Both), `preds` ("1 Main Pred", "2 Main Preds"), `visual` (items
+    whose visual tag is exactly one tag: what Table 5 of the paper reports), `visual_any_symbolic` and so on
+    (items whose visual tags contain it: what Table 1 counts), `tag` (the 70 fine ones).
+    Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
+    """
+    table = _rows(card, data)
+    ids = labels(table, "id")
+    if _IMAGES[0] in table and not isinstance(table[_IMAGES[0]][0], str):
+        sides = [
+            [Image(f"{name}_i{k}", cell_source(table, column, row, None)) for row, name in enumerate(ids)]
+            for k, column in enumerate(_IMAGES)
+        ]
+    else:
+        sides = _from_folder(ids, image_folder(data, images))
+    missing: Sequence[str | None] = (None,) * len(table)
+    has_captions = _CAPTIONS[0] in table
+    return check_counts(
+        quads(
+            card,
+            ids,
+            (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
+            (sides[0], sides[1]),
+            _groupings(table),
+            source=table.source,
+            path=data,
+        )
+    )
+
+
+def caption_words(data: Path) -> Int[ndarray, "n 2"]:
+    """Length in words (split at blanks) of both captions of every item, in the order of `read`.
+
+    Counted from the captions where they are at hand, else taken from the columns `caption_0_words` and
+    `caption_1_words` of `tags.csv`. `data` is what `read` takes.
+    """
+    table = open_rows(data, _IMAGES, split="test", names=_FILES)
+    if _CAPTIONS[0] in table:
+        return np.asarray(
+            [
+                [len(text.split()) for text in pair]
+                for pair in zip(*(texts(table, c) for c in _CAPTIONS), strict=True)
+            ],
+            dtype=np.int64,
+        )
+    return np.stack([integers(table, f"{column}_words") for column in _CAPTIONS], axis=1)
+
+
+def labelled(card: Card, ids: Sequence[str], *, source: str) -> Benchmark:
+    """The items that a table of scores names, without captions, images or tags."""
+    missing: Sequence[str | None] = (None,) * len(ids)
+    sides = _from_folder(ids, None)
+    found = quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
+    if card.size is not None and len(found) != card.size:
+        raise DataError(
+            f"not the number of questions {card.title} has",
+            where=source,
+            given=len(found),
+            allowed=f"{card.size}",
+        )
+    return found
+
+
+def _rows(card: Card, data: Path | None) -> Table:
+    if data is None:
+        return hub_rows(card, _IMAGES)
+    return open_rows(data, _IMAGES, split=card.split, names=_FILES)
+
+
+def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
+    files = {(name, k): f"ex_{name}_img_{k}.png" for name in ids for k in (0, 1)}
+    sources = Photos(folder).sources(files.values())
+    return [[Image(f"{name}_i{k}", sources[files[name, k]]) for name in ids] for k in (0, 1)]
+
+
+def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
+    preds = integers(table, "num_main_preds")
+    tags = labels(table, "secondary_tag")
+    found = {
+        "collapsed": labels(table, "collapsed_tag", _COLLAPSED),
+        "preds": tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds),
+        "visual": tuple(tag if tag in _VISUAL else "" for tag in tags),
+    }
+    for visual in _VISUAL:
+        name = f"visual_any_{visual.lower().replace('-', '_')}"
+        found[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
+    return {**found, "tag": labels(table, "tag")}
