@@ -1,0 +1,154 @@
+"""A scorer that knows colours and nothing else.
+
+It reads which basic colours an image shows and which colour words a caption names. Shapes, places, sizes and
+counts are beyond it, so it says what a benchmark gives away to somebody who only looks at the palette: it
+is good where the edit changes a colour, and ties where things only change places.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import PIL.Image
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import UnknownNameError
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
+from counterfoil.store import digest_value
+
+#: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
+#: the name in plain sight: a pixel is called after the nearest of them.
+ANCHORS: Mapping[str, tuple[str, ...]] = {
+    "black": ("#000000", "#1c1c1c"),
+    "white": ("#ffffff", "#f5f5f5", "#fffaf0", "#f0f8ff"),
+    "grey": ("#696969", "#808080", "#a9a9a9", "#c0c0c0"),
+    "red": ("#ff0000", "#dc143c", "#b22222", "#8b0000"),
+    "orange": ("#ffa500", "#ff8c00", "#ff7f50"),
+    "yellow": ("#ffff00", "#ffd700", "#f0e68c"),
+    "green": ("#008000", "#32cd32", "#2e8b57", "#006400", "#90ee90", "#6b8e23"),
+    "blue": ("#0000ff", "#1e90ff", "#4169e1", "#000080", "#87ceeb", "#4682b4"),
+    "purple": ("#800080", "#4b0082", "#9370db", "#663399"),
+    "pink": ("#ffc0cb", "#ff69b4", "#ffb6c1", "#db7093"),
+    "brown": ("#8b4513", "#a0522d", "#5c4033", "#d2b48c"),
+}
+_NAMES = tuple(ANCHORS)
+_NEUTRAL = ("black", "white", "grey")
+_OTHER_SPELLINGS = {"gray": "grey", "violet": "purple"}
+_WORD = re.compile(rf"\b({'|'.join([*_NAMES, *_OTHER_SPELLINGS])})\b", re.IGNORECASE)
+
+#: A colour on less than the first part of the pixels is not there (edges mix colours), on more than the
+#: second it is; between them it is there in proportion.
+_ABSENT, _PRESENT = 0.001, 0.004
+#: Larger pictures are sampled down to this side.
+_SIDE = 256
+
+
+def load(argument: str, options: Options = DEFAULT) -> "Colours":
+    """`colours`; `UnknownNameError` for any other."""
+    name = f"pixels:{argument}"
+    only(name, options)
+    if argument != "colours":
+        raise UnknownNameError("reader of pixels", argument, ["colours"], where=name)
+    recipe = {"anchors": dict(ANCHORS), "absent": _ABSENT, "present": _PRESENT, "side": _SIDE}
+    return Colours(Identity(name, preprocessing=digest_value(recipe)))
+
+
+@dataclass(frozen=True)
+class Colours:
+    """Which colours a caption names, against which the image shows, and how much of its colour they are.
+
+    A caption that names no colour scores 0 with every image; the same colours elsewhere in the picture tie.
+    """
+
+    identity: Identity
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
+        """`agreement` of each caption's colour words with its image.
+
+        Raises `DataError` for captions and images that are not at hand, and for images that cannot be read.
+        """
+        # An image in several pairs of one call is opened once.
+        seen: dict[int, dict[str, float]] = {}
+        scores = []
+        for image, caption in zip(images, captions, strict=True):
+            words = colour_words(text_of(caption))
+            if words and id(image) not in seen:
+                seen[id(image)] = shares(image.decode())
+            scores.append(agreement(words, seen[id(image)]) if words else 0.0)
+        return np.asarray(scores, dtype=np.float64)
+
+
+def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:
+    """The sum over `words` of 2 p - 1, with p in [0, 1] how surely the colour is there, plus the coverage.
+
+    `parts` are the shares of the colours in the picture. Coverage, in [0, 1] and in whole hundredths, is how
+    much of what is not black, white or grey (unless named) bears a named colour: of two pictures that both
+    show red, "a red star" fits the one with less besides.
+
+    >>> agreement(["red"], {"red": 0.1, "blue": 0.3, "white": 0.6})
+    1.25
+    >>> agreement(["red", "green"], {"red": 0.1, "white": 0.9})
+    1.0
+    """
+    sure = sum(2 * _sure(parts.get(word, 0.0)) - 1 for word in words)
+    ground = sum(part for name, part in parts.items() if name in words or name not in _NEUTRAL)
+    covered = sum(parts.get(word, 0.0) for word in words)
+    # Hundredths, since the compression of a photograph moves a few pixels from one name to another.
+    return sure + (round(covered / ground, 2) if ground else 0.0)
+
+
+def _sure(share: float) -> float:
+    return min(max((share - _ABSENT) / (_PRESENT - _ABSENT), 0.0), 1.0)
+
+
+def colour_words(text: str) -> list[str]:
+    """The distinct basic colours that a text names, in its order.
+
+    >>> colour_words("A Gray cat, a red ball and a redder, grey hat.")
+    ['grey', 'red']
+    """
+    found = (word.lower() for word in _WORD.findall(text))
+    return list(dict.fromkeys(_OTHER_SPELLINGS.get(word, word) for word in found))
+
+
+def shares(picture: PIL.Image.Image) -> dict[str, float]:
+    """The part of an RGB picture's pixels that bears each basic colour; the parts sum to 1.
+
+    >>> half = PIL.Image.new("RGB", (64, 64), "navy")
+    >>> half.paste("gold", (0, 0, 64, 16))
+    >>> {name: part for name, part in shares(half).items() if part}
+    {'yellow': 0.25, 'blue': 0.75}
+    """
+    if max(picture.size) > _SIDE:
+        # Nearest pixels: averages would mix colours that are not there.
+        width, height = (max(1, round(side * _SIDE / max(picture.size))) for side in picture.size)
+        picture = picture.resize((width, height), PIL.Image.Resampling.NEAREST)
+    coarse = np.asarray(picture).reshape(-1, 3).astype(np.int64) >> 3
+    names = _names_of_cells()[coarse @ np.array([1024, 32, 1])]
+    part = np.bincount(names, minlength=len(_NAMES)) / len(names)
+    return dict(zip(_NAMES, part.tolist(), strict=True))
+
+
+@cache
+def _names_of_cells() -> Int[ndarray, "32768"]:
+    """The name of each of 32 x 32 x 32 cells of RGB: that of the nearest anchor in CIE Lab."""
+    steps = np.arange(32) * 8 + 4
+    cells = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
+    colours = [(number, code) for number, name in enumerate(_NAMES) for code in ANCHORS[name]]
+    anchors = np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for _, code in colours])
+    apart = _lab(cells)[:, None] - _lab(anchors)[None]
+    return np.array([number for number, _ in colours])[(apart**2).sum(axis=2).argmin(axis=1)]
+
+
+def _lab(rgb: Int[ndarray, "n 3"]) -> Float[ndarray, "n 3"]:
+    """CIE Lab (D65) of sRGB in 0 to 255."""
+    encoded = rgb / 255
+    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    relative = linear @ to_xyz.T / np.array([0.9505, 1.0, 1.089])
+    x, y, z = np.where(relative > (6 / 29) ** 3, np.cbrt(relative), relative / (3 * (6 / 29) ** 2) + 4 / 29).T
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
