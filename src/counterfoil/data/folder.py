@@ -1,0 +1,287 @@
+"""A benchmark as a folder of our own: card, questions, captions, images, and a manifest to vouch for them.
+
+    manifest.json      schema version, form, and the digest of every file below; written last
+    card.json          the facts
+    questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
+    captions.parquet   id, text (null where it is not at hand)
+    images.parquet     id, file, digest (both null where the image is not at hand), crop
+    images/            the encoded bytes as they were, called by their digest: equal ones are kept once
+
+The same benchmark gives the same bytes. A folder without a manifest is not a benchmark: saving takes an old
+manifest away first and puts the new one there last, so a stopped machine never leaves a folder that lies.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.store import (
+    digest,
+    digest_file,
+    read_json,
+    read_parquet,
+    write_bytes,
+    write_json,
+    write_parquet,
+)
+
+#: Raised with every change that older code could not read.
+SCHEMA_VERSION = 1
+
+_FORMAT = "counterfoil benchmark"
+_MANIFEST = "manifest.json"
+_FILES = ("card.json", "questions.parquet", "captions.parquet", "images.parquet")
+_IMAGES = "images"
+_GROUP = "group:"
+
+_MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
+
+
+def is_benchmark_folder(path: Path) -> bool:
+    """Whether `save` finished in this folder."""
+    if not (path / _MANIFEST).is_file():
+        return False
+    try:
+        manifest = read_json(path / _MANIFEST)
+    except DataError:
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
+
+
+def save(benchmark: Benchmark, folder: Path) -> None:
+    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
+
+    Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
+    else, `DataError` where an image cannot be read, `StorageError` where the disk is full; nothing that was
+    written stays behind then.
+    """
+    _check_target(folder)
+    _remove(folder / _MANIFEST)
+    written: list[Path] = []
+    try:
+        files, digests = _save_images(benchmark.images, folder, written)
+        questions, facts = _questions_table(benchmark.questions)
+        tables = {
+            "questions.parquet": questions,
+            "captions.parquet": pa.table(
+                {
+                    "id": pa.array([caption.id for caption in benchmark.captions], pa.string()),
+                    "text": pa.array([caption.text for caption in benchmark.captions], pa.string()),
+                }
+            ),
+            "images.parquet": pa.table(
+                {
+                    "id": pa.array([image.id for image in benchmark.images], pa.string()),
+                    "file": pa.array(files, pa.string()),
+                    "digest": pa.array(digests, pa.string()),
+                    "crop": pa.array([image.crop for image in benchmark.images], pa.list_(pa.int64())),
+                }
+            ),
+        }
+        for name, table in tables.items():
+            written.append(folder / name)
+            write_parquet(folder / name, table)
+        written.append(folder / "card.json")
+        write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
+        _drop_stale(folder, {file for file in files if file is not None})
+        manifest = {
+            "format": _FORMAT,
+            "schema_version": SCHEMA_VERSION,
+            **facts,
+            "files": {name: digest_file(folder / name) for name in _FILES},
+        }
+        write_json(folder / _MANIFEST, manifest)
+    except BaseException:
+        for path in written:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise
+
+
+def load(folder: Path, *, verify: bool = True) -> Benchmark:
+    """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for.
+
+    Every file is compared with the digest it was saved with (`verify=False` leaves out the images, which are
+    most of the work). Raises `DataError` naming the file that is missing or was changed, and for a folder
+    that a newer counterfoil wrote.
+    """
+    manifest = _read_manifest(folder)
+    for name, expected in manifest["files"].items():
+        _check_file(folder / name, expected)
+    try:
+        card = Card.model_validate(read_json(folder / "card.json"))
+    except ValidationError as error:
+        raise DataError(f"not a card: {error.errors()[0]['msg']}", where=folder / "card.json") from None
+    captions = read_parquet(folder / "captions.parquet").to_pylist()
+    images = read_parquet(folder / "images.parquet").to_pylist()
+    return Benchmark(
+        card=card,
+        images=tuple(_image(row, folder, verify) for row in images),
+        captions=tuple(Caption(row["id"], row["text"]) for row in captions),
+        questions=_questions(read_parquet(folder / "questions.parquet"), manifest),
+        source=str(folder),
+        path=folder,
+    )
+
+
+def _check_target(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
+    ours = {_MANIFEST, _IMAGES, *_FILES}
+    strange = [
+        each.name
+        for each in (folder.iterdir() if folder.is_dir() else ())
+        # What a machine that stopped while saving leaves behind is ours too.
+        if each.name not in ours and not (each.name.startswith(".") and each.name.endswith(".part"))
+    ]
+    if strange:
+        raise InputError(
+            "the folder holds other files",
+            where=folder,
+            given=", ".join(sorted(strange)[:5]),
+            hint="name a new folder to save the benchmark in",
+        )
+
+
+def _save_images(
+    images: Sequence[Image], folder: Path, written: list[Path]
+) -> tuple[list[str | None], list[str | None]]:
+    """The file name and the digest of every image, None where it is not at hand; equal bytes are one file."""
+    files: list[str | None] = []
+    digests: list[str | None] = []
+    done: set[str] = set()
+    for image in images:
+        if image.source is None:
+            files.append(None)
+            digests.append(None)
+            continue
+        data = image.read()
+        name = digest(data)
+        file = name + next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
+        if file not in done:
+            path = folder / _IMAGES / file
+            # A source may be this very file, where a benchmark is loaded and saved in place.
+            if not path.is_file() or digest_file(path) != name:
+                written.append(path)
+                write_bytes(path, data)
+            done.add(file)
+        files.append(file)
+        digests.append(name)
+    return files, digests
+
+
+def _drop_stale(folder: Path, files: set[str]) -> None:
+    """Images of the benchmark that was here before and has no use for them now."""
+    if (folder / _IMAGES).is_dir():
+        for path in (folder / _IMAGES).iterdir():
+            if path.name not in files:
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot be removed: {error.strerror or error}", where=path, hint="choose another folder"
+        ) from None
+
+
+def _questions_table(questions: Quad | Choice) -> tuple[pa.Table, dict[str, Any]]:
+    columns: dict[str, Any] = {"id": pa.array(questions.ids, pa.string())}
+    facts: dict[str, Any] = {"form": questions.form, "groupings": list(questions.groupings)}
+    if isinstance(questions, Quad):
+        columns |= _columns("caption_", questions.captions) | _columns("image_", questions.images)
+    else:
+        columns |= {"query": pa.array(questions.query)} | _columns("candidate_", questions.candidates)
+        facts |= {"correct": questions.correct, "asks": questions.asks}
+    for name, labels in questions.groupings.items():
+        columns[_GROUP + name] = pa.array(labels, pa.string())
+    return pa.table(columns), facts
+
+
+def _questions(table: pa.Table, manifest: Mapping[str, Any]) -> Quad | Choice:
+    ids = tuple(table.column("id").to_pylist())
+    groupings = {name: tuple(table.column(_GROUP + name).to_pylist()) for name in manifest["groupings"]}
+    if manifest["form"] == Quad.form:
+        return Quad(
+            ids,
+            groupings=groupings,
+            captions=_positions(table, "caption_"),
+            images=_positions(table, "image_"),
+        )
+    return Choice(
+        ids,
+        groupings=groupings,
+        query=table.column("query").to_numpy(),
+        candidates=_positions(table, "candidate_"),
+        correct=manifest["correct"],
+        asks=manifest["asks"],
+    )
+
+
+def _columns(prefix: str, positions: NDArray[np.int64]) -> dict[str, pa.Array]:
+    return {f"{prefix}{i}": pa.array(positions[:, i]) for i in range(positions.shape[1])}
+
+
+def _positions(table: pa.Table, prefix: str) -> NDArray[np.int64]:
+    names = [name for name in table.column_names if name.startswith(prefix)]
+    return np.stack([table.column(name).to_numpy() for name in names], axis=1)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / _MANIFEST
+    if not is_benchmark_folder(folder):
+        raise DataError(
+            "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder",
+            where=folder,
+            hint=f"its {_MANIFEST} is written last: without one, saving did not finish",
+        )
+    manifest: dict[str, Any] = read_json(path)
+    version = manifest.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise DataError(
+            "saved by a newer counterfoil",
+            where=path,
+            given=f"schema version {version}",
+            allowed=f"up to {SCHEMA_VERSION}",
+            hint="update counterfoil to read it",
+        )
+    lacking = [name for name in ("form", "groupings") if name not in manifest]
+    if lacking or set(manifest.get("files", {})) != set(_FILES):
+        raise DataError("the manifest is incomplete", where=path, hint="was it edited?")
+    return manifest
+
+
+def _check_file(path: Path, expected: str) -> None:
+    if not path.is_file():
+        raise DataError("file of the benchmark is missing", where=path)
+    found = digest_file(path)
+    if found != expected:
+        raise DataError(
+            "file was changed after it was saved",
+            where=path,
+            given=f"digest {found}",
+            allowed=expected,
+            hint="get the benchmark again, or save it anew",
+        )
+
+
+def _image(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
+    crop = tuple(row["crop"]) if row["crop"] is not None else None
+    if row["file"] is None:
+        return Image(row["id"], None, crop)
+    path = folder / _IMAGES / Path(row["file"]).name
+    if verify:
+        _check_file(path, row["digest"])
+    return Image(row["id"], FileSource(path), crop)
