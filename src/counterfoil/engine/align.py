@@ -13,7 +13,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Quad
 from counterfoil.data.scores import Answers, Outcomes, Scores
-from counterfoil.engine.matching import can_match, captions_agree, rows_by_captions
+from counterfoil.engine.matching import can_match, captions_agree, rows_by_captions, rows_in_order
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
@@ -26,10 +26,10 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     """What `given` answers to every question of `benchmark`, in the order of its questions.
 
     A table is matched by its ids (with a file per subset: `subset/id`), which must be exactly those of the
-    questions. Without ids its rows are in the benchmark's order; where both carry captions these must agree
-    in every row, and where they are of another order or number the rows are matched by them (with file name
-    and subset where both have those). Rows that belong to no question are dropped only then, and `note` is
-    told.
+    questions. Without ids its rows are in the benchmark's order, or in that of each subset where both know
+    subsets. Where both carry captions these must agree in every row; where the rows are of another order or
+    number they are matched by their captions (with file name and subset where both have those). Rows that
+    belong to no question are dropped only then, and `note` is told.
 
     Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
     images and captions in order. A score is the cosine in float64.
@@ -83,7 +83,7 @@ def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray,
             raise mismatch
         return rows
     if len(given) == len(benchmark):
-        rows = np.arange(len(benchmark), dtype=np.int64)
+        rows = rows_in_order(given, benchmark)
         mismatch = captions_agree(given, benchmark, rows)
         if mismatch is None:
             return rows
@@ -158,12 +158,6 @@ def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
         benchmark,
         where,
     )
-    if given.captions.shape[1] != given.images.shape[1]:
-        raise ScoreError(
-            "image and caption embeddings differ in width",
-            where=where,
-            given=f"{given.images.shape[1]} and {given.captions.shape[1]}",
-        )
     return Scores(
         _cosines(given, caption_rows[captions.ravel()], image_rows[images.ravel()]).reshape(captions.shape)
     ).check(benchmark, where=where)

@@ -58,11 +58,37 @@ def can_match(given: GivenTable, benchmark: Benchmark) -> bool:
     return bool(ours) and theirs.keys() >= ours.keys()
 
 
+def rows_in_order(given: GivenTable, benchmark: Benchmark) -> Int64[ndarray, "n"]:
+    """For every question its row, where the table has one per question and no ids.
+
+    Where table and benchmark both know subsets (a file per subset, or columns), the order is that within each
+    subset: the files of a folder follow each other by name, the subsets of a benchmark as it was released.
+    Raises `ScoreError` where a subset has another number of rows than questions.
+    """
+    theirs = _subsets(given)
+    ours = _shared(theirs, _subset_columns(benchmark))
+    if theirs is None or ours is None:
+        return np.arange(len(benchmark), dtype=np.int64)
+    rows, questions = Counter(theirs), Counter(ours)
+    for subset in dict.fromkeys([*ours, *theirs]):
+        if rows[subset] != questions[subset]:
+            raise ScoreError(
+                f"subset '{subset}' has another number of rows than of questions in {benchmark.name}",
+                where=given.table.source,
+                given=f"{rows[subset]} rows",
+                allowed=str(questions[subset]),
+            )
+    order = np.empty(len(benchmark), dtype=np.int64)
+    order[np.argsort(ours, kind="stable")] = np.argsort(theirs, kind="stable")
+    return order
+
+
 def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the row of the table with its captions (and file name and subset, if any).
 
-    Questions that agree in all of these are answered by their rows in order. Rows that belong to no question
-    are dropped and `note` is told; a question without a row raises `ScoreError`.
+    Questions that agree in all of these are answered by their rows in order, and `note` is told; so it is
+    where rows that belong to no question are dropped. A question without a row, or with more rows than there
+    are questions like it, raises `ScoreError`.
     """
     theirs, ours = _keys(given, benchmark)
     rows_of: dict[Key, deque[int]] = defaultdict(deque)
@@ -79,6 +105,20 @@ def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int
             + ", ".join(f"'{name}'" for name in ids[:3])
             + (", ..." if len(ids) > 3 else ""),
             hint=f"the first asks about {' | '.join(repr(part) for part in ours[missing[0]])}",
+        )
+    doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
+    if doubled is not None:
+        first, second = rows_of[doubled][wanted[doubled] - 1], rows_of[doubled][wanted[doubled]]
+        raise ScoreError(
+            "a question is answered twice",
+            where=f"{given.table.where(first)} and {given.table.where(second)}",
+            given=" | ".join(repr(part) for part in doubled),
+        )
+    alike = sum(count for count in wanted.values() if count > 1)
+    if alike:
+        note(
+            f"{given.table.source}: {alike} questions of {benchmark.name} have the captions of another; "
+            "they are matched in order"
         )
     found = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
     left = sorted(set(range(len(theirs))) - set(found.tolist()))
@@ -126,14 +166,18 @@ def _keys(given: GivenTable, benchmark: Benchmark) -> tuple[list[Key], list[Key]
         (_files(given), _file_columns(benchmark)),
         (_subsets(given), _subset_columns(benchmark)),
     ):
-        # A column of the table is the benchmark's where they share values; else it means something else.
-        right = next((column for column in rights if left and set(left) & set(column)), None)
-        if left and right:
+        right = _shared(left, rights)
+        if left is not None and right is not None:
             columns.append((left, right))
     return (
         list(zip(*(left for left, _ in columns), strict=True)),
         list(zip(*(right for _, right in columns), strict=True)),
     )
+
+
+def _shared(theirs: Sequence[str] | None, ours: Sequence[list[str]]) -> list[str] | None:
+    """The column of the benchmark that means what the table's does: they share values."""
+    return next((column for column in ours if theirs and set(theirs) & set(column)), None)
 
 
 def _files(given: GivenTable) -> list[str] | None:

@@ -1,0 +1,475 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Outcomes, Quad, Scores
+from counterfoil.data.cards import card
+from counterfoil.data.readers import bivlc, sugarcrepe, winoground
+from counterfoil.engine import align, run
+from counterfoil.errors import CounterfoilError, DataError, ScoreError
+from counterfoil.metrics import quad
+from counterfoil.scorers import given
+from counterfoil.scorers.base import Identity
+
+
+def quads(ids, texts=None):
+    n = len(ids)
+    texts = texts or [None] * (2 * n)
+    positions = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
+    return Benchmark(
+        Card(name="quads", title="Quads", form="quad"),
+        tuple(Image(f"{name}_i{j}") for name in ids for j in (0, 1)),
+        tuple(Caption(f"{name}_c{j}", texts[2 * q + j]) for q, name in enumerate(ids) for j in (0, 1)),
+        Quad(tuple(ids), captions=positions, images=positions),
+    )
+
+
+def choices(rows, **groupings):
+    """Rows of (id, file name, caption, negative caption)."""
+    n = len(rows)
+    questions = Choice(
+        tuple(row[0] for row in rows),
+        query=np.arange(n, dtype=np.int64),
+        candidates=np.arange(2 * n, dtype=np.int64).reshape(n, 2),
+        groupings={name: tuple(labels) for name, labels in groupings.items()},
+    )
+    return Benchmark(
+        Card(name="choices", title="Choices", form="choice"),
+        tuple(Image(row[1]) for row in rows),
+        tuple(Caption(f"{row[0]}_c{j}", row[2 + j]) for row in rows for j in (0, 1)),
+        questions,
+    )
+
+
+ABC = choices([("a", "1.jpg", "A cat ", "a dog"), ("b", "2.jpg", "a cow", "a pig"), ("c", "3.jpg", "x", "y")])
+
+
+def table(tmp_path, rows, name="table.csv"):
+    """A CSV with the columns of the first row's keys."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return given.load(str(path))
+
+
+def never(message):
+    raise AssertionError(message)
+
+
+# -- by ids -----------------------------------------------------------------------------------------------
+
+
+def test_rows_of_any_order_go_to_their_ids(tmp_path):
+    rows = [{"id": name, "s0": score, "s1": 0} for name, score in (("c", 3), ("a", 1), ("b", 2))]
+    answers = align(table(tmp_path, rows), ABC, note=never)
+    assert isinstance(answers, Scores)
+    assert answers.values.tolist() == [[1, 0], [2, 0], [3, 0]]
+
+
+def test_pairs_go_to_their_question_caption_and_image(tmp_path):
+    # The score is 100 q + 10 c + i, so every cell shows where it belongs.
+    labels = [(q, c, i) for q in (1, 0) for i in (1, 0) for c in (0, 1)]
+    rows = [{"label": f"{q}_c{c}_i{i}", "score": 100 * q + 10 * c + i} for q, c, i in labels]
+    answers = align(table(tmp_path, rows), quads(["0", "1"]), note=never)
+    assert answers.values.tolist() == [[[0, 1], [10, 11]], [[100, 101], [110, 111]]]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a", "b"], r"the ids are not those of choices; given: 1 of 3 questions are missing: 'c'; allowed"),
+        (["a", "b", "c", "d"], r"given: 1 of 4 ids are unknown: 'd'"),
+        (
+            ["a", "x", "y", "z", "w"],
+            r"2 of 3 questions are missing: 'b', 'c'; 4 of 5 ids are unknown: .*\.\.\.",
+        ),
+        (["a", "b", "b", "c"], r"id occurs twice"),
+        (["x", "y", "z"], r"3 of 3 questions are missing.*every id once: 'a', 'b', 'c'"),
+    ],
+)
+def test_ids_that_do_not_fit_are_counted_and_named(tmp_path, ids, message):
+    with pytest.raises(ScoreError, match=message):
+        align(table(tmp_path, [{"id": name, "correct": 1} for name in ids]), ABC)
+
+
+def test_ids_win_but_their_captions_must_agree(tmp_path):
+    rows = [
+        {"id": "b", "caption": "A COW", "negative_caption": "a pig", "correct": 0},
+        {"id": "a", "caption": "a cat", "negative_caption": "a dog", "correct": 1},
+        {"id": "c", "caption": "x", "negative_caption": "y", "correct": 1},
+    ]
+    assert align(table(tmp_path, rows), ABC, note=never).right["accuracy"].tolist() == [True, False, True]
+    rows[0]["negative_caption"] = "a hen"
+    with pytest.raises(ScoreError) as caught:
+        align(table(tmp_path, rows), ABC)
+    assert "row 1: a caption differs from that of question 'b'" in str(caught.value)
+    assert "given: 'a hen'; allowed: 'a pig'; 1 of 3 rows differ" in str(caught.value)
+
+
+def test_somebody_elses_numbering_gives_way_to_captions(tmp_path):
+    rows = [
+        {"index": 0, "caption": "x", "negative_caption": "y", "correct": 0},
+        {"index": 1, "caption": "a cat", "negative_caption": "a dog", "correct": 1},
+        {"index": 2, "caption": "a cow", "negative_caption": "a pig", "correct": 1},
+    ]
+    assert align(table(tmp_path, rows), ABC, note=never).right["accuracy"].tolist() == [True, True, False]
+
+
+def test_a_file_per_subset_has_ids_of_its_own(tmp_path):
+    benchmark = choices([("swap/0", "1", "a", "b"), ("swap/2", "2", "c", "d"), ("add/0", "3", "e", "f")])
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    (folder / "add.json").write_text(json.dumps({"0": {"s0": 5, "s1": 0}}))
+    (folder / "swap.json").write_text(json.dumps({"2": {"s0": 7, "s1": 0}, "0": {"s0": 6, "s1": 0}}))
+    assert align(given.load(str(folder)), benchmark, note=never).values[:, 0].tolist() == [6, 7, 5]
+    (folder / "swap.json").write_text(json.dumps({"1": {"s0": 7, "s1": 0}, "0": {"s0": 6, "s1": 0}}))
+    with pytest.raises(ScoreError, match=r"missing: 'swap/2'; 1 of 3 ids are unknown: 'swap/1'"):
+        align(given.load(str(folder)), benchmark)
+
+
+# -- by order and captions --------------------------------------------------------------------------------
+
+
+def test_without_ids_rows_are_in_order_and_must_be_as_many(tmp_path):
+    rows = [{"s0": score, "s1": 0} for score in (1, 2, 3)]
+    assert align(table(tmp_path, rows), ABC, note=never).values[:, 0].tolist() == [1, 2, 3]
+    with pytest.raises(
+        ScoreError, match=r"given: 2 rows; allowed: 3, in the benchmark's order; add a column 'id'"
+    ):
+        align(table(tmp_path, rows[:2]), ABC)
+
+
+def test_files_of_subsets_without_ids_follow_the_benchmarks_order_within_each(tmp_path):
+    # The benchmark begins with swap, the folder with add: plain row order would be wrong and look right.
+    benchmark = choices([("swap/0", "1", "a", "b"), ("swap/1", "2", "c", "d"), ("add/0", "3", "e", "f")])
+    table(tmp_path, [{"s0": 5, "s1": 0}], "scores/add.csv")
+    table(tmp_path, [{"s0": 6, "s1": 0}, {"s0": 7, "s1": 0}], "scores/swap.csv")
+    loaded = given.load(str(tmp_path / "scores"))
+    assert align(loaded, benchmark, note=never).values[:, 0].tolist() == [6, 7, 5]
+    table(tmp_path, [{"s0": 5, "s1": 0}] * 2, "scores/add.csv")
+    table(tmp_path, [{"s0": 5, "s1": 0}], "scores/swap.csv")
+    with pytest.raises(
+        ScoreError, match=r"subset 'swap' has another number of rows.*given: 1 rows; allowed: 2"
+    ):
+        align(given.load(str(tmp_path / "scores")), benchmark)
+
+
+CAPTIONED = [
+    {"filename": "1.jpg", "caption": "a cat", "negative_caption": "A dog", "correct": 1},
+    {"filename": "2.jpg", "caption": "a cow ", "negative_caption": "a pig", "correct": 0},
+    {"filename": "3.jpg", "caption": "x", "negative_caption": "y", "correct": 1},
+]
+
+
+def test_rows_in_order_with_agreeing_captions_need_no_word(tmp_path):
+    assert align(table(tmp_path, CAPTIONED), ABC, note=never).right["accuracy"].tolist() == [1, 0, 1]
+
+
+def test_rows_of_another_order_are_matched_by_captions_and_said(tmp_path):
+    notes = []
+    answers = align(table(tmp_path, CAPTIONED[::-1]), ABC, note=notes.append)
+    assert answers.right["accuracy"].tolist() == [1, 0, 1]
+    assert len(notes) == 1
+    assert "not in the order of choices; matched by their captions" in notes[0]
+
+
+def test_the_first_caption_that_differs_is_named_with_its_row(tmp_path):
+    rows = [CAPTIONED[0], {**CAPTIONED[1], "caption": "a hen"}, {**CAPTIONED[2], "caption": "z"}]
+    with pytest.raises(ScoreError) as caught:
+        align(table(tmp_path, rows), ABC)
+    assert "row 2: a caption differs from that of question 'b' of choices" in str(caught.value)
+    assert "given: 'a hen'; allowed: 'a cow'; 2 of 3 rows differ" in str(caught.value)
+
+
+def test_rows_of_no_question_are_dropped_only_by_captions_and_said(tmp_path):
+    extra = {"filename": "9.jpg", "caption": "old", "negative_caption": "item", "correct": 0}
+    notes = []
+    answers = align(table(tmp_path, [CAPTIONED[0], extra, *CAPTIONED[1:]]), ABC, note=notes.append)
+    assert answers.right["accuracy"].tolist() == [1, 0, 1]
+    assert len(notes) == 1
+    assert "row 2: 1 of 4 rows belong to no question of choices and are left out" in notes[0]
+    with pytest.warns(UserWarning, match="belong to no question"):
+        align(table(tmp_path, [*CAPTIONED, extra]), ABC)
+
+
+def test_questions_without_a_row_are_an_error(tmp_path):
+    with pytest.raises(ScoreError, match=r"no row with their captions; given: 1 of 3 missing: 'b'.*'a cow'"):
+        align(table(tmp_path, [CAPTIONED[0], CAPTIONED[2]]), ABC)
+
+
+def test_a_question_answered_twice_is_an_error(tmp_path):
+    with pytest.raises(ScoreError, match=r"row 1 and .*row 4: a question is answered twice; given: 'a cat'"):
+        align(table(tmp_path, [*CAPTIONED, CAPTIONED[0]]), ABC)
+
+
+def test_file_name_and_subset_tell_questions_of_equal_captions_apart(tmp_path):
+    benchmark = choices(
+        [("s/0", "1.jpg", "a", "b"), ("s/1", "2.jpg", "a", "b"), ("t/0", "2.jpg", "a", "b")],
+        subset=["s_x", "s_x", "t_x"],
+    )
+    rows = [
+        {
+            "filename": "2.jpg",
+            "caption": "a",
+            "negative_caption": "b",
+            "type": "t",
+            "subtype": "x",
+            "correct": 1,
+        },
+        {
+            "filename": "2.jpg",
+            "caption": "a",
+            "negative_caption": "b",
+            "type": "s",
+            "subtype": "x",
+            "correct": 0,
+        },
+        {
+            "filename": "1.jpg",
+            "caption": "a",
+            "negative_caption": "b",
+            "type": "s",
+            "subtype": "x",
+            "correct": 1,
+        },
+        {
+            "filename": "5.jpg",
+            "caption": "a",
+            "negative_caption": "b",
+            "type": "s",
+            "subtype": "x",
+            "correct": 0,
+        },
+    ]
+    notes = []
+    answers = align(table(tmp_path, rows), benchmark, note=notes.append)
+    assert answers.right["accuracy"].tolist() == [True, False, True]
+    assert len(notes) == 1
+
+
+def test_questions_nothing_tells_apart_are_matched_in_order_and_said(tmp_path):
+    benchmark = choices([("0", "1", "a", "b"), ("1", "2", "a", "b"), ("2", "3", "c", "d")])
+    rows = [
+        {"caption": text, "negative_caption": other, "s0": score, "s1": 0}
+        for text, other, score in (("c", "d", 1), ("a", "b", 2), ("a", "b", 3))
+    ]
+    notes = []
+    assert align(table(tmp_path, rows), benchmark, note=notes.append).values[:, 0].tolist() == [2, 3, 1]
+    assert "2 questions of choices have the captions of another; they are matched in order" in notes[0]
+
+
+# -- what is answered -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "benchmark", "message"),
+    [
+        (("c0_i0", "c0_i1", "c1_i0", "c1_i1"), ABC, "questions of another form"),
+        (
+            ("s0", "s1"),
+            quads(["0", "1", "2"]),
+            "questions of another form.*allowed: scores or outcomes of quads",
+        ),
+        (("ipos2t", "ineg2t", "tpos2i", "tneg2i"), ABC, "questions of another form"),
+        (("s0", "s1", "s2"), ABC, "another number of candidates than choices; given: 3; allowed: 2"),
+    ],
+)
+def test_answers_to_other_questions_are_refused(tmp_path, columns, benchmark, message):
+    with pytest.raises(ScoreError, match=message):
+        align(table(tmp_path, [dict.fromkeys(columns, 1)] * 3), benchmark)
+
+
+def test_outcomes_of_quads_keep_their_directions(tmp_path):
+    names = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    rows = [{"id": q, **dict(zip(names, bits, strict=True))} for q, bits in (("1", "0110"), ("0", "1000"))]
+    answers = align(table(tmp_path, rows), quads(["0", "1"]), note=never)
+    assert isinstance(answers, Outcomes)
+    assert {name: right.tolist() for name, right in answers.right.items()} == {
+        "ipos2t": [True, False],
+        "ineg2t": [False, True],
+        "tpos2i": [False, True],
+        "tneg2i": [False, False],
+    }
+
+
+# -- embeddings -------------------------------------------------------------------------------------------
+
+
+def embeddings(images, captions, image_ids=None, caption_ids=None):
+    return given.GivenEmbeddings(
+        Identity("embeddings:x.npz"),
+        np.asarray(images, dtype=np.float32),
+        np.asarray(captions, dtype=np.float32),
+        image_ids,
+        caption_ids,
+    )
+
+
+def test_embeddings_in_order_are_compared_by_cosine():
+    # Images along the axes, captions at 3-4-5 angles and of other lengths: cosines by hand.
+    answers = align(embeddings([[2, 0], [0, 7]], [[3, 4], [-8, 6]]), quads(["0"]), note=never)
+    np.testing.assert_allclose(answers.values, [[[0.6, 0.8], [-0.8, 0.6]]], rtol=1e-15)
+    assert answers.values.dtype == np.float64
+
+
+def test_embeddings_by_ids_may_have_any_order_and_more_rows():
+    answers = align(
+        embeddings([[1, 1], [0, 7], [2, 0]], [[-8, 6], [3, 4]], ("other", "0_i1", "0_i0"), ("0_c1", "0_c0")),
+        quads(["0"]),
+    )
+    np.testing.assert_allclose(answers.values, [[[0.6, 0.8], [-0.8, 0.6]]], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ((np.eye(3), np.eye(4, 3)), "number of image embeddings .* of quads; given: 3 rows; allowed: 4"),
+        ((np.eye(4, 3), np.eye(5, 3)), "number of caption embeddings .* of quads; given: 5 rows; allowed: 4"),
+        (
+            (np.eye(4), np.eye(4), ("0_i0", "0_i1", "2_i0", "x"), None),
+            r"images of quads have no embedding; given: 2 of 4 missing: '1_i0', '1_i1'; .*'0_i0', '0_i1'",
+        ),
+    ],
+)
+def test_embeddings_that_do_not_fit_are_refused(rows, message):
+    with pytest.raises(CounterfoilError, match=message):
+        align(embeddings(*rows), quads(["0", "1"]))
+
+
+def test_many_pairs_are_compared_in_blocks(monkeypatch):
+    import sys
+
+    rng = np.random.default_rng(0)
+    images, captions = rng.standard_normal((40, 5)), rng.standard_normal((40, 5))
+    benchmark = quads([str(q) for q in range(20)])
+    whole = align(embeddings(images, captions), benchmark).values
+    monkeypatch.setattr(sys.modules["counterfoil.engine.align"], "_BLOCK", 35)  # seven pairs at a time
+    assert align(embeddings(images, captions), benchmark).values.tobytes() == whole.tobytes()
+
+
+def test_the_engine_takes_given_answers(tmp_path):
+    rows = [{"id": name, "s0": 1, "s1": 0} for name in "abc"]
+    assert run(ABC, table(tmp_path, rows)).values.shape == (3, 2)
+
+
+# -- real releases ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def winoground_tags(shared_data):
+    return winoground.read(card("winoground"), shared_data / "winoground", None)
+
+
+@pytest.fixture(scope="module")
+def sugarcrepe_items(shared_data):
+    return sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+
+
+def means(answers):
+    return tuple(
+        round(100 * float(quad.MEASURES[name](answers.values).mean()), 2) for name in ("i2t", "t2i", "group")
+    )
+
+
+def test_winoground_embeddings(shared_data, winoground_tags):
+    loaded = given.load_embeddings(str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz"))
+    answers = align(loaded, winoground_tags, note=never)
+    # The README of the data names the first three; 270 of 400 right matchings is the fourth.
+    assert means(answers) == (34.75, 11.0, 7.5)
+    assert quad.group_match(answers.values).sum() == 270
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        # Winoground, Table 3.
+        ("clip", (30.75, 10.50, 8.00)),
+        ("flava_itm", (32.25, 20.50, 14.25)),
+        ("human", (89.50, 88.50, 85.50)),
+        ("lxmert", (19.25, 7.00, 4.00)),
+        ("unit", (19.50, 6.25, 4.00)),
+        ("uniter_base", (32.25, 13.25, 10.00)),
+        ("vilt", (34.75, 14.00, 9.25)),
+        ("vinvl", (37.75, 17.75, 14.50)),
+        ("visualbert", (15.50, 2.50, 1.50)),
+        ("vse_coco_resnet_ft", (22.75, 8.00, 4.00)),
+        ("vsrn_coco", (17.50, 7.00, 3.75)),
+    ],
+)
+def test_winoground_score_files(shared_data, winoground_tags, model, expected):
+    loaded = given.load(str(shared_data / f"winoground/scores/{model}.jsonl"))
+    answers = align(loaded, winoground_tags, note=never)
+    assert means(answers) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        # I2T, T2I, group and the four directions of the released tables, counted (BiVLC, Tables 2 and 3).
+        ("ViT-B-32", (2224, 1537, 1439, 2473, 2625, 2030, 2429)),
+        ("CLIP_COCO", (2427, 1874, 1788, 2612, 2691, 2135, 2665)),
+        ("CLIP_TROHN-Text", (2293, 1824, 1686, 2735, 2460, 2084, 2657)),
+    ],
+)
+def test_bivlc_outcomes(shared_data, model, expected):
+    loaded = given.load(str(shared_data / f"bivlc/{model}.csv"))
+    benchmark = bivlc.captions_only(card("bivlc"), loaded.table)
+    answers = align(loaded, benchmark, note=never)
+    values = quad.from_directions(answers.right)
+    names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    assert tuple(int(values[name].sum()) for name in names) == expected
+
+
+def test_bivlc_outcomes_of_one_model_fit_the_questions_of_another(shared_data):
+    first, second = (given.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO"))
+    benchmark = bivlc.captions_only(card("bivlc"), first.table)
+    assert align(second, benchmark, note=never).right["ipos2t"].sum() == 2612
+
+
+SUBSETS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
+
+
+@pytest.mark.parametrize(
+    ("model", "correct", "by_subset"),
+    [
+        # Of the 7,511 items there are today, by subset; the last has one item fewer than the table.
+        ("ViT-B-32", 5750, (476, 1592, 631, 1502, 973, 426, 150)),
+        ("CLIP_COCO", 6360, (566, 1853, 682, 1564, 1067, 473, 155)),
+        ("CLIP_TROHN-Text", 7015, (671, 2000, 744, 1568, 1295, 542, 195)),
+    ],
+)
+def test_sugarcrepe_outcomes_of_7512_rows_on_7511_questions(
+    shared_data, sugarcrepe_items, model, correct, by_subset
+):
+    notes = []
+    loaded = given.load(str(shared_data / f"bivlc/SUGARCREPE_{model}.csv"))
+    right = align(loaded, sugarcrepe_items, note=notes.append).right["accuracy"]
+    assert (len(right), right.sum()) == (7511, correct)
+    groups = sugarcrepe_items.questions.groups()
+    assert tuple(int(right[groups[name]].sum()) for name in SUBSETS) == by_subset
+    assert len(notes) == 1
+    assert "row 6709: 1 of 7512 rows belong to no question" in notes[0]
+    assert "a west 32nd sign" in notes[0]
+
+
+def test_sugarcrepe_outcomes_on_their_own_7512_questions(shared_data):
+    loaded = given.load(str(shared_data / "bivlc/SUGARCREPE_ViT-B-32.csv"))
+    benchmark = sugarcrepe.captions_only(card("sugarcrepe"), loaded.table)
+    right = align(loaded, benchmark, note=never).right["accuracy"]
+    assert (len(right), right.sum()) == (7512, 5751)
+
+
+def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_items):
+    loaded = given.load(str(shared_data / "bivlc/ViT-B-32.csv"))
+    with pytest.raises(ScoreError, match="questions of another form"):
+        align(loaded, sugarcrepe_items)
+    with pytest.raises(DataError, match="number of image embeddings"):
+        align(
+            given.load_embeddings(str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")),
+            sugarcrepe_items,
+        )
