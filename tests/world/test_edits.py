@@ -26,6 +26,8 @@ def test_one_answer_in_both_directions(subset):
         verdicts = [[matches(caption, scene) for scene in contrast.scenes] for caption in contrast.captions]
         assert verdicts == [[True, False], [False, True]]
         assert contrast.unambiguous()
+        for caption in contrast.captions:
+            assert len(set(caption.phrases)) == len(caption.phrases)
         assert contrast.type == subset[: subset.index("_")]
 
 

@@ -76,7 +76,7 @@ def test_questions_share_images_within_a_scene_only():
 
 
 def test_every_question_has_four_items_of_its_own_kind():
-    made = quads(100, seed=2, size=16)
+    made = quads(100, seed=2, size=96)
     assert (made.questions.captions[:, 0] != made.questions.captions[:, 1]).all()
     assert (made.questions.images[:, 0] != made.questions.images[:, 1]).all()
     assert made.captions_at_hand

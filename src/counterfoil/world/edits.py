@@ -79,7 +79,9 @@ def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None
             continue
         caption, negative, changed = draft
         contrast = Contrast(subset, (caption, negative), (scene, changed))
-        if contrast.unambiguous():
+        # "A heart and a heart" is not how people speak.
+        plain_speech = all(len(set(c.phrases)) == len(c.phrases) for c in contrast.captions)
+        if plain_speech and contrast.unambiguous():
             return contrast
     return None
 
