@@ -93,9 +93,15 @@ _MEASURES = (
     MeasureEntry("ineg2t", "quad", "the second image picks its caption", "1/2"),
     MeasureEntry("tpos2i", "quad", "the first caption picks its image", "1/2"),
     MeasureEntry("tneg2i", "quad", "the second caption picks its image", "1/2"),
-    MeasureEntry("group_match", "quad", "the right matching has the larger sum: s00 + s11 > s01 + s10", "1/2"),
-    MeasureEntry("accuracy", "choice", "the correct candidates score above all others (micro average)", "m!(k-m)!/k!"),
-    MeasureEntry("accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"),
+    MeasureEntry(
+        "group_match", "quad", "the right matching has the larger sum: s00 + s11 > s01 + s10", "1/2"
+    ),
+    MeasureEntry(
+        "accuracy", "choice", "the correct candidates score above all others (micro average)", "m!(k-m)!/k!"
+    ),
+    MeasureEntry(
+        "accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"
+    ),
 )
 
 

@@ -93,16 +93,41 @@ def _results(comparisons: "Sequence[Comparison]") -> list[dict[str, Any]]:
 def _write_tables(
     comparisons: "Sequence[Comparison]", *, markdown: Path | None, latex: Path | None, csv: Path | None
 ) -> None:
-    from counterfoil.report.tables import by_group, overview, to_csv, to_latex, to_markdown
+    from counterfoil.report.markup import to_csv, to_latex, to_markdown
+    from counterfoil.report.tables import by_group, overview
     from counterfoil.store import write_text
 
-    wanted = ((markdown, to_markdown), (latex, to_latex), (csv, to_csv))
-    if not any(path for path, _ in wanted):
-        return
-    tables = [overview(*comparisons), *(by_group(comparison) for comparison in comparisons)]
-    for path, written in wanted:
+    for path, written in ((markdown, to_markdown), (latex, to_latex), (csv, to_csv)):
         if path is not None:
+            tables = [overview(*comparisons), *(by_group(comparison) for comparison in comparisons)]
             write_text(path, "\n".join(written(table) for table in tables if table.columns))
+
+
+def _with_pictures(
+    comparisons: "Sequence[Comparison]", *, data: Path | None, images: Path | None
+) -> "list[Comparison]":
+    """The comparisons with their benchmarks' images, where those are still to be found."""
+    from dataclasses import replace
+
+    from counterfoil import catalog
+    from counterfoil.cli import terminal
+    from counterfoil.errors import CounterfoilError
+
+    found = []
+    for comparison in comparisons:
+        first = comparison.runs[0]
+        about = first.manifest.get("benchmark", {})
+        place = data or first.benchmark.path
+        folder = images or (Path(about["images"]) if about.get("images") else None)
+        if place is not None:
+            try:
+                whole = catalog.benchmark(comparison.benchmark, data=place, images=folder)
+                runs = tuple(run.with_benchmark(whole) for run in comparison.runs)
+                comparison = replace(comparison, runs=runs)
+            except CounterfoilError as error:
+                terminal.note(f"no pictures of {comparison.benchmark} on the page: {error}")
+        found.append(comparison)
+    return found
 
 
 def _write_page(
@@ -110,8 +135,13 @@ def _write_page(
     comparisons: "Sequence[Comparison]",
     *,
     title: str,
-    pictures: str,
+    pictures: Literal["auto", "always", "never"],
     data: Path | None,
     images: Path | None,
 ) -> None:
-    raise NotImplementedError
+    from counterfoil.report.page import page
+    from counterfoil.store import write_text
+
+    if pictures != "never":
+        comparisons = _with_pictures(comparisons, data=data, images=images)
+    write_text(path, page(comparisons, title=title, pictures=pictures))

@@ -12,7 +12,11 @@ EPILOG = """Examples:
   counterfoil demo --out my-demo --scenes 120 --seed 3"""
 
 #: The scorers of the demo that need no model: what results call them, and their spec.
-_PLAIN = (("blind-random", "blind:random"), ("blind-length", "blind:length"), ("colour-reader", "pixels:colours"))
+_PLAIN = (
+    ("blind-random", "blind:random"),
+    ("blind-length", "blind:length"),
+    ("colour-reader", "pixels:colours"),
+)
 
 
 def command(
@@ -27,7 +31,6 @@ def command(
     Nothing is downloaded. The last line is the path of the report.
     """
     from counterfoil.cli import terminal
-    from counterfoil.cli.compare import write_page
     from counterfoil.cli.session import manifest
     from counterfoil.cli.tables import comparison_table
     from counterfoil.data.folder import save
@@ -35,16 +38,20 @@ def command(
     from counterfoil.evaluation.compare import compare
     from counterfoil.evaluation.evaluate import evaluate
     from counterfoil.evaluation.run import save_run
+    from counterfoil.report.page import page
+    from counterfoil.store import write_text
     from counterfoil.world.sample import quads
 
     benchmark = quads(questions, seed=seed)
     save(benchmark, out / "benchmark")
-    terminal.note(f"drew {len(benchmark)} questions with {len(benchmark.images)} pictures: {out / 'benchmark'}")
+    terminal.note(
+        f"drew {len(benchmark)} questions with {len(benchmark.images)} pictures: {out / 'benchmark'}"
+    )
     runs = []
     for name, scorer in _scorers(out, seed):
         with terminal.progress() as report:
             answers = run_engine(benchmark, scorer, progress=report, note=terminal.warn)
-        facts = manifest(benchmark, scorer, device="cpu", batch_size=32, workers=0)
+        facts = manifest(benchmark, scorer, images=None, device="cpu", batch_size=32, workers=0)
         provenance = {key: facts[key] for key in ("benchmark", "scorer", "versions")}
         result = evaluate(benchmark, answers, scorer=name, seed=seed, provenance=provenance)
         runs.append(save_run(out / "runs" / name / benchmark.name, benchmark, answers, result, facts))
@@ -52,9 +59,9 @@ def command(
     comparisons = compare(runs, baseline="blind-random", seed=seed)
     console = terminal.out()
     console.print(comparison_table(comparisons[0], width=console.width))
-    page = out / "report.html"
-    write_page(page, comparisons, title="A small world, measured")
-    console.print(f"The report is in [bold]{page.resolve()}[/bold]", soft_wrap=True)
+    report_path = out / "report.html"
+    write_text(report_path, page(comparisons, title="A small world, measured"))
+    console.print(f"The report is in {report_path.resolve()}", soft_wrap=True)
 
 
 def _scorers(out: Path, seed: int) -> list[tuple[str, Any]]:
@@ -68,7 +75,12 @@ def _scorers(out: Path, seed: int) -> list[tuple[str, Any]]:
     try:
         from counterfoil.scorers.tiny import write_random_checkpoint
 
-        found.append(("untrained-encoder", catalog.scorer(write_random_checkpoint(out / "encoder", seed=seed), options)))
+        found.append(
+            (
+                "untrained-encoder",
+                catalog.scorer(write_random_checkpoint(out / "encoder", seed=seed), options),
+            )
+        )
     except MissingExtraError as error:
         terminal.warn(f"the untrained dual encoder is left out: {error}")
     return found

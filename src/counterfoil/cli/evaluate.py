@@ -26,57 +26,101 @@ def command(
     ],
     data: Annotated[
         Path | None,
-        typer.Option(help="File or folder of the benchmark; with several, a folder with one of each name."),
+        typer.Option(
+            help="File or folder of the benchmark; with several, a folder with one of each name.",
+            rich_help_panel="Data",
+        ),
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, where the data name files.")
+        Path | None,
+        typer.Option(help="Folder of the images, where the data name files.", rich_help_panel="Data"),
     ] = None,
     available: Annotated[
-        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
+        bool,
+        typer.Option(
+            "--available",
+            help="Only the questions whose images and captions are at hand.",
+            rich_help_panel="Data",
+        ),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write a run folder per benchmark here, for 'compare'.")
+        Path | None,
+        typer.Option(help="Write a run folder per benchmark here, for 'compare'.", rich_help_panel="Results"),
     ] = None,
     json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")
+        str | None,
+        typer.Option(
+            metavar="PATH|-", help="Write the machine-readable result here.", rich_help_panel="Results"
+        ),
     ] = None,
-    measure: Annotated[list[str] | None, typer.Option(help="Only this measure; may be repeated.")] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this measure; may be repeated.", rich_help_panel="Statistics"),
+    ] = None,
     ties: Annotated[
         Literal["strict", "half", "optimistic"],
-        typer.Option(help="A tie is wrong, worth its chance in a random order, or right."),
+        typer.Option(
+            help="A tie is wrong, worth its chance in a random order, or right.", rich_help_panel="Statistics"
+        ),
     ] = "strict",
     interval: Annotated[
         Literal["auto", "wilson", "bootstrap", "folds"],
-        typer.Option(help="How intervals are made; auto clusters questions that share images or captions."),
+        typer.Option(
+            help="How intervals are made; auto clusters questions that share images or captions.",
+            rich_help_panel="Statistics",
+        ),
     ] = "auto",
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    name: Annotated[str | None, typer.Option(help="What results call the scorer.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    draws: Annotated[
+        int, typer.Option(min=100, help="Bootstrap draws.", rich_help_panel="Statistics")
+    ] = 10_000,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of everything random.", rich_help_panel="Statistics")
+    ] = 0,
+    name: Annotated[
+        str | None, typer.Option(help="What results call the scorer.", rich_help_panel="Results")
+    ] = None,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")
+    ] = "auto",
     precision: Annotated[
-        Literal["fp32", "bf16", "fp16"], typer.Option(help="Of weights and activations.")
+        Literal["fp32", "bf16", "fp16"],
+        typer.Option(help="Of weights and activations.", rich_help_panel="Model"),
     ] = "fp32",
     prompt: Annotated[
-        str, typer.Option(help="Template put around captions, with {} for the caption.")
+        str,
+        typer.Option(help="Template put around captions, with {} for the caption.", rich_help_panel="Model"),
     ] = "{}",
     allow_gelu: Annotated[
-        bool, typer.Option("--allow-gelu", help="Load OpenAI-family weights with GELU all the same.")
+        bool,
+        typer.Option(
+            "--allow-gelu", help="Load OpenAI-family weights with GELU all the same.", rich_help_panel="Model"
+        ),
     ] = False,
     column: Annotated[
-        str | None, typer.Option(help="Column of a given table; default: guessed and said.")
+        str | None,
+        typer.Option(help="Column of a given table; default: guessed and said.", rich_help_panel="Model"),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Items per batch; does not change decisions.")] = 32,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Items per batch; does not change decisions.", rich_help_panel="Work")
+    ] = 32,
     workers: Annotated[
         int | None,
-        typer.Option(min=0, help="Processes that decode images; default: one per core, at most 8."),
+        typer.Option(
+            min=0,
+            help="Processes that decode images; default: one per core, at most 8.",
+            rich_help_panel="Work",
+        ),
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.")
+        Path | None,
+        typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.", rich_help_panel="Work"),
     ] = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor keep finished work.")
+        bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Results")
+    ] = False,
 ) -> None:
     """Measure a scorer on benchmarks: every number with its interval, chance and ties.
 
@@ -126,7 +170,9 @@ def command(
                 progress=report,
                 note=warn,
             )
-        facts = manifest(benchmark, loaded, device=device, batch_size=batch_size, workers=processes)
+        facts = manifest(
+            benchmark, loaded, images=images, device=device, batch_size=batch_size, workers=processes
+        )
         result = evaluate(
             benchmark,
             answers,

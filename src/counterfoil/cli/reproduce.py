@@ -1,9 +1,14 @@
 """`counterfoil reproduce`: the papers' numbers beside the recomputed ones."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from counterfoil.report.ledger import Entry
 
 EPILOG = """Examples:
 
@@ -43,8 +48,46 @@ def command(
     if json is not None:
         terminal.write_result(json, [entry.to_json() for entry in shown])
     if json != "-":
-        _show(shown, entries, folder)
+        _show(shown, entries)
 
 
-def _show(shown: list, entries: tuple, folder: Path | None) -> None:  # type: ignore[type-arg]
-    raise NotImplementedError
+def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
+    """Paper by paper, table by table: one paragraph per row, then what differs and why, then the count."""
+    from itertools import groupby
+
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from counterfoil.cli import terminal
+    from counterfoil.report.ledger import Verdict, summary
+
+    console = terminal.out()
+    for (paper, title), of_paper in groupby(shown, key=lambda e: (e.paper, e.title)):
+        console.print(Text(f"{title} ({paper})", style="bold"))
+        for table, of_table in groupby(of_paper, key=lambda e: e.table):
+            console.print(Text(f"  {table}", style="bold cyan"))
+            for row, of_row in groupby(of_table, key=lambda e: e.row):
+                cells = list(of_row)
+                line = Text(f"{row}  ")
+                missing = {e.reason for e in cells if e.verdict is Verdict.NO_DATA}
+                for e in cells:
+                    if e.verdict is not Verdict.NO_DATA:
+                        same = e.verdict is Verdict.SAME
+                        mark, style = ("=", "green") if same else ("≠", "bold yellow")
+                        line.append(f"{e.column} ", style="dim")
+                        line.append(f"{e.printed} {mark} {e.rounded}   ".replace(" ", "\u00a0"), style=style)
+                for reason in sorted(missing):
+                    count = sum(e.verdict is Verdict.NO_DATA and e.reason == reason for e in cells)
+                    line.append(f"{count} without data: {reason}   ", style="dim")
+                console.print(Padding(line, (0, 0, 0, 4)))
+    differing = [e for e in shown if e.verdict is Verdict.DIFFERS]
+    if differing:
+        console.print(Text("\nWhat differs, printed ≠ recomputed", style="bold"))
+        for e in differing:
+            head = f"{e.paper} {e.table}, {e.row}, {e.column}: {e.printed} ≠ {e.rounded}. "
+            why = Text(e.reason or "No reason is known.", style="" if e.reason else "bold red")
+            console.print(Padding(Text(head, style="yellow") + why, (0, 0, 0, 2)))
+    counts = summary(entries)
+    console.print(
+        Text("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()), style="bold")
+    )

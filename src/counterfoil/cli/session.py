@@ -41,7 +41,7 @@ def data_folder(named: Path | None) -> Path | None:
 
 
 def manifest(
-    benchmark: Benchmark, scorer: Any, *, device: str, batch_size: int, workers: int
+    benchmark: Benchmark, scorer: Any, *, images: Path | None, device: str, batch_size: int, workers: int
 ) -> dict[str, Any]:
     """How a run came about: identities, digests, versions, device, command."""
     return {
@@ -53,6 +53,7 @@ def manifest(
             "digest": benchmark.digest,
             "source": benchmark.source,
             "path": str(benchmark.path.resolve()) if benchmark.path is not None else None,
+            "images": str(images.resolve()) if images is not None else None,
             "revision": benchmark.card.revision,
         },
         "scorer": {**scorer.identity.to_json(), "key": scorer.identity.key},

@@ -1,5 +1,6 @@
 """Results as Rich tables."""
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -7,15 +8,16 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import MAIN
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.report.tables import overview, written
+from counterfoil.report.markup import written
+from counterfoil.report.tables import overview
 
 #: Terminal widths from which intervals, and the finer measures, have room.
 _MEDIUM, _WIDE = 90, 150
 
 
-def measures_table(result: Result, benchmark: Benchmark) -> Table:
+def measures_table(result: Result, benchmark: Benchmark) -> Group:
     """One row per measure: per cent, 95 % interval, chance."""
-    table = _table(
+    heading, table = _table(
         f"{result.scorer} on {benchmark.card.title or result.benchmark}, {len(benchmark):,} questions"
     )
     table.add_column("measure", no_wrap=True)
@@ -24,10 +26,10 @@ def measures_table(result: Result, benchmark: Benchmark) -> Table:
     table.add_column("chance", justify="right", no_wrap=True, style="dim")
     for name, estimate in result.measures.items():
         table.add_row(name, _bold(estimate), _interval(estimate), _per_cent(estimate.chance))
-    return table
+    return Group(heading, table)
 
 
-def groups_table(result: Result, benchmark: Benchmark) -> Table | None:
+def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     """One row per group of the groupings the benchmark's authors report by; main measures side by side."""
     wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
     labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
@@ -35,7 +37,7 @@ def groups_table(result: Result, benchmark: Benchmark) -> Table | None:
     if not rows or len(rows) > 40:
         return None
     names = [name for name in ("i2t", "t2i", "group", "accuracy") if name in result.measures]
-    table = _table("by group")
+    heading, table = _table("by group")
     table.add_column("group", no_wrap=True)
     table.add_column("questions", justify="right")
     for name in names:
@@ -44,7 +46,7 @@ def groups_table(result: Result, benchmark: Benchmark) -> Table | None:
         estimates = result.groups[label]
         count = next(iter(estimates.values())).n
         table.add_row(Text(label), f"{count:,}", *(_short(estimates[name]) for name in names))
-    return table
+    return Group(heading, table)
 
 
 def ties_line(result: Result) -> str:
@@ -63,10 +65,10 @@ def ties_line(result: Result) -> str:
     return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
 
 
-def comparison_table(comparison: Comparison, *, width: int) -> Table:
+def comparison_table(comparison: Comparison, *, width: int) -> Group:
     """One row per scorer: main measures with intervals, the finer ones where the terminal is wide enough."""
     plain = overview(comparison, finer=width >= _WIDE)
-    table = _table(
+    heading, table = _table(
         f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} questions"
     )
     table.add_column("%", overflow="fold")
@@ -81,16 +83,16 @@ def comparison_table(comparison: Comparison, *, width: int) -> Table:
             cells.append(Text(written(cell, column, interval=interval), style=style))
         name = row.name + (" (baseline)" if row.name == comparison.baseline else "")
         table.add_row(Text(name), *cells, style="dim" if row.kind == "chance" else "")
-    return table
+    return Group(heading, table)
 
 
-def differences_table(comparison: Comparison) -> Table | None:
+def differences_table(comparison: Comparison) -> Group | None:
     """The tested differences: to the baseline where there is one, else of all pairs."""
     differences = comparison.against_baseline() if comparison.baseline else comparison.differences
     if not differences:
         return None
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
-    table = _table(f"{comparison.benchmark}: {title}")
+    heading, table = _table(f"{comparison.runs[0].benchmark.card.title}, {title}")
     table.add_column("scorer", overflow="fold")
     table.add_column("measure", no_wrap=True)
     table.add_column("points", justify="right", no_wrap=True)
@@ -101,18 +103,12 @@ def differences_table(comparison: Comparison) -> Table | None:
         points = Text(f"{100 * d.value:+.2f}", style="bold" if d.p_holm < 0.05 else "")
         interval = f"[{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
         table.add_row(Text(name), d.measure, points, Text(interval), _p(d.p_holm))
-    return table
+    return Group(heading, table)
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title),
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
+def _table(title: str) -> tuple[Text, Table]:
+    """A heading, and an empty table to go under it: a table's own title would wrap at the table's width."""
+    return Text(title, style="bold"), Table(box=None, pad_edge=False, header_style="dim")
 
 
 def _bold(estimate: Estimate) -> Text:

@@ -45,7 +45,13 @@ class Run:
     manifest: Mapping[str, Any]
 
     def with_benchmark(self, benchmark: Benchmark) -> "Run":
-        """The same run over `benchmark` with its pictures, if it asks the same questions; else itself."""
+        """The same run over `benchmark` with its pictures, if that asks the same questions (or more); else itself."""
+        place = {name: i for i, name in enumerate(benchmark.questions.ids)}
+        positions = [place.get(name, -1) for name in self.benchmark.questions.ids]
+        if min(positions) < 0:
+            return self
+        if positions != list(range(len(benchmark))):
+            benchmark = benchmark.select(np.asarray(positions, dtype=np.int64))
         return replace(self, benchmark=benchmark) if benchmark.digest == self.benchmark.digest else self
 
 
@@ -204,7 +210,7 @@ def _benchmark(card: Card, table: pa.Table, manifest: Mapping[str, Any]) -> Benc
         rows = zip(table[f"image_{k}"].to_pylist(), table[f"image_{k}_crop"].to_pylist(), strict=True)
         keys = [(name, tuple(crop) if crop else None) for name, crop in rows]
         for name, crop in keys:
-            images.setdefault((name, crop), Image(name, None, crop))  # type: ignore[arg-type]
+            images.setdefault((name, crop), Image(name, None, crop))
         image_at.append(keys)
     caption_number = {name: i for i, name in enumerate(captions)}
     image_number = {key: i for i, key in enumerate(images)}
