@@ -1,21 +1,41 @@
-"""Intervals for means of per-question values."""
+"""Intervals for means of per-question values in [0, 1].
 
-from collections.abc import Iterator
+Which interval? Questions that share an image or a caption stand and fall together, so the spread of a mean
+is measured by drawing whole clusters with replacement. What is then made of the draws matters where clusters
+are few or nearly all answers right. In simulations (beta-binomial clusters of about five questions, 10 to
+1,000 clusters, proportions of 0.5 to 0.95, intraclass correlations of 0.05 and 0.3) nominal 95 % intervals
+covered, at worst and at 25 clusters with a proportion of 0.95,
+
+    percentile bootstrap 86 %      bias-corrected and accelerated bootstrap 91 %      Student's t 84 %
+    studentised bootstrap 98 % (at several times the width)      score interval as below 95 %
+
+so the draws give the *effective number of questions*, the number of independent ones whose mean would spread
+as much, and the interval is the score interval for that number: Wilson's for a mean, Tango's for a paired
+difference, with Student's t quantile for the number of clusters in place of the normal one. It stays in
+range, is not symmetric near 0 and 1, and never has zero width.
+"""
+
+import random
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.resampling import cluster_draws, cluster_sums, whole
+from counterfoil.stats.resampling import Whole, cluster_draws, whole
+from counterfoil.stats.score_intervals import tango_score, wilson_score
+
+#: Variances below this are rounding: a single wrong answer in a million questions makes one of 1e-12.
+_NO_VARIANCE = 1e-20
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval for a proportion of independent trials.
 
     `successes` of `n` may be fractional, as half points for ties make them. Returns (low, high) in [0, 1];
-    it never has zero width, also not at 0 and `n` successes. Raises `InputError` for no trials.
+    it never has zero width, also not at 0 and at `n` successes. Raises `InputError` where there are no
+    trials, or more successes than trials.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
 
@@ -25,12 +45,8 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, f
     """
     if not n > 0 or not 0 <= successes <= n:
         raise InputError("no proportion", given=f"{successes} of {n}", allowed="0 to n successes, n above 0")
-    z2 = float(norm.ppf((1 + level) / 2)) ** 2
-    p = successes / n
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = (z2 * (p * (1 - p) / n + z2 / (4 * n * n))) ** 0.5 / (1 + z2 / n)
-    # At the ends the formula is exact up to rounding; the interval contains the proportion by definition.
-    return max(0.0, min(centre - half, p)), min(1.0, max(centre + half, p))
+    low, high = wilson_score(np.array([successes / n]), np.array([float(n)]), np.array([_normal(level)]))
+    return float(low[0]), float(high[0])
 
 
 def cluster_bootstrap(
@@ -43,15 +59,20 @@ def cluster_bootstrap(
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
     """Intervals for the mean of each column, where questions of one cluster stand or fall together.
 
-    Returns (low, high), each (m,). All columns share the same draws.
+    `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers. Returns (low, high), each
+    (m,), in [0, 1]: Wilson's interval for the effective number of questions, `p (1 - p)` over the variance of
+    the mean in `draws` draws of clusters (see the module). A column that does not vary between clusters, such
+    as one that is right throughout, gets Wilson's interval for as many questions as there are clusters.
+
+    All columns share the same draws; the same seed gives the same intervals. Raises `InputError` for no
+    questions and for values outside [0, 1].
+
+    >>> right, image = np.array([[1.0], [1.0], [0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1, 2, 2])
+    >>> cluster_bootstrap(right, image, seed=0)[0] < cluster_bootstrap(right, np.arange(6), seed=0)[0]
+    array([ True])
     """
-    replicates = np.concatenate(list(_replicates(values, clusters, None, draws, seed)))
-    alpha = (1 - level) / 2
-    low, high = np.quantile(replicates, [alpha, 1 - alpha], axis=0)
-    n_clusters = len(np.unique(clusters))
-    for column in np.flatnonzero(values.min(axis=0) == values.max(axis=0)):
-        low[column], high[column] = wilson(float(values[0, column]) * n_clusters, n_clusters, level=level)
-    return low, high
+    value, variance, n_clusters = _resample(values, clusters, None, None, draws, seed)
+    return _around_means(value, variance, n_clusters, level)
 
 
 def macro_bootstrap(
@@ -65,13 +86,17 @@ def macro_bootstrap(
 ) -> tuple[float, float, float]:
     """The mean over groups of the group means (`accuracy_macro`) with its interval: (value, low, high).
 
-    Groups may share clusters. A group that no drawn cluster has a question of is left out of that draw.
+    Groups may share clusters. A group none of whose questions is drawn is left out of that draw. Rows with a
+    negative group are left out. Otherwise as `cluster_bootstrap`.
+
+    >>> value, low, high = macro_bootstrap(
+    ...     np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 0, 1]), np.arange(4), seed=0)
+    >>> round(value, 4), low < value < high
+    (0.8333, True)
     """
-    value = float(np.mean([values[groups == label].mean() for label in np.unique(groups)]))
-    replicates = np.concatenate(list(_replicates(values[:, None], clusters, groups, draws, seed)))[:, 0]
-    alpha = (1 - level) / 2
-    low, high = np.quantile(replicates, [alpha, 1 - alpha])
-    return value, float(low), float(high)
+    value, variance, n_clusters = _resample(values[:, None], clusters, groups, None, draws, seed)
+    low, high = _around_means(value, variance, n_clusters, level)
+    return float(value[0]), float(low[0]), float(high[0])
 
 
 def difference_bootstrap(
@@ -86,52 +111,159 @@ def difference_bootstrap(
 ) -> tuple[Float[ndarray, "p"], Float[ndarray, "p"]]:
     """Intervals for mean(column a) - mean(column b), for each pair (a, b) of columns, paired by question.
 
-    With `groups` it is the difference of the means over groups of group means.
-    Columns are models, or models x measures. All pairs share the same draws. Returns (low, high), each (p,).
+    Columns are scorers, or scorers x measures. With `groups` it is the difference of the means over groups of
+    group means; rows with a negative group are left out. Returns (low, high), each (p,), in [-1, 1]: Tango's
+    score interval for the effective number of questions. Two columns whose difference does not vary between
+    clusters, such as two that agree throughout, get the interval for as many questions as there are clusters.
+
+    All pairs share the same draws. Raises `InputError` for no questions and for values outside [0, 1].
+
+    Source: T. Tango, Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design, 1998.
+
+    >>> answers = np.repeat([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], 10, axis=0)
+    >>> low, high = difference_bootstrap(answers, np.arange(30), np.array([[0, 1], [0, 0]]), seed=0)
+    >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1])
+    (True, True)
     """
-    replicates = np.concatenate(list(_replicates(values, clusters, groups, draws, seed)))
-    alpha = (1 - level) / 2
-    ends = [np.quantile(replicates[:, a] - replicates[:, b], [alpha, 1 - alpha]) for a, b in pairs]
-    low, high = np.reshape(ends, (len(pairs), 2)).T
-    return low, high
+    _, variance, n_clusters = _resample(values, clusters, groups, pairs, draws, seed)
+    weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups)
+    gaps = [values[:, a] - values[:, b] for a, b in pairs]
+    difference = np.array([float(weights @ gap) for gap in gaps])
+    discord = np.array([float(weights @ (gap * gap)) for gap in gaps])
+    effective, z = _effective(discord - difference**2, variance, n_clusters, level)
+    return tango_score(difference, discord, effective, z)
 
 
-def t_over_folds(values: Float[ndarray, "n"], *, folds: int = 4, level: float = 0.95) -> tuple[float, float]:
-    """Student's t interval over the means of `folds` consecutive parts, clipped to [0, 1].
+def macro_weights(groups: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """Weights that make a weighted sum the mean over groups of group means; 0 where the group is negative.
+
+    >>> macro_weights(np.array([0, 0, 1, -1]))
+    array([0.25, 0.25, 0.5 , 0.  ])
+    """
+    inside = groups >= 0
+    _, position, sizes = np.unique(groups[inside], return_inverse=True, return_counts=True)
+    weights = np.zeros(len(groups))
+    weights[inside] = 1 / (len(sizes) * sizes[position.reshape(-1)])
+    return weights
+
+
+def t_over_folds(
+    values: Float[ndarray, "n"], *, folds: int = 4, level: float = 0.95, seed: int = 0
+) -> tuple[float, float]:
+    """Student's t interval over the means of `folds` equal parts of the shuffled questions, cut to [0, 1].
+
+    As in Winoground's appendix A, whose intervals come out to the printed digit with the defaults: the
+    numbers 0 to 399 shuffled by Python's `random` from seed 0, then cut into quarters. Where `folds` does not
+    divide the number of questions the first parts are longer by one. Returns (low, high); parts that agree
+    exactly give zero width. With four parts it rests on three degrees of freedom: `cluster_bootstrap` is
+    tighter and knows about shared images. Raises `InputError` for fewer than two parts, or fewer questions
+    than parts.
 
     Source: P003, appendix A.
+
+    >>> t_over_folds(np.array([1.0, 1.0, 0.0, 0.0]), folds=2)
+    (0.5, 0.5)
     """
-    means = np.array([part.mean() for part in np.array_split(values, folds)])
-    half = float(t.ppf((1 + level) / 2, folds - 1)) * float(means.std(ddof=1)) / folds**0.5
+    if folds < 2 or len(values) < folds:
+        raise InputError(
+            "cannot be cut into folds",
+            given=f"{folds} folds of {len(values)} questions",
+            allowed="2 folds or more, and a question for each",
+        )
+    order = list(range(len(values)))
+    random.Random(seed).shuffle(order)
+    means = np.array([part.mean() for part in np.array_split(values[order], folds)])
     centre = float(values.mean())
+    half = float(stdtrit(folds - 1, (1 + level) / 2) * means.std(ddof=1)) / folds**0.5
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def _replicates(
+def _resample(
     values: Float[ndarray, "n m"],
     clusters: Int[ndarray, "n"],
     groups: Int[ndarray, "n"] | None,
+    pairs: Int[ndarray, "p 2"] | None,
     draws: int,
     seed: int,
-) -> Iterator[Float[ndarray, "block m"]]:
-    """The mean of each column in each draw, a block of draws at a time."""
-    n, m = values.shape
+) -> tuple[Float[ndarray, "m"], Float[ndarray, "k"], int]:
+    """The columns' means, the variance of each (or of each pair's difference) over draws, the clusters."""
+    if groups is not None:
+        values, clusters, groups = values[groups >= 0], clusters[groups >= 0], groups[groups >= 0]
+    if not values.size:
+        raise InputError(
+            "no questions to draw from", given=f"{values.shape[0]} rows, {values.shape[1]} columns"
+        )
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        raise InputError("values must be in [0, 1]", given=f"{values.min()} to {values.max()}")
     n_clusters = len(np.unique(clusters))
-    labels = np.zeros(1, dtype=np.int64) if groups is None else np.unique(groups[groups >= 0])
-    parts = []
-    for label in labels:
-        member = np.ones(n) if groups is None else (groups == label).astype(np.float64)
-        columns = np.column_stack([values * member[:, None], member])
-        parts.append(whole(columns, clusters, largest=n_clusters))
+    parts = _parts(values, clusters, groups, n_clusters)
+    every = _means(parts, np.ones((1, n_clusters), dtype=np.float32))
+    centre = _chosen(every, pairs)
+    total = np.zeros(centre.shape[1])
+    squares = np.zeros(centre.shape[1])
     for weights in cluster_draws(n_clusters, draws, seed=seed):
-        total, present = np.zeros((len(weights), m)), np.zeros((len(weights), 1))
-        for part in parts:
-            sums = part.weighted(weights)
-            size = sums[:, m:]
-            there = size > 0
-            total += np.where(there, sums[:, :m] / np.where(there, size, 1), 0.0)
-            present += there
-        yield total / present
+        # Around the centre, so that nothing is lost to cancellation.
+        moved = _chosen(_means(parts, weights), pairs) - centre
+        total += moved.sum(axis=0)
+        squares += (moved * moved).sum(axis=0)
+    variance = np.maximum(squares / draws - (total / draws) ** 2, 0.0)
+    # A bootstrap of C clusters understates the variance by (C - 1) / C.
+    return every[0], variance * (n_clusters / max(n_clusters - 1, 1)), n_clusters
 
 
-__all__ = ["cluster_bootstrap", "cluster_sums", "difference_bootstrap", "t_over_folds", "wilson"]
+def _parts(
+    values: Float[ndarray, "n m"],
+    clusters: Int[ndarray, "n"],
+    groups: Int[ndarray, "n"] | None,
+    n_clusters: int,
+) -> list[Whole]:
+    """For each group (or for all), cluster sums of every column and, last, of the number of questions."""
+    if groups is None:
+        groups = np.zeros(len(values), dtype=np.int64)
+    parts = []
+    for label in np.unique(groups):
+        member = (groups == label)[:, None].astype(np.float64)
+        parts.append(whole(np.hstack([values * member, member]), clusters, repeats=n_clusters))
+    return parts
+
+
+def _means(parts: list[Whole], weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws m"]:
+    """The mean over parts of the columns' means, with each cluster counted `weights` times."""
+    total = np.zeros((len(weights), parts[0].numbers.shape[1] - 1))
+    present = np.zeros((len(weights), 1))
+    for part in parts:
+        sums = part.weighted(weights)
+        size = sums[:, -1:]
+        total += sums[:, :-1] / np.maximum(size, 1)
+        present += size > 0
+    return total / present
+
+
+def _chosen(means: Float[ndarray, "draws m"], pairs: Int[ndarray, "p 2"] | None) -> Float[ndarray, "draws k"]:
+    return means if pairs is None else means[:, pairs[:, 0]] - means[:, pairs[:, 1]]
+
+
+def _around_means(
+    value: Float[ndarray, "m"], variance: Float[ndarray, "m"], n_clusters: int, level: float
+) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
+    effective, z = _effective(value * (1 - value), variance, n_clusters, level)
+    return wilson_score(value, effective, z)
+
+
+def _effective(
+    single: Float[ndarray, "k"], variance: Float[ndarray, "k"], n_clusters: int, level: float
+) -> tuple[Float[ndarray, "k"], Float[ndarray, "k"]]:
+    """How many independent questions, of variance `single` each, have means of `variance`; and the quantile.
+
+    Where nothing varies between clusters it is the number of clusters, and nothing was estimated: the normal
+    quantile holds.
+    """
+    varies = variance > _NO_VARIANCE
+    effective = np.where(varies, np.maximum(single, 1e-12) / np.where(varies, variance, 1.0), n_clusters)
+    student = float(stdtrit(n_clusters - 1, (1 + level) / 2)) if n_clusters > 1 else np.inf
+    return effective, np.where(varies, student, _normal(level))
+
+
+def _normal(level: float) -> float:
+    return float(ndtri((1 + level) / 2))

@@ -16,15 +16,17 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-#: Numbers in one block of draws; a block of float32 takes 8 MiB.
-_BLOCK = 1 << 21
+#: What a block may hold: 2**21 numbers (8 MiB of float32), and no more than 1,024 draws.
+_BLOCK, _ROWS = 1 << 21, 1024
 
-#: Denominators tried for values such as 1/2 or 1/6, which `half` gives to ties; 2520 covers up to ten ways.
+#: Denominators tried for values such as 1/2 or 1/6, which `half` gives to ties; 2520 serves ten candidates.
 _DENOMINATORS = (1, 2, 12, 60, 2520)
 
-#: Whole numbers up to these are exact.
-_EXACT_32 = 2.0**24
-_EXACT_64 = 2.0**53
+#: Whole numbers below these are exact.
+_EXACT_32, _EXACT_64 = 2.0**24, 2.0**53
+
+#: Each kind of draw has a stream of its own, so that two kinds from one seed have nothing in common.
+_COUNTS, _SIGNS = 0, 1
 
 
 def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
@@ -37,7 +39,7 @@ def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[n
     >>> rows.shape, rows.sum(axis=1)
     ((4, 3), array([3., 3., 3., 3.], dtype=float32))
     """
-    for rng, rows in _blocks(n_clusters, draws, seed):
+    for rng, rows in _blocks(n_clusters, draws, seed, _COUNTS):
         drawn = rng.integers(0, n_clusters, size=(rows, n_clusters), dtype=np.int64)
         drawn += np.arange(rows, dtype=np.int64)[:, None] * n_clusters
         counts = np.bincount(drawn.ravel(), minlength=rows * n_clusters)
@@ -55,66 +57,69 @@ def sign_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndar
     ((2, 5), True)
     """
     width = -(-n_clusters // 8)
-    for rng, rows in _blocks(n_clusters, draws, seed):
+    for rng, rows in _blocks(n_clusters, draws, seed, _SIGNS):
         packed = rng.integers(0, 256, size=(rows, width), dtype=np.uint8)
         bits = np.unpackbits(packed, axis=1, count=n_clusters)
         yield bits.astype(np.float32) * 2 - 1
 
 
-def _blocks(n_clusters: int, draws: int, seed: int) -> Iterator[tuple[np.random.Generator, int]]:
-    """A generator and a number of rows for each block; the rows depend on `n_clusters` alone."""
-    rows = max(1, _BLOCK // n_clusters)
-    children = np.random.SeedSequence(seed).spawn(-(-draws // rows))
+def _blocks(n_clusters: int, draws: int, seed: int, stream: int) -> Iterator[tuple[np.random.Generator, int]]:
+    """A generator and a number of rows for each block; the split depends on `n_clusters` alone."""
+    rows = max(1, min(_ROWS, _BLOCK // n_clusters))
+    children = np.random.SeedSequence([seed, stream]).spawn(-(-draws // rows))
     for number, child in enumerate(children):
         yield np.random.Generator(np.random.PCG64(child)), min(rows, draws - number * rows)
 
 
 def cluster_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"]) -> Float[ndarray, "c m"]:
-    """The sum of the rows of each cluster; clusters may have any numbers and come in any order of these.
+    """The sum of the rows of each cluster, in the order of the clusters' numbers, which may be any.
 
     >>> cluster_sums(np.array([[1.0], [0.5], [2.0]]), np.array([7, 3, 7]))
     array([[0.5],
            [3. ]])
     """
-    _, position = np.unique(clusters, return_inverse=True)
-    position = position.reshape(-1)
-    count = int(position.max(initial=-1)) + 1
-    sums = [np.bincount(position, weights=column, minlength=count) for column in values.T]
-    return np.stack(sums, axis=1) if sums else np.zeros((count, 0))
+    position = np.unique(clusters, return_inverse=True)[1].reshape(-1)
+    sums = np.zeros((int(position.max(initial=-1)) + 1, values.shape[1]))
+    for column in range(values.shape[1]):
+        sums[:, column] = np.bincount(position, weights=values[:, column], minlength=len(sums))
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """Numbers as whole multiples of `1 / scale`; `numbers` are float32 or float64 with no fraction."""
+    """Cluster sums as whole multiples of `1 / scale`; `numbers` are float32 or float64 without a fraction.
+
+    `slack` bounds, in the same multiples, by how much a weighted sum with weights of 1 and -1 may be off
+    because values had to be rounded: 0 where all values are multiples of `1 / scale`.
+    """
 
     numbers: Float[ndarray, "c m"]
     scale: float
+    slack: float
 
     def weighted(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws m"]:
         """Whole weights times the numbers: exact, in multiples of `1 / scale`, as float64."""
         return (weights.astype(self.numbers.dtype, copy=False) @ self.numbers).astype(np.float64)
 
 
-def whole(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, largest: float = 1.0) -> Whole:
+def whole(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, repeats: int = 1) -> Whole:
     """The cluster sums of `values` as whole numbers whose weighted sums are exact.
 
-    `largest` bounds the sum of the absolute weights of a draw (the number of clusters for a bootstrap); what
-    bounds a weighted sum is `largest` times the largest cluster. Values that are multiples of a small
-    fraction (0 and 1, and the 1/2, 1/4, 1/6 of ties) are taken exactly; others are rounded to multiples of a
-    power of two, at worst 2**-20 or so of the largest value and commonly far below 1e-9.
+    `repeats` is how often one draw may count one cluster: 1 for signs, the number of clusters for counts.
+    Values that are multiples of a small fraction (0 and 1, and the 1/2, 1/4, 1/6 of ties) are taken exactly;
+    others are rounded to a power of two so fine that the sums just stay exact in float64.
 
-    >>> made = whole(np.array([[0.5], [1.0], [1/6]]), np.array([0, 0, 1]))
-    >>> made.numbers.ravel(), made.scale
-    (array([18.,  2.], dtype=float32), 12.0)
+    >>> made = whole(np.array([[0.5], [1.0], [1 / 6]]), np.array([0, 0, 1]))
+    >>> made.numbers.ravel(), made.scale, made.slack
+    (array([18.,  2.], dtype=float32), 12.0, 0.0)
     """
-    sums = cluster_sums(np.abs(values), clusters)
-    bound = max(float(sums.max(initial=0.0)) * largest, 1e-300)
+    size = cluster_sums(np.abs(values), clusters)
+    bound = max(min(len(size) * float(size.max()), repeats * float(size.sum(axis=0).max())), 1e-300)
     for denominator in _DENOMINATORS:
-        scaled = values * denominator
-        near = np.rint(scaled)
-        if np.abs(scaled - near).max(initial=0.0) < 1e-9 and bound * denominator < _EXACT_64:
-            numbers = cluster_sums(near, clusters)
+        near = np.rint(values * denominator)
+        if bound * denominator < _EXACT_64 and bool((np.abs(values * denominator - near) < 1e-9).all()):
             kind = np.float32 if bound * denominator < _EXACT_32 else np.float64
-            return Whole(numbers.astype(kind), float(denominator))
-    scale = 2.0 ** np.floor(np.log2(_EXACT_64 / bound) - 1)
-    return Whole(cluster_sums(np.rint(values * scale), clusters), float(scale))
+            return Whole(cluster_sums(near, clusters).astype(kind), float(denominator), 0.0)
+    # Rounding moves a value by at most half a unit; the bound leaves room for that.
+    scale = float(2.0 ** np.floor(np.log2((_EXACT_64 - repeats * len(values)) / bound)))
+    return Whole(cluster_sums(np.rint(values * scale), clusters), scale, len(values) / 2)

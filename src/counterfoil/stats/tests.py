@@ -3,8 +3,9 @@
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.stats import binom
+from scipy.special import bdtr
 
+from counterfoil.errors import InputError
 from counterfoil.stats.resampling import sign_draws, whole
 
 
@@ -17,44 +18,81 @@ def paired_permutation(
     weights: Float[ndarray, "n"] | None = None,
     draws: int = 10_000,
 ) -> Float[ndarray, "p"]:
-    """Two-sided p-values of "columns a and b could be swapped", for each pair (a, b) of columns.
+    """Two-sided p-values of "a and b could as well be swapped" for each pair (a, b) of columns of `values`.
 
-    Under no difference the sign of every cluster's difference is a coin toss, so whole clusters are flipped.
-    p = (1 + number of draws at least as far from 0 as the data) / (draws + 1).
+    Where two scorers do not differ, swapping their answers to a whole cluster of questions changes nothing
+    but luck: the statistic is the sum over clusters of the difference, and each draw gives every cluster a
+    sign. p = (1 + draws at least as far from 0 as the data) / (draws + 1), in (0, 1], valid at any number of
+    draws; columns that agree throughout get 1. `weights` weigh the questions (`macro_weights` for a macro
+    average).
+
+    All pairs share the same signs, so all of them cost one matrix product. The sums are of whole numbers:
+    draws that tie with the data count as ties, not as rounding has it. Raises `InputError` for no questions.
+
+    >>> answers, pairs = np.stack([np.ones(10), np.zeros(10)], axis=1), np.array([[0, 1], [0, 0]])
+    >>> p = paired_permutation(answers, np.arange(10), pairs, seed=0, draws=999)
+    >>> bool(p[0] < 0.01), float(p[1])
+    (True, 1.0)
     """
-    weighted = values if weights is None else values * weights[:, None]
-    n_clusters = len(np.unique(clusters))
-    sums = whole(weighted, clusters, largest=n_clusters)
+    if not values.size:
+        raise InputError(
+            "no questions to compare", given=f"{values.shape[0]} rows, {values.shape[1]} columns"
+        )
+    sums = whole(values if weights is None else values * weights[:, None], clusters)
     first, second = pairs[:, 0], pairs[:, 1]
-    ones = np.ones((1, n_clusters), dtype=np.float32)
-    observed = sums.weighted(ones)
-    distance = np.abs(observed[:, first] - observed[:, second])
+
+    def distances(signs: Float[ndarray, "draws c"]) -> Float[ndarray, "draws p"]:
+        flipped = sums.weighted(signs)
+        return np.abs(flipped[:, first] - flipped[:, second])
+
+    n_clusters = len(sums.numbers)
+    # Two columns, each rounded, make each of the two statistics that are compared.
+    reach = distances(np.ones((1, n_clusters), dtype=np.float32)) - 4 * sums.slack
     reached = np.zeros(len(pairs), dtype=np.int64)
     for signs in sign_draws(n_clusters, draws, seed=seed):
-        flipped = sums.weighted(signs)
-        reached += (np.abs(flipped[:, first] - flipped[:, second]) >= distance).sum(axis=0)
+        reached += (distances(signs) >= reach).sum(axis=0)
     return (1 + reached) / (draws + 1)
 
 
 def discordant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[int, int]:
-    """Questions that only the first gets right, and that only the second does."""
-    return int((first > second).sum()), int((second > first).sum())
+    """How many questions only the first gets right, and how many only the second.
+
+    Only whole wins count: 1 against 0. Half points for ties decide nothing here.
+
+    >>> discordant(np.array([1.0, 1.0, 0.0, 0.5]), np.array([0.0, 1.0, 1.0, 0.0]))
+    (1, 1)
+    """
+    return int(((first == 1) & (second == 0)).sum()), int(((first == 0) & (second == 1)).sum())
 
 
 def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
-    """McNemar's exact two-sided p-value over the questions on which two scorers differ; 1 where none do."""
+    """McNemar's exact two-sided p-value: a fair coin for each question that only one scorer gets right.
+
+    In (0, 1]; 1 where no question is decided. Questions count as independent: where they share images prefer
+    `paired_permutation`. Half points for ties are left out (see `discordant`).
+
+    Source: Q. McNemar, Note on the sampling error of the difference between correlated proportions, 1947; the
+    binomial form.
+
+    >>> mcnemar(np.array([1.0] * 6 + [0.0]), np.array([0.0] * 6 + [1.0]))  # 2 * (1 + 7) / 2**7
+    0.125
+    """
     wins, losses = discordant(first, second)
-    return float(min(1.0, 2 * binom.cdf(min(wins, losses), wins + losses, 0.5)))
+    return float(min(1.0, 2 * bdtr(min(wins, losses), wins + losses, 0.5)))
 
 
 def holm(p: Float[ndarray, "p"]) -> Float[ndarray, "p"]:
     """Holm's step-down adjustment of a family of p-values, in the order given.
 
+    The smallest of k is multiplied by k, the next by k - 1 and so on, never falling and at most 1; rejecting
+    those below alpha keeps the chance of any false rejection below alpha, whatever the dependence.
+
+    Source: S. Holm, A simple sequentially rejective multiple test procedure, 1979.
+
     >>> holm(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])
     """
     order = np.argsort(p, kind="stable")
-    stepped = p[order] * np.arange(len(p), 0, -1)
     adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(stepped))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return adjusted
