@@ -1,0 +1,335 @@
+"""Figures of a comparison, drawn with matplotlib's object interface: no window, no global state.
+
+Each returns a matplotlib `Figure`; `drawing.svg` and `drawing.save` write it. No colour carries a meaning
+alone: position, sign or words say it too.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.questions import Choice
+from counterfoil.data.scores import Scores
+from counterfoil.errors import InputError
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.result import Estimate
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics import choice, quad
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, matrix, short, style
+from counterfoil.report.placing import Box, place
+from counterfoil.report.tables import LABELS, groupings, main_measures
+
+#: The height of one scorer's row, in inches.
+_ROW = 0.23
+
+
+def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
+    """A dot and a whisker (the 95 % interval) per scorer, a panel per measure, chance as a dashed line.
+
+    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
+    """
+    names = main_measures(comparison) if names is None else names
+    panels = [
+        (LABELS.get(name, name), {run.name: run.result.measures.get(name) for run in comparison.runs})
+        for name in names
+    ]
+    return _dots(panels, ranking(comparison), columns)
+
+
+def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = None) -> Any:
+    """As `measures`, with a panel per group and a row of panels per measure. For a handful of groups."""
+    names = main_measures(comparison) if names is None else names
+    labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
+    panels = [
+        (
+            f"{LABELS.get(name, name)} · {label}",
+            {run.name: run.result.groups.get(label, {}).get(name) for run in comparison.runs},
+        )
+        for name in names
+        for label in labels
+    ]
+    return _dots(panels, ranking(comparison), len(labels))
+
+
+def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
+    """Scorers by groups, each cell its value in per cent, the deeper the higher."""
+    labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
+    order = ranking(comparison)
+    results = {run.name: run.result.groups for run in comparison.runs}
+    sizes = {
+        label: next((g[label][measure].n for g in results.values() if measure in g.get(label, {})), 0)
+        for label in labels
+    }
+    cells = {
+        (i, j): (results[name][label][measure].value, f"{100 * results[name][label][measure].value:.1f}", "")
+        for i, name in enumerate(order)
+        for j, label in enumerate(labels)
+        if measure in results[name].get(label, {})
+    }
+    heads = [f"{short(label)}\n{sizes[label]:,}" for label in labels]
+    title = f"{LABELS.get(measure, measure)} (%) and the questions per group"
+    return matrix(order, heads, cells, title=title, width=0.62)
+
+
+def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
+    """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
+
+    Only for quads; raises `InputError` for other forms.
+    """
+    found = [
+        (run.name, run.result.measures["i2t"], run.result.measures["t2i"])
+        for run in comparison.runs
+        if "i2t" in run.result.measures and "t2i" in run.result.measures
+    ]
+    if not found:
+        raise InputError(
+            "no run has both I2T and T2I", where=comparison.benchmark, hint="choose a quad benchmark"
+        )
+    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in found])
+    at_chance = (100 * (found[0][1].chance or 0), 100 * (found[0][2].chance or 0))
+    ends = [100 * end for _, x, y in found for e in (x, y) for end in (e.low, e.high)]
+    low, high = _limits([*ends, *at_chance])
+    with style():
+        figure, (axes,) = canvas(size, size * 0.97, 1, 1)
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
+        axes.errorbar(
+            points[:, 0],
+            points[:, 1],
+            xerr=_whiskers([x for _, x, _ in found]),
+            yerr=_whiskers([y for _, _, y in found]),
+            fmt="none",
+            ecolor=RIGHT,
+            elinewidth=0.7,
+            alpha=0.45,
+            zorder=2,
+        )
+        axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3)
+        axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
+        axes.set_xlabel("I2T: images pick their captions (%)")
+        axes.set_ylabel("T2I: captions pick their images (%)")
+        axes.grid(True, color=RULE, lw=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+        everything = np.vstack([points, at_chance])
+        along = _free_spot(everything, low, high)
+        axes.annotate(
+            "both directions equal",
+            (along, along),
+            xytext=(-4, 4),
+            textcoords="offset points",
+            rotation=45,
+            rotation_mode="anchor",
+            ha="center",
+            va="bottom",
+            fontsize=7.5,
+            color=MUTED,
+        )
+        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in found]
+        _label_points(figure, axes, [*(name for name, _, _ in found), "chance"], everything, whiskers)
+    return figure
+
+
+def margins(comparison: Comparison, measure: str, *, columns: int = 3) -> Any:
+    """How far from flipping each question is, per scorer: right side blue, wrong side (and ties) vermilion.
+
+    Scores live on a scale of each scorer's own, so each panel has its own. The outermost bars hold what
+    lies beyond them. Raises `InputError` where no run kept its scores.
+    """
+    order = ranking(comparison)
+    by_name = {
+        run.name: values for run in comparison.runs if (values := margin_values(run, measure)) is not None
+    }
+    shown = [(name, by_name[name]) for name in order if name in by_name]
+    if not shown:
+        raise InputError("no run kept its scores", where=comparison.benchmark, hint="margins need scores")
+    columns = min(columns, len(shown))
+    rows = ceil(len(shown) / columns)
+    with style():
+        figure, panels = canvas(3.4 * columns if columns > 1 else 3.9, 1.55 * rows, rows, columns)
+        for axes, (name, values) in zip(panels, shown, strict=False):
+            _histogram(axes, name, values)
+        for axes in panels[len(shown) :]:
+            axes.remove()
+    return figure
+
+
+def significance(comparison: Comparison, measure: str) -> Any:
+    """Row less column in points, Holm's p below; coloured where p < 0.05, blue where the row is ahead."""
+    order = ranking(comparison, measure)
+    at = {name: i for i, name in enumerate(order)}
+    cells: dict[tuple[int, int], tuple[float, str, str]] = {}
+    most = max((abs(d.value) for d in comparison.differences if d.measure == measure), default=0.0) or 1.0
+    for d in comparison.differences:
+        if d.measure != measure:
+            continue
+        p = (
+            "p<.001"
+            if d.p_holm < 0.001
+            else "p=1"
+            if d.p_holm >= 0.9995
+            else f"p={d.p_holm:.3f}".replace("0.", ".")
+        )
+        for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
+            strength = (
+                0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
+            )
+            cells[at[row], at[column]] = (float(strength), _points(value), p)
+    title = f"{LABELS.get(measure, measure)}: row less column, in points; p after Holm's correction"
+    return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
+
+
+def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
+    """(n,) margins of `measure` in the unit of the scores, positive where right; None without scores."""
+    if not isinstance(run.answers, Scores):
+        return None
+    questions = run.benchmark.questions
+    if isinstance(questions, Choice):
+        return choice.margin(run.answers.values, correct=questions.correct)
+    return quad.margins(run.answers.values)[measure]
+
+
+def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
+    """The scorers' names, best first on `measure` (default: the last main one); equal ones in order given."""
+    chosen = main_measures(comparison)[-1] if measure is None else measure
+    value = {
+        run.name: run.result.measures[chosen].value
+        for run in comparison.runs
+        if chosen in run.result.measures
+    }
+    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -1.0))
+
+
+def _dots(
+    panels: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
+) -> Any:
+    columns = max(1, min(columns, len(panels)))
+    rows = ceil(len(panels) / columns)
+    found = [e for _, values in panels for e in values.values() if e is not None]
+    low, high = _limits([100 * v for e in found for v in (e.low, e.high, e.value, e.chance) if v is not None])
+    width = 10.4 if columns > 1 else 3.9
+    with style():
+        figure, grid = canvas(width, rows * (0.62 + _ROW * len(order)), rows, columns, sharey=True)
+        for number, (axes, (title, values)) in enumerate(zip(grid, panels, strict=False)):
+            shown = [(i, values[name]) for i, name in enumerate(order) if values.get(name) is not None]
+            for i, estimate in shown:
+                assert estimate is not None
+                axes.plot([100 * estimate.low, 100 * estimate.high], [i, i], color=RIGHT, lw=1.3, alpha=0.55)
+                axes.plot(100 * estimate.value, i, "o", ms=4.6, color=RIGHT, mec="none")
+            chances = {e.chance for _, e in shown if e is not None and e.chance is not None}
+            for value in chances:
+                axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
+            axes.set_xlim(low, high)
+            axes.set_ylim(len(order) - 0.4, -0.6)
+            axes.set_yticks(range(len(order)), [short(name, 26) for name in order])
+            axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
+            axes.grid(True, axis="x", color=RULE, lw=0.5)
+            axes.spines[["top", "right", "left"]].set_visible(False)
+            axes.tick_params(axis="y", length=0)
+            if number % columns:
+                axes.tick_params(axis="y", labelleft=False)
+        for axes in grid[len(panels) :]:
+            axes.remove()
+    return figure
+
+
+def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    wrong, right = values[values <= 0], values[values > 0]
+    reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
+    left = -reach if len(wrong) and wrong.min() < 0 else -reach * 0.1
+    step = reach / 16
+    # Bins never straddle zero; an exact tie falls on the wrong side, where the strict policy counts it.
+    below = np.arange(0, left - step / 2, -step)[::-1]
+    above = np.arange(0, reach + step / 2, step)
+    for side, edges, colour in ((wrong, below, WRONG), (right, above, RIGHT)):
+        if len(edges) > 1:
+            count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
+            axes.bar(edges[:-1], count, width=step * 0.88, align="edge", color=colour, lw=0, alpha=0.85)
+    axes.axvline(0, color=INK, lw=0.8)
+    axes.set_yticks([])
+    axes.margins(x=0.02)
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.18)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_title(short(name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
+    share = 100 * len(wrong) / len(values)
+    says = {"va": "top", "fontsize": 7.5, "transform": axes.transAxes}
+    axes.text(0, 0.98, f"{share:.1f} % not right", ha="left", color=WRONG, **says)
+    axes.text(1, 0.98, f"{100 - share:.1f} % right", ha="right", color=RIGHT, **says)
+
+
+def _free_spot(points: NDArray[np.float64], low: float, high: float) -> float:
+    """Where on the diagonal there is most room for a word."""
+    spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
+    room = np.abs(points[None] - spots[:, None, None]).max(axis=2).min(axis=1)
+    return float(spots[int(room.argmax())])
+
+
+def _label_points(
+    figure: Any,
+    axes: Any,
+    names: Sequence[str],
+    points: NDArray[np.float64],
+    whiskers: Sequence[tuple[float, float, float, float]],
+) -> None:
+    """Names beside their points, none over another or over a point; a thin line where one had to move."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    scale = figure.dpi / 72
+    sizes = []
+    for name in names:
+        text = axes.text(0, 0, short(name, 26), fontsize=8)
+        extent = text.get_window_extent(renderer)
+        sizes.append((extent.width / scale, extent.height / scale))
+        text.remove()
+    frame = axes.get_window_extent(renderer)
+    inside = Box(frame.x0 / scale, frame.y0 / scale, frame.x1 / scale, frame.y1 / scale)
+    anchors = axes.transData.transform(points) / scale
+    lines = []
+    for (left, right, bottom, top), (x, y) in zip(whiskers, anchors, strict=False):
+        (x0, y0), (x1, y1) = axes.transData.transform([(left, bottom), (right, top)]) / scale
+        lines += [Box(x0, y - 0.5, x1, y + 0.5), Box(x - 0.5, y0, x + 0.5, y1)]
+    line = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 3}
+    offsets, far_away = place(anchors, sizes, inside, avoid=lines)
+    for name, point, (dx, dy), far in zip(names, points, offsets, far_away, strict=True):
+        axes.annotate(
+            short(name, 26),
+            tuple(point),
+            xytext=(dx, dy),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=WRONG if name == "chance" else INK,
+            zorder=4,
+            arrowprops=line if far else None,
+        )
+
+
+def _limits(values: Sequence[float]) -> tuple[float, float]:
+    """A little more than the values span, on whole tens, within 0 and 100."""
+    low, high = 10 * np.floor((min(values) - 1) / 10), 10 * np.ceil((max(values) + 1) / 10)
+    return float(max(low, -1)), float(min(high, 101))
+
+
+def _p(value: float) -> str:
+    """A p-value in a cell's few letters."""
+    if value < 0.001:
+        return "p<.001"
+    return "p=1" if value >= 0.9995 else f"p={value:.3f}".replace("0.", ".")
+
+
+def _points(value: float) -> str:
+    """A difference in points: +6.9, −0.4, and plain 0.0 where it rounds to nothing."""
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def _whiskers(estimates: Sequence[Estimate]) -> NDArray[np.float64]:
+    # A fold interval can end beyond the value's own range; a whisker cannot have a negative length.
+    spans = [[e.value - e.low, e.high - e.value] for e in estimates]
+    return np.maximum(100 * np.asarray(spans).T, 0)

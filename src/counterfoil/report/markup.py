@@ -1,0 +1,198 @@
+"""A table as a value, and in writing: Markdown, LaTeX and CSV.
+
+A table knows nothing of terminals or pages; whoever shows it (the command line, the HTML page, a paper)
+reads the same cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print.
+"""
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+Style = Literal["percent", "points", "p", "text"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its label, the heading it stands under, and how its values are written.
+
+    `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
+    """
+
+    label: str
+    block: str = ""
+    style: Style = "percent"
+    measure: str = ""
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value, with its interval where there is one; `rank` is 1 for the best, 2 for the second best."""
+
+    value: float | str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    rank: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: a scorer, or chance."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    kind: Literal["scorer", "chance"] = "scorer"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a table says, before anything decides how it looks."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    corner: str = "Model"
+
+    @property
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        """The headings over the columns, each with how many columns it spans."""
+        return tuple((name, len(list(run))) for name, run in groupby(column.block for column in self.columns))
+
+
+def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
+    """A cell as print has it: per cent with two decimals, p-values with three.
+
+    >>> written(Cell(0.758268, 0.742, 0.7735), Column("I2T"), interval=True)
+    '75.83 [74.20, 77.35]'
+    >>> written(Cell(0.00004), Column("p", style="p")), written(Cell(), Column("I2T"))
+    ('<0.001', '–')
+    """
+    if cell.value is None:
+        return "–"
+    if isinstance(cell.value, str):
+        return cell.value
+    if column.style == "p":
+        return "<0.001" if cell.value < 0.001 else f"{cell.value:.3f}"
+    sign = "+" if column.style == "points" else ""
+    text = f"{100 * cell.value:{sign}.2f}"
+    if interval and cell.low is not None and cell.high is not None:
+        return f"{text} [{100 * cell.low:{sign}.2f}, {100 * cell.high:{sign}.2f}]"
+    return text
+
+
+def to_markdown(table: Table, *, intervals: bool = False) -> str:
+    """The table in Markdown: best in bold, second best in italics (Markdown cannot underline)."""
+    marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
+    heads = [_escape_markdown(" ".join(filter(None, (c.block, c.label)))) for c in table.columns]
+    lines = [
+        "| " + " | ".join([_escape_markdown(table.corner), *heads]) + " |",
+        "| " + " | ".join([":---", *("---:" for _ in heads)]) + " |",
+    ]
+    for row in table.rows:
+        cells = [
+            marks.get(cell.rank, str)(written(cell, column, interval=intervals))
+            for cell, column in zip(row.cells, table.columns, strict=True)
+        ]
+        lines.append("| " + " | ".join([_escape_markdown(row.name), *cells]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
+    """The table as a LaTeX float in the style of the papers: booktabs, best in bold, second best underlined.
+
+    Needs the packages booktabs and multirow. Characters that LaTeX reserves are escaped; other Unicode
+    stays as it is, so names outside Latin script want XeLaTeX or LuaLaTeX.
+    """
+    marks: dict[int, Callable[[str], str]] = {1: r"\textbf{{{}}}".format, 2: r"\underline{{{}}}".format}
+    headed = any(name for name, _ in table.blocks)
+    lines = [
+        "% needs \\usepackage{booktabs,multirow}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape_latex(table.caption)} Bold for best, underline for second best.}}"
+        if any(cell.rank for row in table.rows for cell in row.cells)
+        else rf"\caption{{{_escape_latex(table.caption)}}}",
+        *([rf"\label{{{label}}}"] if label else []),
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+    ]
+    corner = _escape_latex(table.corner)
+    if headed:
+        spans, rules, at = [], [], 2
+        for name, width in table.blocks:
+            spans.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape_latex(name)}}}")
+            if name:
+                rules.append(rf"\cmidrule(lr){{{at}-{at + width - 1}}}")
+            at += width
+        lines += [rf"\multirow{{2}}{{*}}{{{corner}}} & " + " & ".join(spans) + r" \\", " ".join(rules)]
+    heads = [_latex_label(column) for column in table.columns]
+    lines += [" & ".join(["" if headed else corner, *heads]) + r" \\", r"\midrule"]
+    for row, following in zip(table.rows, [*table.rows[1:], None], strict=True):
+        cells = [
+            marks.get(cell.rank, str)(_escape_latex(written(cell, column, interval=intervals)))
+            for cell, column in zip(row.cells, table.columns, strict=True)
+        ]
+        lines.append(" & ".join([_escape_latex(row.name), *cells]) + r" \\")
+        if row.kind == "chance" and following is not None:
+            lines.append(r"\midrule")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def to_csv(table: Table) -> str:
+    """One line per number, values in [0, 1] at full precision, with interval and number of questions."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["model", "of", "measure", "column", "value", "low", "high", "n"])
+    for row in table.rows:
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if cell.value is not None:
+                numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
+                writer.writerow([row.name, column.block, column.measure, column.label, *numbers])
+    return out.getvalue()
+
+
+def _escape_markdown(text: str) -> str:
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "–": "--",
+    "−": r"$-$",
+}
+
+
+def _escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is.
+
+    >>> _escape_latex("50% of A_B & {C} ~ x^2")
+    '50\\\\% of A\\\\_B \\\\& \\\\{C\\\\} \\\\textasciitilde{} x\\\\textasciicircum{}2'
+    """
+    return "".join(_LATEX.get(mark, mark) for mark in " ".join(text.split()) if mark.isprintable())
+
+
+def _latex_label(column: Column) -> str:
+    """The four single directions carry their "pos" and "neg" as subscripts, as the paper prints them."""
+    label = _escape_latex(column.label)
+    if column.measure in ("ipos2t", "ineg2t", "tpos2i", "tneg2i"):
+        return rf"{label[0]}\textsubscript{{{label[1:4]}}}{label[4:]}"
+    return label

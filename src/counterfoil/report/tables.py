@@ -1,0 +1,224 @@
+"""The tables of a comparison, in the layouts of the papers. `markup` says what a table is and writes it."""
+
+from collections.abc import Mapping, Sequence
+
+from counterfoil.data.questions import Questions
+from counterfoil.errors import UnknownNameError
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import MAIN
+from counterfoil.evaluation.result import Estimate
+from counterfoil.evaluation.run import Run
+from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, written
+
+__all__ = [
+    "LABELS",
+    "MEANINGS",
+    "Cell",
+    "Column",
+    "Row",
+    "Table",
+    "by_group",
+    "differences",
+    "group_rows",
+    "groupings",
+    "main_measures",
+    "overview",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+    "written",
+]
+
+#: What a measure is called in print: the names of P000 Table 3.
+LABELS: Mapping[str, str] = {
+    "i2t": "I2T",
+    "t2i": "T2I",
+    "group": "Group",
+    "ipos2t": "Ipos2T",
+    "ineg2t": "Ineg2T",
+    "tpos2i": "Tpos2I",
+    "tneg2i": "Tneg2I",
+    "group_match": "Group match",
+    "accuracy": "Accuracy",
+    "accuracy_macro": "Accuracy (macro)",
+}
+
+#: One line on what each measure asks, for readers who meet it for the first time.
+MEANINGS: Mapping[str, str] = {
+    "i2t": "both images pick their own caption",
+    "t2i": "both captions pick their own image",
+    "group": "both directions are right",
+    "ipos2t": "the first image picks its caption",
+    "ineg2t": "the second image picks its caption",
+    "tpos2i": "the first caption picks its image",
+    "tneg2i": "the second caption picks its image",
+    "group_match": "the right matching has the larger sum of scores",
+    "accuracy": "the right candidate scores above all others",
+    "accuracy_macro": "accuracy averaged over groups, each counting the same",
+}
+
+
+def overview(*comparisons: Comparison, finer: bool = True) -> Table:
+    """One row per scorer, one column per measure: the layout of P000 Table 3.
+
+    Benchmarks stand side by side; scorers are matched by name and a scorer without a value has an empty
+    cell. `finer=False` keeps the main measures only. The first row is chance.
+    """
+    columns: list[Column] = []
+    values: list[dict[str, Estimate]] = []
+    for comparison in comparisons:
+        title, form = comparison.runs[0].benchmark.card.title, comparison.runs[0].benchmark.questions.form
+        by_run = {run.name: run.result.measures for run in comparison.runs}
+        names = list(dict.fromkeys(name for measures in by_run.values() for name in measures))
+        first = [name for name in names if name in MAIN[form]]
+        rest = [name for name in names if name not in first] if finer else []
+        for name in first + rest:
+            block = title if name in first or form == "choice" else f"{title} (finer)"
+            columns.append(Column(LABELS.get(name, name), block, measure=name, size=_size(comparison, name)))
+            values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
+    scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
+    titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
+    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
+
+
+def by_group(
+    comparison: Comparison, measures: Sequence[str] | None = None, *, grouping: str | None = None
+) -> Table:
+    """One row per scorer, a block of columns per group: the layout of P000 Table 4.
+
+    `measures` defaults to the main ones; `grouping` to the first that the benchmark's authors report by
+    (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
+    measure that is not there.
+    """
+    run = comparison.runs[0]
+    labels = groupings(run.benchmark.questions)
+    if grouping is None:
+        official = [name for name in run.benchmark.card.groupings if name in labels]
+        grouping = next(iter([*official, *labels]), None)
+    elif grouping not in labels:
+        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
+    chosen = main_measures(comparison) if measures is None else tuple(measures)
+    known = {name for run in comparison.runs for name in run.result.measures}
+    for name in chosen:
+        if name not in known:
+            raise UnknownNameError("measure", name, known, where=run.benchmark.name)
+    columns: list[Column] = []
+    values: list[dict[str, Estimate]] = []
+    for group in labels[grouping] if grouping else ():
+        for name in chosen:
+            of_run = {
+                run.name: run.result.groups[group][name]
+                for run in comparison.runs
+                if name in run.result.groups.get(group, {})
+            }
+            size = next((estimate.n for estimate in of_run.values()), None)
+            columns.append(Column(LABELS.get(name, name), group, measure=name, size=size))
+            values.append(of_run)
+    caption = f"Results on {run.benchmark.card.title} by {grouping}." if grouping else "No groups."
+    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
+
+
+def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
+    """One row per group, one column per scorer: for groupings too large to stand side by side.
+
+    Raises `UnknownNameError` for a grouping that is not there.
+    """
+    run = comparison.runs[0]
+    labels = groupings(run.benchmark.questions)
+    if grouping not in labels:
+        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
+    rows = []
+    for group in labels[grouping]:
+        found = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
+        ranks = _ranks({name: e.value for name, e in found.items() if e is not None})
+        cells = [
+            Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
+            for name, e in found.items()
+        ]
+        n = next((cell.n for cell in cells if cell.n), 0)
+        rows.append(Row(f"{group} ({n:,})", tuple(cells)))
+    columns = tuple(Column(run.name, measure=measure) for run in comparison.runs)
+    caption = f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {grouping}."
+    return Table(caption, columns, tuple(rows), grouping)
+
+
+def differences(comparison: Comparison, measure: str) -> Table:
+    """One row per pair of scorers: the first less the second, its interval, and what the tests say."""
+    columns = (
+        Column("Difference", style="points", measure=measure),
+        Column("p", style="p", measure=measure),
+        Column("p (Holm)", style="p", measure=measure),
+        Column("p (McNemar)", style="p", measure=measure),
+    )
+    rows = tuple(
+        Row(
+            f"{d.a} − {d.b}",
+            (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar)),
+        )
+        for d in comparison.differences
+        if d.measure == measure
+    )
+    title = comparison.runs[0].benchmark.card.title
+    return Table(f"Differences in {LABELS.get(measure, measure)} on {title}.", columns, rows, "Pair")
+
+
+def main_measures(comparison: Comparison) -> tuple[str, ...]:
+    """The measures that papers put first, of those that any run has."""
+    form = comparison.runs[0].benchmark.questions.form
+    return tuple(name for name in MAIN[form] if any(name in run.result.measures for run in comparison.runs))
+
+
+def groupings(questions: Questions) -> dict[str, tuple[str, ...]]:
+    """The groups of each grouping, by the key under which a result holds them.
+
+    >>> import numpy as np
+    >>> from counterfoil.data.questions import Quad
+    >>> pairs = np.array([[0, 1], [2, 3]])
+    >>> groupings(Quad(("a", "b"), captions=pairs, images=pairs, groupings={"type": ("swap", "add")}))
+    {'type': ('swap', 'add')}
+    """
+    masks = questions.groups()
+    found: dict[str, tuple[str, ...]] = {}
+    for name, labels in questions.groupings.items():
+        keys = []
+        for label in dict.fromkeys(label for label in labels if label):
+            qualified = f"{name}:{label}"
+            own = [value == label for value in labels]
+            # A label of two groupings is qualified in the later one, unless both mean the same questions.
+            keys.append(qualified if qualified in masks and masks[label].tolist() != own else label)
+        if keys:
+            found[name] = tuple(keys)
+    return found
+
+
+def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
+    """A row of chance, then one per scorer, with the best two of each column marked."""
+    ranks = [_ranks({name: e.value for name, e in column.items()}) for column in values]
+    chances = [next((e.chance for e in column.values()), None) for column in values]
+    rows = [
+        Row(
+            name,
+            tuple(
+                Cell(e.value, e.low, e.high, e.n, rank.get(name, 0)) if (e := column.get(name)) else Cell()
+                for column, rank in zip(values, ranks, strict=True)
+            ),
+        )
+        for name in scorers
+    ]
+    return (Row("Random chance", tuple(Cell(chance) for chance in chances), "chance"), *rows)
+
+
+def _ranks(values: Mapping[str, float]) -> dict[str, int]:
+    """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
+    if len(values) < 2:
+        return {}
+    printed = {name: round(100 * value, 2) for name, value in values.items()}
+    order = sorted(set(printed.values()), reverse=True)
+    if len(order) < 2:
+        return {}
+    return {name: order.index(value) + 1 for name, value in printed.items() if value in order[:2]}
+
+
+def _size(comparison: Comparison, measure: str) -> int | None:
+    found: list[Run] = [run for run in comparison.runs if measure in run.result.measures]
+    return found[0].result.measures[measure].n if found else None
