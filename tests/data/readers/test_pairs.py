@@ -1,0 +1,125 @@
+"""A user's own pairs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.data.cards import card
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.readers import pairs
+from counterfoil.errors import DataError
+
+PAIRS = card("pairs")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
+    for n in range(3):
+        (tmp_path / f"{n}.jpg").write_bytes(jpeg(n))
+    return tmp_path
+
+
+def _csv(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_choices(folder: Path, jpeg: Callable[..., bytes]) -> None:
+    path = _csv(
+        folder / "mine.csv",
+        "id,image,caption,negative_caption,type,subtype",
+        "x,0.jpg,a cat,a dog,replace,obj",
+        "y,0.jpg,a mat,a hat,swap,",
+    )
+    found = pairs.read(PAIRS, path, None)
+    assert isinstance(found.questions, Choice)
+    assert found.questions.ids == ("x", "y")
+    assert [image.id for image in found.images] == ["0.jpg"]  # one image, two questions, one cluster
+    assert found.images[0].read() == jpeg(0)
+    np.testing.assert_array_equal(found.clusters, [0, 0])
+    assert found.questions.groupings == {"type": ("replace", "swap"), "subset": ("replace_obj", "swap")}
+    assert (found.card.form, found.card.size, found.card.title) == ("choice", 2, "mine")
+    assert found.card.measures == ("accuracy",)
+
+
+def test_quads(folder: Path) -> None:
+    path = _csv(
+        folder / "mine.tsv",
+        "image\tcaption\tnegative_image\tnegative_caption",
+        "0.jpg\ta cat\t1.jpg\ta dog",
+        "1.jpg\ta mat\t2.jpg\ta hat",
+    )
+    found = pairs.read(PAIRS, path, None)
+    assert isinstance(found.questions, Quad)
+    assert found.questions.ids == ("0", "1")
+    np.testing.assert_array_equal(found.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
+    assert found.card.form == "quad"
+    assert found.card.measures[0] == "group"
+
+
+def test_parquet_with_bytes(
+    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
+) -> None:
+    path = hub_parquet(
+        tmp_path / "a.parquet",
+        {"image": [jpeg(1), jpeg(2), jpeg(3)], "caption": list("abc"), "negative_caption": list("def")},
+    )
+    found = pairs.read(PAIRS, path, None)
+    assert [image.read() for image in found.images] == [jpeg(1), jpeg(2), jpeg(3)]
+
+
+def test_a_replaced_parquet_file_is_read_anew(
+    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
+) -> None:
+    columns = {"image": [jpeg(1)], "caption": ["a"], "negative_caption": ["b"]}
+    first = pairs.read(PAIRS, hub_parquet(tmp_path / "a.parquet", columns), None)
+    assert first.images[0].read() == jpeg(1)
+    second = pairs.read(PAIRS, hub_parquet(tmp_path / "a.parquet", {**columns, "image": [jpeg(2)]}), None)
+    assert second.images[0].read() == jpeg(2)
+
+
+def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("tables")
+    path = _csv(elsewhere / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
+    assert pairs.read(PAIRS, path, folder).images_at_hand
+    with pytest.raises(DataError, match=r"a\.csv, row 1, column 'image': no such image file.*--images"):
+        pairs.read(PAIRS, path, None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (("picture,caption,negative_caption", "0.jpg,a,b"), "no column 'image'"),
+        (("image,caption", "0.jpg,a"), "no column 'negative_caption'"),
+        (("image,caption,negative_caption", "0.jpg,a,b", ",c,d"), "row 2, column 'image': no image"),
+        (("image,caption,negative_caption", "0.jpg,,b"), "row 1, column 'caption': empty text"),
+        (("image,caption,negative_caption,id", "0.jpg,a,b,1", "0.jpg,a,b,1"), "question id occurs twice"),
+        (("image,caption,negative_caption,id", "0.jpg,a,b,"), "row 1, column 'id': empty id"),
+        (("image,caption,negative_caption",), "no rows"),
+    ],
+)
+def test_odd_tables(folder: Path, rows: tuple[str, ...], message: str) -> None:
+    path = _csv(folder / "mine.csv", *rows)
+    with pytest.raises(DataError) as caught:
+        pairs.read(PAIRS, path, None)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value) or "id occurs twice" in message
+
+
+def test_images_that_are_none(folder: Path) -> None:
+    (folder / "broken.jpg").write_bytes(b"not an image")
+    (folder / "cut.jpg").write_bytes((folder / "0.jpg").read_bytes()[:300])
+    path = _csv(folder / "mine.csv", "image,caption,negative_caption", "broken.jpg,a,b", "cut.jpg,c,d")
+    found: Any = pairs.read(PAIRS, path, None)
+    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
+        found.images[0].decode()
+    with pytest.raises(DataError, match=r"cut\.jpg: image cannot be decoded"):
+        found.images[1].decode()
+
+
+def test_data_must_be_given() -> None:
+    with pytest.raises(DataError, match="--data"):
+        pairs.read(PAIRS, None, None)

@@ -1,0 +1,154 @@
+"""Winoground in all its layouts."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.cards import card
+from counterfoil.data.questions import Quad
+from counterfoil.data.readers import winoground
+from counterfoil.errors import DataError
+
+Columns = dict[str, list[Any]]
+
+
+@pytest.fixture(scope="module")
+def small() -> Card:
+    return card("winoground").model_copy(update={"size": 3, "counts": {"Object": 1, "Relation": 2}})
+
+
+@pytest.fixture(scope="module")
+def columns(jpeg: Callable[..., bytes]) -> Columns:
+    """Three items with one, two and no visual tags; PNGs, the second with an alpha channel."""
+    return {
+        "id": [0, 1, 2],
+        "image_0": [jpeg(seed, form="PNG") for seed in (1, 2, 3)],
+        "image_1": [jpeg(seed, form="PNG") for seed in (4, 5, 6)],
+        "caption_0": ["an old person kisses a young person", "the taller person hugs", "a dog"],
+        "caption_1": ["a young person kisses an old person", "the shorter person hugs", "a big dog"],
+        "tag": ["Adjective-Age", "Adjective-Size", "Noun"],
+        "secondary_tag": ["Symbolic", "Symbolic, Series", ""],
+        "num_main_preds": [1, 2, 1],
+        "collapsed_tag": ["Relation", "Relation", "Object"],
+    }
+
+
+def _check(found: Benchmark, columns: Columns) -> None:
+    assert isinstance(found.questions, Quad)
+    assert found.questions.ids == ("0", "1", "2")
+    assert [found.captions[i].id for i in found.questions.captions[1]] == ["1_c0", "1_c1"]
+    assert [found.captions[i].text for i in found.questions.captions[1]] == [
+        columns["caption_0"][1],
+        columns["caption_1"][1],
+    ]
+    assert [found.images[i].id for i in found.questions.images[2]] == ["2_i0", "2_i1"]
+    assert [found.images[i].read() for i in found.questions.images[2]] == [
+        columns["image_0"][2],
+        columns["image_1"][2],
+    ]
+    _check_groups(found)
+
+
+def _check_groups(found: Benchmark) -> None:
+    groups = {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()}
+    assert groups == {
+        "Relation": [0, 1],
+        "Object": [2],
+        "1 Main Pred": [0, 2],
+        "2 Main Preds": [1],
+        "Symbolic": [0],  # exactly this tag
+        "any Symbolic": [0, 1],  # contains it
+        "any Series": [1],
+        "Adjective-Age": [0],
+        "Adjective-Size": [1],
+        "Noun": [2],
+    }
+
+
+def test_parquet(tmp_path: Path, small: Card, columns: Columns, hub_parquet: Callable[..., Path]) -> None:
+    hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
+    _check(winoground.read(small, tmp_path, None), columns)
+    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
+
+
+def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> None:
+    (tmp_path / "images").mkdir()
+    with open(tmp_path / "examples.jsonl", "w") as file:
+        for row in range(3):
+            item = {name: cells[row] for name, cells in columns.items()}
+            for k in (0, 1):
+                name = f"ex_{row}_img_{k}"
+                (tmp_path / "images" / f"{name}.png").write_bytes(item[f"image_{k}"])
+                item[f"image_{k}"] = name
+            file.write(json.dumps(item) + "\n")
+    _check(winoground.read(small, tmp_path, None), columns)
+    (tmp_path / "images" / "ex_1_img_0.png").unlink()
+    found = winoground.read(small, tmp_path, None)
+    assert found.available().questions.ids == ("0", "2")
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(DataError, match=r"none of the 6 images is in this folder.*ex_0_img_0\.png"):
+        winoground.read(small, tmp_path, tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="no such image folder"):
+        winoground.read(small, tmp_path, tmp_path / "nowhere")
+
+
+def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
+    names = ("id", "tag", "secondary_tag", "collapsed_tag", "num_main_preds")
+    with open(tmp_path / "tags.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, "caption_0_words", "caption_1_words"])
+        writer.writerows([*(columns[name][row] for name in names), 5 + row, 6] for row in range(3))
+    found = winoground.read(small, tmp_path, None)
+    _check_groups(found)
+    assert not found.captions_at_hand
+    assert not found.images_at_hand
+    assert len(np.unique(found.clusters)) == 3
+    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("collapsed_tag", "None", "row 2, column 'collapsed_tag': unknown label; given: None"),
+        ("num_main_preds", "many", "row 2, column 'num_main_preds': not a whole number; given: many"),
+        ("id", 0, "question id occurs twice; given: 0"),
+        ("caption_1", " ", "row 2, column 'caption_1': empty text"),
+        ("collapsed_tag", "Both", "not the number of questions Winoground has in group 'Relation'; given: 1"),
+    ],
+)
+def test_odd_cells_are_named(
+    tmp_path: Path,
+    small: Card,
+    columns: Columns,
+    hub_parquet: Callable[..., Path],
+    column: str,
+    cell: Any,
+    message: str,
+) -> None:
+    cells = [cell if row == 1 else old for row, old in enumerate(columns[column])]
+    if isinstance(cell, str):
+        cells = [str(each) for each in cells]
+    file = hub_parquet(tmp_path / "a.parquet", {**columns, column: cells})
+    with pytest.raises(DataError) as caught:
+        winoground.read(small, file, None)
+    assert message in str(caught.value)
+
+
+def test_real_tags(shared_data: Path) -> None:
+    """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
+    found = winoground.read(card("winoground"), shared_data / "winoground", None)
+    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    assert (groups["Relation"], groups["Object"], groups["Both"]) == (233, 141, 26)
+    assert (groups["1 Main Pred"], groups["2 Main Preds"]) == (292, 108)
+    assert (groups["Symbolic"], groups["Pragmatics"], groups["Series"]) == (28, 17, 23)
+    assert (groups["any Symbolic"], groups["any Pragmatics"], groups["any Series"]) == (41, 24, 31)
+    assert len(set(found.questions.groupings["tag"])) == 70
+    words = winoground.caption_words(shared_data / "winoground")
+    assert words.shape == (400, 2)
+    assert words.min() > 0

@@ -1,0 +1,57 @@
+"""The catalog: its facts agree with each other, and every reader it names exists."""
+
+from importlib import import_module
+
+import pytest
+
+from counterfoil.data.benchmark import Card
+from counterfoil.data.cards import card, cards
+from counterfoil.errors import UnknownNameError
+
+
+def test_the_benchmarks_there_are() -> None:
+    assert list(cards()) == [
+        "bivlc",
+        "winoground",
+        "sugarcrepe",
+        "sugarcrepe-pp",
+        "aro-vg-relation",
+        "aro-vg-attribution",
+        "aro-coco-order",
+        "aro-flickr-order",
+        "pairs",
+    ]
+    with pytest.raises(UnknownNameError, match="did you mean 'bivlc'"):
+        card("bivcl")
+
+
+@pytest.mark.parametrize("each", cards().values(), ids=list(cards()))
+def test_a_card_is_complete(each: Card) -> None:
+    module, _, function = each.reader.partition(":")
+    assert callable(getattr(import_module(module), function))
+    assert each.measures
+    assert each.pitfalls
+    if each.name != "pairs":
+        assert each.size
+        assert each.licence
+        assert each.citation
+        assert each.homepage.startswith("https://")
+        assert bool(each.hub) == bool(each.split)
+    assert each.revision == "" or len(bytes.fromhex(each.revision)) == 20  # a pinned revision is a full one
+    assert "group" not in each.measures or each.form == "quad"
+
+
+def test_group_counts_add_up() -> None:
+    bivlc, sugarcrepe, winoground = card("bivlc"), card("sugarcrepe"), card("winoground")
+    subsets = ("add_obj", "add_att", "replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
+    for each in (bivlc, sugarcrepe):
+        assert sum(each.counts[name] for name in subsets) == each.size
+        assert sum(each.counts[name] for name in ("add", "replace", "swap")) == each.size
+    assert sum(winoground.counts[name] for name in ("Relation", "Object", "Both")) == winoground.size
+    assert sum(winoground.counts[f"{n}"] for n in ("1 Main Pred", "2 Main Preds")) == winoground.size
+    assert sum(card("sugarcrepe-pp").counts.values()) == card("sugarcrepe-pp").size
+    # The paper's edition of SugarCrepe has one item more, in swap_obj.
+    assert sugarcrepe.also == {
+        "swap_obj": sugarcrepe.counts["swap_obj"] + 1,
+        "swap": sugarcrepe.counts["swap"] + 1,
+    }
