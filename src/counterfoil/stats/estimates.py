@@ -130,7 +130,7 @@ def difference_bootstrap(
     weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups)
     gaps = [values[:, a] - values[:, b] for a, b in pairs]
     difference = np.array([float(weights @ gap) for gap in gaps])
-    discord = np.array([float(weights @ (gap * gap)) for gap in gaps])
+    discord = np.array([float(weights @ np.abs(gap)) for gap in gaps])
     effective, z = _effective(discord - difference**2, variance, n_clusters, level)
     return tango_score(difference, discord, effective, z)
 

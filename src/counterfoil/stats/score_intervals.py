@@ -32,7 +32,7 @@ def tango_score(
 ) -> tuple[Float[ndarray, "k"], Float[ndarray, "k"]]:
     """Tango's interval around a difference of paired proportions: (low, high) in [-1, 1].
 
-    `discord` is the share of questions on which the two differ (for fractional values the mean squared
+    `discord` is the share of questions on which the two differ (for fractional values the mean absolute
     difference), at least as large as the difference. Without discord it is +- z**2 / (n + z**2).
 
     >>> low, high = tango_score(np.array([0.0]), np.array([0.0]), np.array([12.0]), np.array([2.0]))

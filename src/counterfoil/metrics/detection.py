@@ -1,0 +1,100 @@
+"""Telling natural from made-up, and what that alone gets on a quad benchmark.
+
+Where every wrong image and caption was made by a machine, a detector of machine-made things can answer
+without understanding either. P000 section 5.3 measures how far that goes. All functions take probabilities
+of being *synthetic*: item 0 of each question is natural, item 1 is synthetic.
+
+A probability is rounded as Python and PyTorch round: exactly one half goes to 0, "natural". (With `>= 0.5`
+it would be synthetic; the released outputs have no such case.)
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+
+from counterfoil.errors import InputError
+
+
+def synthetic(probability: Float[ndarray, "..."]) -> Bool[ndarray, "..."]:
+    """Whether a detector says "synthetic": a probability above one half.
+
+    >>> synthetic(np.array([0.2, 0.5, 0.7]))
+    array([False, False,  True])
+    """
+    return probability > 0.5
+
+
+def accuracy(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n 2"]:
+    """Whether each natural item (column 0) and each synthetic one (column 1) is detected as what it is.
+
+    Values 0 and 1, chance 1/2; the mean over all is the detection accuracy of P000 Table 5.
+
+    >>> accuracy(np.array([[0.1, 0.9], [0.6, 0.7]]))
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    said = synthetic(probability)
+    return np.stack([~said[:, 0], said[:, 1]], axis=1).astype(np.float64)
+
+
+def two_steps(
+    captions: Float[ndarray, "n 2"], images: Float[ndarray, "n 2"]
+) -> Mapping[str, Bool[ndarray, "n"]]:
+    """The four single outcomes of a quad benchmark, answered by detectors of synthetic captions and images.
+
+    First the query is classified; where that is right, the candidate is chosen that is likelier of the same
+    kind. So image 0 picks its caption (`ipos2t`) where it is found natural and caption 0 is less likely
+    synthetic than caption 1, and so on with the roles turned. Equal probabilities are wrong, as in strict
+    comparison. Returns what `quad.from_directions` and `Outcomes` take.
+
+    Source: P000, section 5.3.
+
+    >>> outcome = two_steps(np.array([[0.6, 0.7]]), np.array([[0.1, 0.9]]))
+    >>> {name: bool(right[0]) for name, right in outcome.items()}
+    {'ipos2t': True, 'ineg2t': True, 'tpos2i': False, 'tneg2i': True}
+    """
+    caption_found, image_found = accuracy(captions) == 1, accuracy(images) == 1
+    right_caption = likelier(captions) == 1
+    right_image = likelier(images) == 1
+    return {
+        "ipos2t": image_found[:, 0] & right_caption,
+        "ineg2t": image_found[:, 1] & right_caption,
+        "tpos2i": caption_found[:, 0] & right_image,
+        "tneg2i": caption_found[:, 1] & right_image,
+    }
+
+
+def likelier(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n"]:
+    """Whether the natural item of a pair is less likely synthetic than the other; equal is wrong.
+
+    What a detector of captions gets on SugarCrepe without seeing the image. Values 0 and 1, chance 1/2.
+
+    Source: P000, section 5.3.
+
+    >>> likelier(np.array([[0.6, 0.7], [0.5, 0.5]]))
+    array([1., 0.])
+    """
+    return (probability[:, 0] < probability[:, 1]).astype(np.float64)
+
+
+def by_label(values: Float[ndarray, "m"], label: Float[ndarray, "m"]) -> Float[ndarray, "n 2"]:
+    """Outputs in one column, told apart by label 0 (natural) and 1 (synthetic), as one row per question.
+
+    The k-th natural and the k-th synthetic output belong to question k; how the two are interleaved does not
+    matter (the released tables have a batch of one, then a batch of the other). Raises `InputError` where
+    they are not as many of one as of the other, or where there are other labels.
+
+    >>> by_label(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
+    array([[0.1, 0.8],
+           [0.2, 0.9]])
+    """
+    natural, made = values[label == 0], values[label == 1]
+    if len(natural) != len(made) or len(natural) + len(made) != len(values):
+        raise InputError(
+            "detector outputs do not come in pairs",
+            given=f"{len(natural)} of label 0, {len(made)} of label 1, {len(values)} in all",
+            allowed="as many 0 (natural) as 1 (synthetic), nothing else",
+        )
+    return np.stack([natural, made], axis=1)
