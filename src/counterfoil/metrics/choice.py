@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from counterfoil.metrics.ties import Ties, all_above, any_tied
+from counterfoil.metrics.ties import Ties, all_above
 
 
 def accuracy(
@@ -48,5 +48,9 @@ def margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray,
 
 
 def tied(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Bool[ndarray, "n"]:
-    """Whether some correct candidate scores exactly as high as some wrong one."""
-    return any_tied(scores[:, :correct], scores[:, correct:])
+    """Whether the tie policy decides the question: the lowest correct score equals the highest wrong one.
+
+    >>> tied(np.array([[0.2, 0.2, 0.1], [0.2, 0.2, 0.9]]))  # the second is lost under every policy
+    array([ True, False])
+    """
+    return scores[:, :correct].min(axis=1) == scores[:, correct:].max(axis=1)

@@ -139,7 +139,8 @@ def margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:
         "ineg2t": s11 - s01,
         "tpos2i": s00 - s01,
         "tneg2i": s11 - s10,
-        "group_match": s00 + s11 - s01 - s10,
+        # The same two sums that the measure compares: only then do the signs agree whatever the rounding.
+        "group_match": (s00 + s11) - (s01 + s10),
     }
 
 

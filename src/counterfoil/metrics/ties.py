@@ -55,7 +55,7 @@ def all_above(
 
 
 def any_tied(right: Float[ndarray, "n m"], wrong: Float[ndarray, "n k"]) -> Bool[ndarray, "n"]:
-    """Whether some right score equals some wrong one, per row: the ties that a policy decides about.
+    """Whether some right score equals some wrong one, per row.
 
     >>> any_tied(np.array([[2.0, 3.0], [1.0, 2.0]]), np.array([[3.0], [0.0]]))
     array([ True, False])

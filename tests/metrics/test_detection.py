@@ -1,0 +1,82 @@
+"""The detector baseline of P000 section 5.3: its rule, and its printed numbers from the released outputs."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from counterfoil.errors import InputError
+from counterfoil.metrics import detection, quad
+
+#: One half is among them, and equal ones are common.
+PROBABILITIES = arrays(np.float64, (6, 2), elements=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
+
+
+def twin(captions: list[float], images: list[float]) -> dict[str, bool]:
+    """The rule of FORMATS and section 5.3, with Python's own rounding, a question at a time."""
+    (c0, c1), (i0, i1) = captions, images
+    return {
+        "ipos2t": round(i0) == 0 and c0 < c1,
+        "ineg2t": round(i1) == 1 and c0 < c1,
+        "tpos2i": round(c0) == 0 and i0 < i1,
+        "tneg2i": round(c1) == 1 and i0 < i1,
+    }
+
+
+@given(PROBABILITIES, PROBABILITIES)
+def test_two_steps_equal_the_rule_written_out(captions: np.ndarray, images: np.ndarray) -> None:
+    found = detection.two_steps(captions, images)
+    expected = [twin(c, i) for c, i in zip(captions.tolist(), images.tolist(), strict=True)]
+    for name, right in found.items():
+        assert right.tolist() == [row[name] for row in expected]
+
+
+def test_one_half_is_natural() -> None:
+    assert detection.accuracy(np.array([[0.5, 0.5]])).tolist() == [[1.0, 0.0]]
+
+
+def read(path: Path, column: str) -> np.ndarray:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    values = np.array([float(row[column]) for row in rows])
+    return detection.by_label(values, np.array([float(row["label"]) for row in rows]))
+
+
+def test_bivlc_as_released(shared_data: Path) -> None:
+    path = shared_data / "detectors" / "bivlc_CLIP_baseline.csv"
+    captions, images = read(path, "text_pred"), read(path, "img_pred")
+    assert captions.shape == (2933, 2)
+    # 3,361 and 5,863 of 5,866; P000 Table 5 prints 57.00 and 100.00, which its own outputs do not give.
+    assert detection.accuracy(captions).sum() == 3361
+    assert detection.accuracy(images).sum() == 5863
+    values = quad.from_directions(detection.two_steps(captions, images))
+    # 66.69, 19.64 and 19.64 % in Table 5.
+    assert [int(values[name].sum()) for name in ("i2t", "t2i", "group")] == [1956, 576, 576]
+    assert [f"{100 * values[name].mean():.2f}" for name in ("i2t", "t2i", "group")] == [
+        "66.69",
+        "19.64",
+        "19.64",
+    ]
+
+
+def test_sugarcrepe_as_released(shared_data: Path) -> None:
+    captions = read(shared_data / "detectors" / "sugarcrepe_CLIP_baseline.csv", "text_pred")
+    right = detection.likelier(captions)
+    # P000 section 5.3: 74.59 %.
+    assert (int(right.sum()), len(right)) == (5603, 7512)
+
+
+def test_by_label_pairs_whatever_the_batches() -> None:
+    values = np.arange(8.0)
+    label = np.array([0.0, 1, 0, 0, 1, 1, 0, 1])
+    assert detection.by_label(values, label).tolist() == [[0, 1], [2, 4], [3, 5], [6, 7]]
+
+
+@pytest.mark.parametrize("label", [[0.0, 0.0], [0.0, 1.0, 2.0], [1.0]])
+def test_by_label_refuses_what_does_not_pair(label: list[float]) -> None:
+    with pytest.raises(InputError, match="in pairs"):
+        detection.by_label(np.zeros(len(label)), np.array(label))

@@ -1,0 +1,52 @@
+"""The tie policies against a twin that tries every order of the tied scores."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.metrics.ties import Ties, all_above, any_tied
+
+#: Few distinct numbers, so that ties are common.
+SCORES = st.integers(0, 2).map(float)
+
+
+def expected_over_orders(right: list[float], wrong: list[float]) -> float:
+    """The share of orders, of those that respect the scores, that put every right item above every wrong."""
+    scores, m = [*right, *wrong], len(right)
+    wins = orders = 0
+    for tiebreak in permutations(range(len(scores))):
+        rank = [(score, place) for score, place in zip(scores, tiebreak, strict=True)]
+        wins += min(rank[:m]) > max(rank[m:])
+        orders += 1
+    return wins / orders
+
+
+@given(st.lists(SCORES, min_size=1, max_size=3), st.lists(SCORES, min_size=1, max_size=3))
+def test_half_is_the_mean_over_all_orders_of_tied_scores(right: list[float], wrong: list[float]) -> None:
+    value = all_above(np.array([right]), np.array([wrong]), ties=Ties.HALF)[0]
+    assert value == pytest.approx(expected_over_orders(right, wrong), abs=1e-12)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=4), st.lists(SCORES, min_size=1, max_size=4))
+def test_strict_and_optimistic_are_the_worst_and_the_best_order(
+    right: list[float], wrong: list[float]
+) -> None:
+    a, b = np.array([right]), np.array([wrong])
+    assert all_above(a, b, ties=Ties.STRICT)[0] == float(all(r > w for r in right for w in wrong))
+    assert all_above(a, b, ties=Ties.OPTIMISTIC)[0] == float(all(r >= w for r in right for w in wrong))
+    assert any_tied(a, b)[0] == any(r == w for r in right for w in wrong)
+
+
+@given(st.data(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 8))
+def test_half_lies_between_the_other_two_row_by_row(data: st.DataObject, m: int, k: int, n: int) -> None:
+    rows = np.array(data.draw(st.lists(SCORES, min_size=n * (m + k), max_size=n * (m + k)))).reshape(n, m + k)
+    right, wrong = rows[:, :m], rows[:, m:]
+    strict, half, optimistic = (all_above(right, wrong, ties=ties) for ties in Ties)
+    assert (strict <= half).all()
+    assert (half <= optimistic).all()
+    # Rows do not influence each other.
+    alone = [all_above(right[[i]], wrong[[i]], ties=Ties.HALF)[0] for i in range(n)]
+    assert half.tolist() == alone
