@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.data.tables import Table, read_table, stack
@@ -151,6 +151,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
         Table({"a": [1, 2], "b": [1]}, "a.csv")
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(

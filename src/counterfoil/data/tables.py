@@ -7,6 +7,7 @@ turn a column into what a caller needs.
 import csv
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +66,8 @@ def read_table(path: Path) -> Table:
 
 def parse_json(text: str, *, where: object) -> Any:
     """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            double = next(name for name in names if names.count(name) > 1)
-            raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double}'")
-        return found
-
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=partial(_once, where))
     except json.JSONDecodeError as error:
         raise DataError(
             f"not valid JSON: {error.msg}",
@@ -84,6 +76,15 @@ def parse_json(text: str, *, where: object) -> Any:
         ) from None
     except RecursionError:
         raise DataError("JSON nested too deeply", where=where) from None
+
+
+def _once(where: object, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for name in names if names.count(name) > 1)
+        raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double}'")
+    return found
 
 
 def _read_delimited(path: Path) -> Table:

@@ -130,6 +130,6 @@ def test_order(tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable
     assert [image.id for image in found.images] == ["1.jpg"]  # two captions of one image
     local.write_text(json.dumps({name: "x" for name in columns if name != "images"}) + "\n")
     with pytest.raises(
-        DataError, match="no column of images; given: correct_caption, hard_text_1.*; allowed: image, images"
+        DataError, match=r"no column of images; given: correct_caption, hard_text_1.*; allowed: image, images"
     ):
         aro.read_order(_sized("aro-flickr-order", 1), local, None)

@@ -84,3 +84,19 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"'datasets' is not installed.*counterfoil\[models\]"):
         hub_rows(card("bivlc"), ())
+
+
+@pytest.mark.models
+def test_gated_data_sets_say_how_to_get_in(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    def refuse(*_: object, **__: object) -> None:
+        raise datasets.exceptions.DatasetNotFoundError(
+            "'facebook/winoground' is a gated dataset on the Hub.\nYou must be authenticated to access it."
+        )
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with pytest.raises(
+        DataError, match=r"gated dataset.*accept its terms at https://.*winoground and log in, or name"
+    ):
+        hub_rows(card("winoground"), ())

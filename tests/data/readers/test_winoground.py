@@ -25,7 +25,7 @@ def small() -> Card:
 
 @pytest.fixture(scope="module")
 def columns(jpeg: Callable[..., bytes]) -> Columns:
-    """Three items with one, two and no visual tags; PNGs, the second with an alpha channel."""
+    """Three items with one, two and no visual tags."""
     return {
         "id": [0, 1, 2],
         "image_0": [jpeg(seed, form="PNG") for seed in (1, 2, 3)],

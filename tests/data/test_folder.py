@@ -1,0 +1,222 @@
+"""Our own folder: what goes in comes out, and a folder that was tampered with says so."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.cards import card
+from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
+
+
+@pytest.fixture
+def quads(jpeg: Callable[..., bytes]) -> Benchmark:
+    """Two questions; two images of the same bytes, one cropped, one missing; one caption missing."""
+    return Benchmark(
+        card=card("bivlc").model_copy(update={"size": 2, "counts": {"add": 1}}),
+        images=(
+            Image("a", BytesSource(jpeg(1)), (1, 2, 11, 12)),
+            Image("b", BytesSource(jpeg(1))),
+            Image("c", BytesSource(jpeg(2, form="PNG"))),
+            Image("d"),
+        ),
+        captions=(
+            Caption("c0", " a cat\n"),
+            Caption("c1", "ein Hündchen"),
+            Caption("c2"),
+            Caption("c3", "x"),
+        ),
+        questions=Quad(
+            ("q/0", "q/1"),
+            groupings={"type": ("add", ""), "subset": ("add_obj", "swap_obj")},
+            captions=np.array([[0, 1], [2, 3]]),
+            images=np.array([[0, 1], [2, 3]]),
+        ),
+        source="somewhere else",
+    )
+
+
+@pytest.fixture
+def choices(jpeg: Callable[..., bytes]) -> Benchmark:
+    return Benchmark(
+        card=card("sugarcrepe-pp"),
+        images=tuple(Image(str(seed), BytesSource(jpeg(seed))) for seed in range(3)),
+        captions=(Caption("c", "a caption"), Caption("d", "another")),
+        questions=Choice(
+            ("x", "y"),
+            query=np.array([1, 0]),
+            candidates=np.array([[0, 1, 2], [2, 1, 0]]),
+            correct=2,
+            asks="caption",
+        ),
+    )
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("which", ["quads", "choices"])
+def test_round_trip(tmp_path: Path, request: pytest.FixtureRequest, which: str) -> None:
+    benchmark: Benchmark = request.getfixturevalue(which)
+    save(benchmark, tmp_path / "b")
+    found = load(tmp_path / "b")
+    assert found.card == benchmark.card
+    assert found.digest == benchmark.digest
+    assert found.questions.ids == benchmark.questions.ids
+    assert dict(found.questions.groupings) == dict(benchmark.questions.groupings)
+    assert found.captions == benchmark.captions
+    assert [(image.id, image.crop) for image in found.images] == [(i.id, i.crop) for i in benchmark.images]
+    for new, old in zip(found.images, benchmark.images, strict=True):
+        assert (new.source is None) == (old.source is None)
+        if old.source is not None:
+            assert new.read() == old.read()  # the encoded bytes as they were
+    for new, old in zip(found.questions.pairs(), benchmark.questions.pairs(), strict=True):
+        np.testing.assert_array_equal(new, old)
+    if isinstance(benchmark.questions, Choice):
+        assert isinstance(found.questions, Choice)
+        assert (found.questions.correct, found.questions.asks) == (2, "caption")
+    assert found.path == tmp_path / "b"
+    assert is_benchmark_folder(tmp_path / "b")
+    # What was loaded saves to the same bytes as what was saved.
+    save(found, tmp_path / "again")
+    assert _contents(tmp_path / "again") == _contents(tmp_path / "b")
+
+
+def test_equal_images_are_kept_once_under_honest_names(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    names = sorted(path.suffix for path in (tmp_path / "images").iterdir())
+    assert names == [".jpg", ".png"]  # four images, three at hand, two different
+
+
+def test_saving_over_an_older_one_leaves_nothing_of_it(
+    tmp_path: Path, quads: Benchmark, choices: Benchmark
+) -> None:
+    save(choices, tmp_path / "a")
+    save(quads, tmp_path / "b")
+    save(quads, tmp_path / "a")
+    assert _contents(tmp_path / "a") == _contents(tmp_path / "b")
+    save(load(tmp_path / "a"), tmp_path / "a")  # in place, its images being their own sources
+    assert _contents(tmp_path / "a") == _contents(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "name", ["card.json", "questions.parquet", "captions.parquet", "images.parquet", "image"]
+)
+def test_a_changed_or_missing_file_is_named(tmp_path: Path, quads: Benchmark, name: str) -> None:
+    save(quads, tmp_path)
+    path = next((tmp_path / "images").iterdir()) if name == "image" else tmp_path / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value).startswith(f"{path}: file was changed after it was saved")
+    path.unlink()
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value).startswith(f"{path}: file of the benchmark is missing")
+
+
+def test_images_may_be_left_unchecked(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    next((tmp_path / "images").iterdir()).write_bytes(b"changed")
+    assert len(load(tmp_path, verify=False)) == 2
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["schema_version"] = SCHEMA_VERSION + 1
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(
+        DataError, match=r"saved by a newer counterfoil; given: schema version 2; .*update counterfoil"
+    ):
+        load(tmp_path)
+
+
+def test_folders_that_are_no_benchmark(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a benchmark that counterfoil saved"):
+        load(tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        load(tmp_path / "nowhere")
+    for text in ("{}", "[", "3", '{"format": "counterfoil benchmark", "schema_version": 1}'):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(DataError):
+            load(tmp_path)
+    assert not is_benchmark_folder(tmp_path / "nowhere")
+
+
+def test_other_peoples_folders_are_left_alone(tmp_path: Path, quads: Benchmark) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(InputError, match=r"the folder holds other files; given: thesis\.tex"):
+        save(quads, tmp_path)
+    with pytest.raises(InputError, match="not a folder"):
+        save(quads, tmp_path / "thesis.tex")
+    assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
+
+
+def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path, quads: Benchmark) -> None:
+    broken = replace(quads.images[2], source=_Broken())
+    with pytest.raises(DataError, match="gone"):
+        save(replace(quads, images=(*quads.images[:2], broken, quads.images[3])), tmp_path)
+    assert not _contents(tmp_path)
+    assert not is_benchmark_folder(tmp_path)
+
+
+class _Broken:
+    def read(self) -> bytes:
+        raise DataError("gone")
+
+
+def test_a_full_disk_leaves_nothing_behind(
+    tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fills up when the manifest is to be moved into place, after all else was written."""
+    move = os.replace
+
+    def full(source: str, target: Path) -> None:
+        if Path(target).name == "manifest.json":
+            raise OSError(28, "No space left on device")
+        move(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        save(quads, tmp_path)
+    assert not _contents(tmp_path)
+
+
+def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark) -> None:
+    """A machine that stops before the manifest leaves no benchmark; saving again finishes it."""
+    save(quads, tmp_path / "whole")
+    save(quads, tmp_path / "half")
+    (tmp_path / "half" / "manifest.json").unlink()
+    (tmp_path / "half" / "questions.parquet").write_bytes(b"half")
+    (tmp_path / "half" / ".captions.parquet.x.part").write_bytes(b"half")
+    with pytest.raises(CounterfoilError):
+        load(tmp_path / "half")
+    save(quads, tmp_path / "half")
+    assert load(tmp_path / "half").digest == quads.digest
+
+
+def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
+    from counterfoil.data.readers import sugarcrepe
+
+    photos = shared_data / "coco_mini" / "images" / "val2017"
+    found = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
+    save(found, tmp_path)
+    again = load(tmp_path)
+    assert again.digest == found.digest
+    assert [image.read() for image in again.images] == [image.read() for image in found.images]
