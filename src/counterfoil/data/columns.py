@@ -114,6 +114,26 @@ def labels(table: Table, column: str, allowed: Sequence[str] = ()) -> tuple[str,
     return tuple(found)
 
 
+def names(table: Table, column: str) -> tuple[str, ...]:
+    """A column of ids: labels, none empty and none twice; raises `DataError` naming the row.
+
+    >>> names(Table({"id": ["a", 7, "a"]}, "mine.csv"), "id")
+    Traceback (most recent call last):
+    counterfoil.errors.DataError: mine.csv, row 3, column 'id': id occurs twice; given: a; ids must be unique
+    """
+    found = labels(table, column)
+    seen: set[str] = set()
+    for row, name in enumerate(found):
+        if not name:
+            raise DataError("empty id", where=table.where(row, column))
+        if name in seen:
+            raise DataError(
+                "id occurs twice", where=table.where(row, column), given=name, hint="ids must be unique"
+            )
+        seen.add(name)
+    return found
+
+
 def floats(table: Table, column: str) -> NDArray[np.float64]:
     """A column of finite numbers, (rows,) float64; raises `ScoreError` naming the row that is not one.
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterfoil.data.columns import Part, Table, booleans, floats, integers, labels, shown, texts
+from counterfoil.data.columns import Part, Table, booleans, floats, integers, labels, names, shown, texts
 from counterfoil.errors import DataError
 from counterfoil.store import read_parquet
 
@@ -23,6 +23,7 @@ __all__ = [
     "floats",
     "integers",
     "labels",
+    "names",
     "parse_json",
     "read_table",
     "stack",

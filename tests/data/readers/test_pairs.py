@@ -96,7 +96,10 @@ def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
         (("image,caption", "0.jpg,a"), "no column 'negative_caption'"),
         (("image,caption,negative_caption", "0.jpg,a,b", ",c,d"), "row 2, column 'image': no image"),
         (("image,caption,negative_caption", "0.jpg,,b"), "row 1, column 'caption': empty text"),
-        (("image,caption,negative_caption,id", "0.jpg,a,b,1", "0.jpg,a,b,1"), "question id occurs twice"),
+        (
+            ("image,caption,negative_caption,id", "0.jpg,a,b,1", "0.jpg,a,b,1"),
+            "row 2, column 'id': id occurs twice; given: 1",
+        ),
         (("image,caption,negative_caption,id", "0.jpg,a,b,"), "row 1, column 'id': empty id"),
         (("image,caption,negative_caption",), "no rows"),
     ],
@@ -106,7 +109,7 @@ def test_odd_tables(folder: Path, rows: tuple[str, ...], message: str) -> None:
     with pytest.raises(DataError) as caught:
         pairs.read(PAIRS, path, None)
     assert message in str(caught.value)
-    assert str(path) in str(caught.value) or "id occurs twice" in message
+    assert str(path) in str(caught.value)
 
 
 def test_images_that_are_none(folder: Path) -> None:

@@ -156,5 +156,5 @@ def test_sugarcrepe_pp(plus: Path) -> None:
     items = json.loads((plus / "swap_att.json").read_text())
     items[1]["id"] = 4
     (plus / "swap_att.json").write_text(json.dumps(items))
-    with pytest.raises(DataError, match="question id occurs twice; given: swap_att/4"):
+    with pytest.raises(DataError, match=r"swap_att\.json, row 2, column 'id': id occurs twice; given: 4"):
         sugarcrepe_pp.read(small, plus, None)

@@ -117,7 +117,7 @@ def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
     [
         ("collapsed_tag", "None", "row 2, column 'collapsed_tag': unknown label; given: None"),
         ("num_main_preds", "many", "row 2, column 'num_main_preds': not a whole number; given: many"),
-        ("id", 0, "question id occurs twice; given: 0"),
+        ("id", 0, "row 2, column 'id': id occurs twice; given: 0"),
         ("caption_1", " ", "row 2, column 'caption_1': empty text"),
         ("collapsed_tag", "Both", "not the number of questions Winoground has in group 'Relation'; given: 1"),
     ],

@@ -9,7 +9,7 @@ from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, labels, texts
+from counterfoil.data.tables import Table, labels, names, texts
 from counterfoil.errors import DataError
 
 _IMAGES = ("image", "negative_image")
@@ -26,9 +26,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     table = open_rows(data, _IMAGES)
-    ids = labels(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
-    if not all(ids):
-        raise DataError("empty id", where=table.where(ids.index(""), "id"))
+    ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
     folder = images or (data if data.is_dir() else data.parent)
     sides = [
         _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table

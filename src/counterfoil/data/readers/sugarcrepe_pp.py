@@ -5,7 +5,7 @@ from pathlib import Path
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.hub import hub_rows
 from counterfoil.data.readers.sugarcrepe import of_rows, subset_files
-from counterfoil.data.tables import labels, read_table, stack
+from counterfoil.data.tables import names, read_table, stack
 
 SUBSETS = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
 
@@ -27,9 +27,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         files = subset_files(data, SUBSETS)
         subsets = [file.stem for file in files]
         tables = [read_table(file) for file in files]
-    ids = [
-        f"{name}/{key}" for name, table in zip(subsets, tables, strict=True) for key in labels(table, "id")
-    ]
+    ids = [f"{name}/{key}" for name, table in zip(subsets, tables, strict=True) for key in names(table, "id")]
     source = str(data) if data is not None else card.hub
     rows = stack(tables, source=source, column="subset", values=subsets)
     return of_rows(

@@ -13,7 +13,7 @@ from counterfoil.data.readers.hub import hub_rows
 from counterfoil.data.readers.photos import Photos, cell_source, image_folder
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, integers, labels, texts
+from counterfoil.data.tables import Table, integers, labels, names, texts
 from counterfoil.errors import DataError
 
 _IMAGES = ("image_0", "image_1")
@@ -37,7 +37,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
     """
     table = _rows(card, data)
-    ids = labels(table, "id")
+    ids = names(table, "id")
     if _IMAGES[0] in table and not isinstance(table[_IMAGES[0]][0], str):
         sides = [
             [Image(f"{name}_i{k}", cell_source(table, column, row, None)) for row, name in enumerate(ids)]
