@@ -389,16 +389,16 @@ def test_winoground_embeddings(shared_data, winoground_tags):
     [
         # Winoground, Table 3.
         ("clip", (30.75, 10.50, 8.00)),
-        ("flava_itm", (32.25, 20.50, 14.25)),
+        pytest.param("flava_itm", (32.25, 20.50, 14.25), marks=pytest.mark.slow),
         ("human", (89.50, 88.50, 85.50)),
-        ("lxmert", (19.25, 7.00, 4.00)),
-        ("unit", (19.50, 6.25, 4.00)),
-        ("uniter_base", (32.25, 13.25, 10.00)),
-        ("vilt", (34.75, 14.00, 9.25)),
+        pytest.param("lxmert", (19.25, 7.00, 4.00), marks=pytest.mark.slow),
+        pytest.param("unit", (19.50, 6.25, 4.00), marks=pytest.mark.slow),
+        pytest.param("uniter_base", (32.25, 13.25, 10.00), marks=pytest.mark.slow),
+        pytest.param("vilt", (34.75, 14.00, 9.25), marks=pytest.mark.slow),
         ("vinvl", (37.75, 17.75, 14.50)),
-        ("visualbert", (15.50, 2.50, 1.50)),
-        ("vse_coco_resnet_ft", (22.75, 8.00, 4.00)),
-        ("vsrn_coco", (17.50, 7.00, 3.75)),
+        pytest.param("visualbert", (15.50, 2.50, 1.50), marks=pytest.mark.slow),
+        pytest.param("vse_coco_resnet_ft", (22.75, 8.00, 4.00), marks=pytest.mark.slow),
+        pytest.param("vsrn_coco", (17.50, 7.00, 3.75), marks=pytest.mark.slow),
     ],
 )
 def test_winoground_score_files(shared_data, winoground_tags, model, expected):

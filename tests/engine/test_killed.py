@@ -37,7 +37,7 @@ def wait_for(fakes, folder: Path, process: subprocess.Popen, items: int) -> None
         time.sleep(0.003)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(fakes, tmp_path, seed):
     rng = random.Random(seed)
     whole, folder = tmp_path / "whole", tmp_path / "killed"
@@ -48,13 +48,13 @@ def test_killed_runs_lose_at_most_a_shard_and_end_in_the_same_bits(fakes, tmp_pa
     assert len(embedded(whole)) == len(set(embedded(whole))) == 2000
 
     kills = 0
-    for _ in range(4):
+    for _ in range(3):
         already = len(embedded(folder))
         process = start(fakes, folder, 0.004)
         wait_for(fakes, folder, process, already + rng.randrange(40, 600))
         process.send_signal(signal.SIGKILL)
         kills += process.wait(60) == -signal.SIGKILL
-    assert kills >= 3
+    assert kills >= 2
     assert not (folder / "out").exists()
     assert start(fakes, folder, 0).wait(60) == 0
 
