@@ -18,7 +18,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics import choice, quad
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, matrix, short, style
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.placing import Box, place
 from counterfoil.report.tables import LABELS, groupings, main_measures
 
@@ -70,7 +70,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
         if measure in results[name].get(label, {})
     }
     heads = [f"{short(label)}\n{sizes[label]:,}" for label in labels]
-    title = f"{LABELS.get(measure, measure)} (%) and the questions per group"
+    title = f"{LABELS.get(measure, measure)} (%); questions per group"
     return matrix(order, heads, cells, title=title, width=0.62)
 
 
@@ -93,7 +93,8 @@ def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
     ends = [100 * end for _, x, y in found for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
     with style():
-        figure, (axes,) = canvas(size, size * 0.97, 1, 1)
+        side = size - 0.75
+        figure, (axes,) = canvas(1, 1, (side, side), left=0.62, right=0.13, bottom=0.48, top=0.12)
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
         axes.errorbar(
@@ -132,23 +133,23 @@ def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
     return figure
 
 
-def margins(comparison: Comparison, measure: str, *, columns: int = 3) -> Any:
+def margins(
+    comparison: Comparison, measure: str, *, names: Sequence[str] | None = None, columns: int = 3
+) -> Any:
     """How far from flipping each question is, per scorer: right side blue, wrong side (and ties) vermilion.
 
     Scores live on a scale of each scorer's own, so each panel has its own. The outermost bars hold what
-    lies beyond them. Raises `InputError` where no run kept its scores.
+    lies beyond them. `names` chooses scorers. Raises `InputError` where none of them kept its scores.
     """
-    order = ranking(comparison)
-    by_name = {
-        run.name: values for run in comparison.runs if (values := margin_values(run, measure)) is not None
-    }
-    shown = [(name, by_name[name]) for name in order if name in by_name]
+    by_name = {run.name: margin_values(run, measure) for run in comparison.runs}
+    wanted = ranking(comparison) if names is None else names
+    shown = [(name, values) for name in wanted if (values := by_name[name]) is not None]
     if not shown:
         raise InputError("no run kept its scores", where=comparison.benchmark, hint="margins need scores")
     columns = min(columns, len(shown))
     rows = ceil(len(shown) / columns)
     with style():
-        figure, panels = canvas(3.4 * columns if columns > 1 else 3.9, 1.55 * rows, rows, columns)
+        figure, panels = canvas(rows, columns, (3.1, 0.95), left=0.12, right=0.2, gap=(0.35, 0.6), top=0.24)
         for axes, (name, values) in zip(panels, shown, strict=False):
             _histogram(axes, name, values)
         for axes in panels[len(shown) :]:
@@ -209,9 +210,14 @@ def _dots(
     rows = ceil(len(panels) / columns)
     found = [e for _, values in panels for e in values.values() if e is not None]
     low, high = _limits([100 * v for e in found for v in (e.low, e.high, e.value, e.chance) if v is not None])
-    width = 10.4 if columns > 1 else 3.9
+    names = [short(name, 26) for name in order]
+    left = max(extent(name) for name in names) + 0.08
+    # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
+    across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9) if columns > 1 else 3.75 - left
     with style():
-        figure, grid = canvas(width, rows * (0.62 + _ROW * len(order)), rows, columns, sharey=True)
+        figure, grid = canvas(
+            rows, columns, (across, _ROW * len(order) + 0.05), left=left, right=0.15, top=0.26, sharey=True
+        )
         for number, (axes, (title, values)) in enumerate(zip(grid, panels, strict=False)):
             shown = [(i, values[name]) for i, name in enumerate(order) if values.get(name) is not None]
             for i, estimate in shown:
@@ -223,7 +229,7 @@ def _dots(
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             axes.set_xlim(low, high)
             axes.set_ylim(len(order) - 0.4, -0.6)
-            axes.set_yticks(range(len(order)), [short(name, 26) for name in order])
+            axes.set_yticks(range(len(order)), names)
             axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
             axes.grid(True, axis="x", color=RULE, lw=0.5)
             axes.spines[["top", "right", "left"]].set_visible(False)
@@ -236,6 +242,7 @@ def _dots(
 
 
 def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
+    from matplotlib.collections import PolyCollection
     from matplotlib.ticker import MaxNLocator
 
     wrong, right = values[values <= 0], values[values > 0]
@@ -248,7 +255,15 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
     for side, edges, colour in ((wrong, below, WRONG), (right, above, RIGHT)):
         if len(edges) > 1:
             count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
-            axes.bar(edges[:-1], count, width=step * 0.88, align="edge", color=colour, lw=0, alpha=0.85)
+            bars = [
+                [(x, 0), (x, n), (x + 0.88 * step, n), (x + 0.88 * step, 0)]
+                for x, n in zip(edges, count.tolist(), strict=False)
+                if n
+            ]
+            axes.add_collection(PolyCollection(bars, facecolors=colour, edgecolors="none", alpha=0.85))
+    axes.autoscale_view()
+    axes.set_xlim(below[0], above[-1])
+    axes.set_ylim(bottom=0)
     axes.axvline(0, color=INK, lw=0.8)
     axes.set_yticks([])
     axes.margins(x=0.02)

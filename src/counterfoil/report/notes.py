@@ -1,0 +1,152 @@
+"""What a reader should know before believing a number: sentences, from the results alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from counterfoil.data.scores import Outcomes
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.run import Run
+from counterfoil.report.tables import LABELS, main_measures
+
+#: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
+NOTABLE = 0.01
+
+_INTERVALS = {
+    "wilson": "Wilson's, for independent questions",
+    "bootstrap": "a bootstrap over clusters of questions that share images or captions",
+    "folds": "Student's t over four folds",
+}
+
+
+_POLICIES = {
+    "strict": "A question is right only where what belongs together scores above what does not; a tie is wrong.",
+    "half": "A question is right where what belongs together scores above what does not; "
+    "a tie is worth what a random order of the tied would give.",
+    "optimistic": "A question is right unless what does not belong together scores higher; a tie is right.",
+}
+
+
+@dataclass(frozen=True)
+class Note:
+    """One sentence; `kind` is how much it should worry the reader."""
+
+    text: str
+    kind: Literal["fact", "warning"] = "fact"
+
+
+def lead(comparison: Comparison) -> str:
+    """Which scorer is best on the last main measure, by how much, and which are not told apart from it."""
+    measure = main_measures(comparison)[-1]
+    label = LABELS.get(measure, measure)
+    runs = [run for run in comparison.runs if measure in run.result.measures]
+    best = max(runs, key=lambda run: run.result.measures[measure].value)
+    e = best.result.measures[measure]
+    text = f"{best.name} has {label} {_percent(e.value)} % ({_percent(e.low)} to {_percent(e.high)})"
+    if e.chance is not None:
+        text += f", where chance is {_percent(e.chance)} %"
+    if len(runs) == 1:
+        return f"{text}."
+    rivals = [
+        (d.b if d.a == best.name else d.a)
+        for d in comparison.differences
+        if d.measure == measure and best.name in (d.a, d.b) and d.p_holm >= 0.05
+    ]
+    if not rivals:
+        return f"{text}: ahead of the {len(runs) - 1} others by more than luck (p < 0.05 after Holm)."
+    return f"{text}: the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {_listed(rivals)}."
+
+
+def notes(comparison: Comparison) -> list[Note]:
+    """Intervals, ties, chance and missing scores, the ones that matter; warnings first."""
+    found = [*_ties(comparison), *_chance(comparison), *_outcomes(comparison), *_intervals(comparison)]
+    return sorted(found, key=lambda note: note.kind != "warning")
+
+
+def ties(comparison: Comparison) -> str:
+    """What a question must do to count as right, by the runs' tie policy."""
+    return _POLICIES.get(str(comparison.runs[0].result.ties.get("policy")), "")
+
+
+def _ties(comparison: Comparison) -> list[Note]:
+    measure = main_measures(comparison)[-1]
+    label = LABELS.get(measure, measure)
+    found = []
+    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
+    for run in scored:
+        count, rate = int(run.result.ties["questions"]), float(run.result.ties["rate"])
+        values = {
+            policy: by[measure] for policy, by in run.result.ties.get("measures", {}).items() if measure in by
+        }
+        moved = max(values.values(), default=0.0) - min(values.values(), default=0.0)
+        if rate < NOTABLE and moved < NOTABLE:
+            continue
+        under = ", ".join(f"{_percent(value)} % under {policy}" for policy, value in values.items())
+        found.append(
+            Note(
+                f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
+                f"({_percent(rate)} %): {label} is {under}.",
+                "warning",
+            )
+        )
+    few = [run for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
+    if scored and not found:
+        policy = scored[0].result.ties["policy"]
+        most = max((int(run.result.ties["questions"]) for run in few), default=0)
+        text = (
+            "No scorer has a tie" if not few else f"Ties are rare (at most {most} questions for any scorer)"
+        )
+        found.append(Note(f"{text}; they count by the policy {policy}."))
+    return found
+
+
+def _chance(comparison: Comparison) -> list[Note]:
+    found = []
+    for measure in main_measures(comparison):
+        runs = [run for run in comparison.runs if measure in run.result.measures]
+        below = [run.name for run in runs if _below_chance(run, measure)]
+        if below:
+            label = LABELS.get(measure, measure)
+            verb = "lies" if len(below) == 1 else "lie"
+            chance = _percent(runs[0].result.measures[measure].chance or 0.0)
+            found.append(
+                Note(
+                    f"{label}: {_listed(below)} {verb} below chance ({chance} %) with the whole interval.",
+                    "warning",
+                )
+            )
+    return found
+
+
+def _below_chance(run: Run, measure: str) -> bool:
+    estimate = run.result.measures[measure]
+    return estimate.chance is not None and estimate.high < estimate.chance
+
+
+def _outcomes(comparison: Comparison) -> list[Note]:
+    bare = [run.name for run in comparison.runs if isinstance(run.answers, Outcomes)]
+    if not bare:
+        return []
+    who = "All scorers" if len(bare) == len(comparison.runs) else _listed(bare)
+    return [Note(f"{who}: only right and wrong were given, so there are no scores, margins or ties to show.")]
+
+
+def _intervals(comparison: Comparison) -> list[Note]:
+    methods = dict.fromkeys(
+        str(run.result.provenance.get("interval", {}).get("method", "")) for run in comparison.runs
+    )
+    said = _listed([_INTERVALS.get(method, method) for method in methods if method])
+    return [Note(f"Intervals hold 95 %: {said}.")] if said else []
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
