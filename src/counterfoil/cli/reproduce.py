@@ -8,6 +8,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.text import Text
+
     from counterfoil.report.ledger import Entry
 
 EPILOG = """Examples:
@@ -55,6 +57,7 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     """Paper by paper, table by table: one paragraph per row, then what differs and why, then the count."""
     from itertools import groupby
 
+    from rich.columns import Columns
     from rich.padding import Padding
     from rich.text import Text
 
@@ -68,18 +71,15 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
             console.print(Text(f"  {table}", style="bold cyan"))
             for row, of_row in groupby(of_table, key=lambda e: e.row):
                 cells = list(of_row)
-                line = Text(f"{row}  ")
-                missing = {e.reason for e in cells if e.verdict is Verdict.NO_DATA}
-                for e in cells:
-                    if e.verdict is not Verdict.NO_DATA:
-                        same = e.verdict is Verdict.SAME
-                        mark, style = ("=", "green") if same else ("≠", "bold yellow")
-                        line.append(f"{e.column} ", style="dim")
-                        line.append(f"{e.printed} {mark} {e.rounded}   ".replace(" ", "\u00a0"), style=style)
-                for reason in sorted(missing):
+                computed = [e for e in cells if e.verdict is not Verdict.NO_DATA]
+                console.print(Padding(Text(row), (0, 0, 0, 4)))
+                if computed:
+                    console.print(
+                        Padding(Columns([_cell(e) for e in computed], padding=(0, 3)), (0, 0, 0, 6))
+                    )
+                for reason in dict.fromkeys(e.reason for e in cells if e.verdict is Verdict.NO_DATA):
                     count = sum(e.verdict is Verdict.NO_DATA and e.reason == reason for e in cells)
-                    line.append(f"{count} without data: {reason}   ", style="dim")
-                console.print(Padding(line, (0, 0, 0, 4)))
+                    console.print(Padding(Text(f"no data for {count}: {reason}", style="dim"), (0, 0, 0, 6)))
     differing = [e for e in shown if e.verdict is Verdict.DIFFERS]
     if differing:
         console.print(Text("\nWhat differs, printed ≠ recomputed", style="bold"))
@@ -91,3 +91,16 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     console.print(
         Text("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()), style="bold")
     )
+
+
+def _cell(entry: "Entry") -> "Text":
+    from rich.text import Text
+
+    from counterfoil.report.ledger import Verdict
+
+    same = entry.verdict is Verdict.SAME
+    cell = Text(f"{entry.column} ", style="dim", no_wrap=True)
+    cell.append(
+        f"{entry.printed} {'=' if same else '≠'} {entry.rounded}", style="green" if same else "bold yellow"
+    )
+    return cell
