@@ -1,0 +1,248 @@
+"""Checkpoint files: read without running any code in them, and told apart by the shapes of their tensors."""
+
+import json
+import pickle
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from counterfoil.errors import ModelError
+from counterfoil.scorers.dual import import_torch
+
+#: Where training code keeps the weights in its checkpoints, first the likeliest.
+WEIGHTS = ("state_dict", "model_state_dict", "model", "module", "weights")
+#: Entries of other programs' files that are no weights.
+_NOT_WEIGHTS = re.compile(
+    r"(.*\.)?(attn_mask|position_ids|input_resolution|context_length|vocab_size)|logit_(scale|bias)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Tensors by name, without the prefixes that wrappers add, and what the file says about itself."""
+
+    tensors: Mapping[str, Any]
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The weights in a safetensors file or a PyTorch archive.
+
+    Layouts: the tensors themselves, or under `state_dict`, `model_state_dict` or `model`; prefixes `module.`
+    and `_orig_mod.` are taken off. `notes` are the plain values beside the weights (epoch, loss, metadata of
+    safetensors).
+
+    Raises `ModelError` for files that do not exist, are cut off, hold no tensors, or hold anything that only
+    running code from the file could restore; such code is never run.
+    """
+    if path.is_dir():
+        raise ModelError(
+            "is a folder, not a checkpoint", where=path, hint="name the file in it, or use hf:FOLDER"
+        )
+    if not path.is_file():
+        raise ModelError("no such checkpoint file", where=path, hint="check the path after the architecture")
+    content, notes = _safetensors(path) if path.suffix == ".safetensors" else _torch_archive(path)
+    for key in WEIGHTS:
+        inner = content.get(key)
+        if isinstance(inner, Mapping):
+            notes = {**{k: v for k, v in content.items() if _plain(v) or k == "counterfoil"}, **notes}
+            content = dict(inner)
+            break
+    torch = import_torch()
+    tensors = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
+    if not tensors:
+        raise ModelError(
+            "holds no weights", where=path, given=", ".join(map(str, content)) or "nothing", allowed=WEIGHTS
+        )
+    for prefix in ("module.", "_orig_mod.", "module."):
+        if all(name.startswith(prefix) for name in tensors):
+            tensors = {name.removeprefix(prefix): value for name, value in tensors.items()}
+    return Checkpoint(tensors, notes)
+
+
+def fit(
+    checkpoint: Mapping[str, Any],
+    model: Mapping[str, Any],
+    *,
+    where: Path,
+    architecture: str,
+    looks_like: str,
+) -> dict[str, Any]:
+    """The tensors of `checkpoint` that fill `model`, both by name.
+
+    Temperatures may be missing and buffers left over, since no score depends on them. Raises `ModelError`
+    where any other tensor is missing, left over or of another shape, naming the first of each kind, and
+    `looks_like`: what its shapes suggest it is.
+    """
+    wrong = [
+        f"{name} is {_shape(checkpoint[name])} instead of {_shape(model[name])}"
+        for name in model
+        if name in checkpoint
+        and tuple(checkpoint[name].shape) != tuple(model[name].shape)
+        # A temperature is one number, as a scalar or a list of one.
+        and not (checkpoint[name].numel() == model[name].numel() == 1)
+    ]
+    missing = [name for name in model if name not in checkpoint and not _NOT_WEIGHTS.fullmatch(name)]
+    extra = [name for name in checkpoint if name not in model and not _NOT_WEIGHTS.fullmatch(name)]
+    if wrong or missing or extra:
+        parts = wrong[:2]
+        parts += [f"{missing[0]} is missing ({len(missing)} are)"] if missing else []
+        parts += [f"{extra[0]} is not in the model ({len(extra)} are not)"] if extra else []
+        raise ModelError(
+            f"not a checkpoint of {architecture}",
+            where=where,
+            given="; ".join(parts),
+            hint=f"its shapes look like {looks_like}" if looks_like else None,
+        )
+    return {
+        name: checkpoint[name].reshape(model[name].shape) if name in checkpoint else model[name]
+        for name in model
+    }
+
+
+def _safetensors(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ModelError(
+            f"not a readable safetensors file: {error}", where=path, hint="is the file cut off?"
+        ) from None
+
+
+def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    torch = import_torch()
+    if _is_script(path):
+        raise ModelError(
+            "a TorchScript archive, which holds code; it is not run",
+            where=path,
+            hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
+            "save others as a state dict in safetensors",
+        )
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        found = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
+        raise ModelError(
+            "restoring this file means running code from it, and that is not done",
+            where=path,
+            given=found.group(1) if found else None,
+            allowed="safetensors, or a PyTorch file of tensors and plain values",
+            hint="save the state dict alone",
+        ) from None
+    # What a damaged file raises is up to the unpickler: anything from EOFError to KeyError.
+    except Exception as error:
+        raise ModelError(
+            f"not a readable PyTorch file ({type(error).__name__})", where=path, hint="is the file cut off?"
+        ) from None
+    if not isinstance(content, Mapping):
+        raise ModelError(
+            "holds no weights by name", where=path, given=type(content).__name__, allowed="a state dict"
+        )
+    return dict(content), {}
+
+
+def _is_script(path: Path) -> bool:
+    """Whether a zip archive holds TorchScript's code, which PyTorch's own data archives do not."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def _plain(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _shape(tensor: Any) -> str:
+    return "x".join(map(str, tensor.shape)) or "a number"
+
+
+# -- what a checkpoint looks like --------------------------------------------------------------------------
+
+
+def looks_like(tensors: Mapping[str, Any], configs: Mapping[str, Mapping[str, Any]]) -> str:
+    """The names in `configs` (open_clip's architectures) that tensors of these shapes fit; "" where none does.
+
+    Known are vision transformers with open_clip's own text tower, and the layout of transformers.
+    """
+    if any(name.startswith(("text_model.", "vision_model.")) for name in tensors):
+        return "a model of transformers; keep it in its folder and use hf:FOLDER"
+    found = _measured(tensors)
+    if not found:
+        return ""
+    names = [name for name, config in configs.items() if _measures(config) == found]
+    if names:
+        return " or ".join(names)
+    return ", ".join(f"{key} {value}" for key, value in found.items())
+
+
+def _measured(tensors: Mapping[str, Any]) -> dict[str, int]:
+    """Widths, depths and sizes as the shapes of open_clip's tensors tell them; {} where they are absent."""
+    text = "text." if "text.token_embedding.weight" in tensors else ""
+    try:
+        patches = tensors["visual.conv1.weight"]
+        return {
+            "embedding": int(tensors["visual.proj"].shape[1]),
+            "patch": int(patches.shape[-1]),
+            "image": int(patches.shape[-1])
+            * int((tensors["visual.positional_embedding"].shape[0] - 1) ** 0.5 + 0.5),
+            "image width": int(patches.shape[0]),
+            "image layers": _layers(tensors, "visual.transformer.resblocks."),
+            "text width": int(tensors[f"{text}token_embedding.weight"].shape[1]),
+            "text layers": _layers(tensors, f"{text}transformer.resblocks."),
+            "vocabulary": int(tensors[f"{text}token_embedding.weight"].shape[0]),
+            "context": int(tensors[f"{text}positional_embedding"].shape[0]),
+        }
+    except (KeyError, IndexError):
+        return {}
+
+
+def _layers(tensors: Mapping[str, Any], prefix: str) -> int:
+    return 1 + max(
+        int(name.removeprefix(prefix).split(".")[0]) for name in tensors if name.startswith(prefix)
+    )
+
+
+def _measures(config: Mapping[str, Any]) -> dict[str, int]:
+    """The same measures from an architecture's configuration."""
+    vision, text = config.get("vision_cfg", {}), config.get("text_cfg", {})
+    if not all(isinstance(vision.get(key), int) for key in ("layers", "width", "patch_size", "image_size")):
+        return {}
+    if "hf_model_name" in text:
+        return {}
+    return {
+        "embedding": config["embed_dim"],
+        "patch": vision["patch_size"],
+        "image": vision["image_size"],
+        "image width": vision["width"],
+        "image layers": vision["layers"],
+        "text width": text.get("width", 512),
+        "text layers": text.get("layers", 12),
+        "vocabulary": text.get("vocab_size", 49408),
+        "context": text.get("context_length", 77),
+    }
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A hint at the nearest of many names."""
+    near = get_close_matches(name, known, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def metadata_of(notes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What counterfoil's own training wrote into a checkpoint under the key "counterfoil", or {}."""
+    value = notes.get("counterfoil")
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            return {}
+    return value if isinstance(value, Mapping) else {}

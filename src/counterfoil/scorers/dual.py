@@ -1,0 +1,150 @@
+"""What all dual encoders share: batches in, unit vectors out.
+
+A model library contributes four callables (pixels and texts to features, the preparation of pictures, the
+count of tokens); this module adds workers, the prompt, device, precision, normalisation and comparison.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import InputError, MissingExtraError, ModelError
+from counterfoil.scorers.base import Identity, Options, text_of
+from counterfoil.scorers.pictures import Preparation, prepared
+
+PRECISIONS = ("fp32", "bf16", "fp16")
+
+
+@dataclass(frozen=True, eq=False)
+class DualEncoder:
+    """An `Embedder` around the two towers of a model.
+
+    Embeddings are normalised in float32 whatever the precision of the towers, and compared in float64.
+    """
+
+    identity: Identity
+    preparation: Preparation
+    #: Arrays of a batch (as `preparation` names them, one row per image) to a (batch, width) tensor.
+    encode_images: Callable[[Mapping[str, ndarray]], Any]
+    #: Texts to a (batch, width) tensor.
+    encode_texts: Callable[[Sequence[str]], Any]
+    #: Texts to the number of tokens the model reads of each, marks of begin and end included.
+    count_tokens: Callable[[Sequence[str]], Sequence[int]]
+    #: What does not change answers beyond rounding and belongs in a manifest: versions, device, towers used.
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One (batch, width) float32 array of unit vectors per batch, decoded in `workers` processes.
+
+        Raises `DataError` naming the file where an image cannot be read.
+        """
+        with closing(prepared(batches, self.preparation, workers=workers)) as stream:
+            for arrays in stream:
+                yield _unit(self.encode_images, arrays)
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One (batch, width) float32 array of unit vectors per batch.
+
+        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
+        caption's text is not at hand.
+        """
+        for batch in batches:
+            yield _unit(self.encode_texts, self._texts(batch))
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """Tokens of each caption within its prompt, at most as many as the model reads."""
+        return self.count_tokens(self._texts(captions)) if len(captions) else []
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """Cosine of captions[i] with images[i], summed in float64; in [-1, 1] up to rounding."""
+        return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
+
+    def _texts(self, captions: Sequence[Caption]) -> list[str]:
+        before, _, after = self.identity.prompt.partition("{}")
+        return [before + text_of(caption) + after for caption in captions]
+
+
+def device_of(options: Options, *, where: str) -> Any:
+    """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one.
+
+    Raises `ModelError` for devices that are not there, `MissingExtraError` where torch is not installed.
+    """
+    torch = import_torch()
+    there = ["cpu"]
+    if torch.cuda.is_available():
+        there = ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count())), *there]
+    if torch.backends.mps.is_available():
+        there = ["mps", *there]
+    name = there[0] if options.device == "auto" else options.device
+    if name not in there:
+        raise ModelError("no such device here", where=where, given=name, allowed=["auto", *there])
+    return torch.device(name)
+
+
+def precision_of(options: Options, device: Any, *, where: str) -> Any:
+    """The torch type of weights and activations; raises `InputError` for one that the device cannot do."""
+    torch = import_torch()
+    if options.precision not in PRECISIONS:
+        raise InputError("unknown precision", where=where, given=options.precision, allowed=PRECISIONS)
+    if options.precision == "fp16" and device.type == "cpu":
+        raise InputError(
+            "fp16 needs a GPU",
+            where=where,
+            given=f"precision fp16 on {device}",
+            hint="use bf16 or fp32 on a CPU",
+        )
+    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[options.precision]
+
+
+def prompt_of(options: Options, *, where: str) -> str:
+    """The prompt template; raises `InputError` where it has no place, or several, for the caption."""
+    if options.prompt.count("{}") != 1:
+        raise InputError(
+            "the prompt needs one {} for the caption",
+            where=where,
+            given=options.prompt,
+            allowed="a photo of {}",
+        )
+    return options.prompt
+
+
+def import_torch() -> Any:
+    """The package torch; raises `MissingExtraError` where it is not installed."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise MissingExtraError("torch", "models") from None
+    return torch
+
+
+def digest_tensors(state: Mapping[str, Any]) -> str:
+    """32 hex digits that name the tensors (names, types, shapes and bytes), whatever file they came from."""
+    torch = import_torch()
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        # NumPy knows no bfloat16, but it knows bytes.
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _unit(encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
+    torch = import_torch()
+    with torch.inference_mode():
+        features = torch.nn.functional.normalize(encode(batch).float(), dim=-1)
+    array: ndarray = features.cpu().numpy()
+    return array

@@ -1,0 +1,341 @@
+"""Dual encoders of the package open_clip: `open-clip:ARCH/PRETRAINED`.
+
+PRETRAINED is a tag that open_clip knows, or a checkpoint file. Two models of one architecture may differ only
+in an activation that no tensor tells: OpenAI's weights, and all that was fine-tuned from them, need
+QuickGELU, and open_clip builds GELU for the plain names. Such pairs are refused with the name to use.
+"""
+
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import PIL.Image
+from numpy import ndarray
+
+from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
+from counterfoil.scorers import fast
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.checkpoints import fit, looks_like, metadata_of, nearest, read_checkpoint
+from counterfoil.scorers.dual import (
+    DualEncoder,
+    device_of,
+    digest_tensors,
+    import_torch,
+    precision_of,
+    prompt_of,
+)
+from counterfoil.scorers.pictures import Preparation, Resized, Row
+from counterfoil.store import canonical_json
+
+#: File names of the released fine-tunes of OpenAI's weights, and of those weights themselves.
+OPENAI_FAMILY = re.compile(r"best_CLIP_|CLIP_(COCO|TROHN)|neg-?clip|clip_ViT-|openai", re.IGNORECASE)
+#: What libraries say, each in its own way, where there is no network.
+NO_NETWORK = re.compile(
+    r"offline|LocalEntryNotFound|Connection ?Error|ConnectError|URLError|resolve host|name resolution|"
+    r"Max retries|SocketBlocked|timed? ?out|client has been closed",
+    re.IGNORECASE,
+)
+#: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
+TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
+_SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
+
+
+def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
+    """The model `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
+
+    Raises `ModelError` for unknown architectures, tags and files, weights of another architecture, files that
+    only running code could restore, weights that cannot be downloaded, and activations that do not fit
+    (`options.allow_gelu` loads those all the same, and the identity says so).
+    """
+    where = f"open-clip:{argument}"
+    only(where, options, "precision", "prompt", "allow_gelu")
+    library = _library()
+    device = device_of(options, where=where)
+    dtype = precision_of(options, device, where=where)
+    prompt = prompt_of(options, where=where)
+    with _quiet():
+        model, architecture, overridden = _build(library, argument, options, where)
+        tokenizer = _tokenizer(library, architecture, where)
+    torch = import_torch()
+    weights = digest_tensors(model.state_dict())
+    model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
+    settings = dict(library.get_model_preprocess_cfg(model))
+    preparation, towers = _preparation(library, settings), _towers(model, tokenizer, device, dtype, settings)
+    towers = _trusted(towers, options.precision)
+    activation = _activation(library, architecture)
+    return DualEncoder(
+        identity=Identity(
+            name=where,
+            weights=weights,
+            preprocessing=canonical_json({**preparation.describe(), **_scaling(settings)}),
+            precision=options.precision,
+            prompt=prompt,
+            options={
+                "activation": activation,
+                "device": device.type,
+                **({"allow_gelu": True} if overridden else {}),
+            },
+        ),
+        preparation=preparation,
+        encode_images=towers.images,
+        encode_texts=towers.texts,
+        count_tokens=towers.count,
+        provenance={
+            "open_clip": library.__version__,
+            "torch": torch.__version__,
+            "device": str(device),
+            "image tower": "fast" if towers.fast_images else "library",
+            "text tower": "fast, cut to the longest caption" if towers.fast_texts else "library",
+        },
+    )
+
+
+# -- building ---------------------------------------------------------------------------------------------
+
+
+def _library() -> Any:
+    try:
+        import open_clip
+    except ModuleNotFoundError:
+        raise MissingExtraError("open_clip_torch", "models") from None
+    return open_clip
+
+
+def _build(library: Any, argument: str, options: Options, where: str) -> tuple[Any, str, bool]:
+    """The model with its weights, the name its tokenizer goes by, and whether `allow_gelu` was needed."""
+    if argument.startswith(("local-dir:", "hf-hub:")):
+        return _created(library, where, argument), argument, False
+    architecture, _, pretrained = argument.partition("/")
+    known = library.list_models()
+    if architecture not in known:
+        raise ModelError(
+            "open_clip knows no such architecture",
+            where=where,
+            given=architecture or "(empty)",
+            allowed="open-clip:ARCH/TAG or open-clip:ARCH/FILE",
+            hint=nearest(architecture, known) or "open_clip.list_models() names all",
+        )
+    tags = library.list_pretrained_tags_by_model(architecture)
+    tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
+    if not tag and not (pretrained and Path(pretrained).exists()):
+        path_like = "/" in pretrained or "\\" in pretrained or "." in pretrained
+        raise ModelError(
+            "no such checkpoint file" if path_like else "no such weights of this architecture",
+            where=where,
+            given=pretrained or "(nothing after the architecture)",
+            allowed=None if path_like else [*tags, "a checkpoint file"],
+            hint="check the path" if path_like else nearest(pretrained, tags) or None,
+        )
+    quick = bool(library.get_model_config(architecture).get("quick_gelu", False))
+    if tag:
+        overridden = _check_activation(
+            where, architecture, quick, bool(tag.get("quick_gelu")), options, known, pretrained
+        )
+        return _created(library, where, architecture, pretrained), architecture, overridden
+    path = Path(pretrained)
+    checkpoint = read_checkpoint(path)
+    said = metadata_of(checkpoint.notes).get("quick_gelu")
+    needs_quick = bool(said) if said is not None else quick or bool(OPENAI_FAMILY.search(path.name))
+    overridden = _check_activation(where, architecture, quick, needs_quick, options, known, pretrained)
+    model = library.create_model(architecture, pretrained_hf=False, device="cpu")
+    tensors = checkpoint.tensors
+    if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
+        tensors = library.model.convert_to_custom_text_state_dict(tensors)
+    configs = {name: library.get_model_config(name) for name in known}
+    state = fit(
+        tensors,
+        model.state_dict(),
+        where=path,
+        architecture=architecture,
+        looks_like=looks_like(checkpoint.tensors, configs),
+    )
+    model.load_state_dict(state)
+    return model, architecture, overridden
+
+
+def _check_activation(
+    where: str,
+    architecture: str,
+    quick: bool,
+    needs_quick: bool,
+    options: Options,
+    known: Sequence[str],
+    weights: str,
+) -> bool:
+    """Whether weights and architecture disagree and the user allows it; raises `ModelError` where not."""
+    if quick == needs_quick:
+        return False
+    twin = f"{architecture}-quickgelu" if needs_quick else architecture.removesuffix("-quickgelu")
+    if options.allow_gelu:
+        return True
+    trained, builds = ("QuickGELU", "GELU") if needs_quick else ("GELU", "QuickGELU")
+    raise ModelError(
+        f"these weights were trained with {trained}, {architecture} builds {builds}: scores would be off",
+        where=where,
+        hint=(f"use open-clip:{twin}/{weights}, or " if twin in known else "")
+        + "--allow-gelu to load them all the same",
+    )
+
+
+def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
+    """A model made by open_clip from one of its tags, a hub repository or a local folder."""
+    try:
+        return library.create_model(
+            name, pretrained=pretrained, device="cpu", weights_only=True, require_pretrained=True
+        )
+    except Exception as error:
+        _explain(error, where, "checkpoint")
+
+
+def _tokenizer(library: Any, architecture: str, where: str) -> Any:
+    try:
+        return library.get_tokenizer(architecture)
+    except Exception as error:
+        _explain(error, where, "tokenizer")
+
+
+def _explain(error: Exception, where: str, what: str) -> NoReturn:
+    """One line for what a library raised while it fetched or read `what`."""
+    if isinstance(error, CounterfoilError):
+        raise error
+    chain: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        chain.append(f"{type(cause).__name__} {cause}")
+        cause = cause.__cause__ or cause.__context__
+    text = " ".join(chain)
+    if NO_NETWORK.search(text):
+        raise ModelError(
+            f"its {what} is not here and cannot be downloaded",
+            where=where,
+            hint="load it once with a network, or give a local checkpoint",
+        ) from None
+    raise ModelError(f"its {what} cannot be loaded: {str(error)[:300]}", where=where) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """open_clip logs and warns of what is checked here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _activation(library: Any, architecture: str) -> str:
+    config = library.get_model_config(architecture) or {}
+    return "quickgelu" if config.get("quick_gelu") else "gelu"
+
+
+# -- running ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Towers:
+    """The functions a `DualEncoder` needs, around one model."""
+
+    model: Any
+    tokenizer: Any
+    device: Any
+    dtype: Any
+    mean: Any
+    std: Any
+    fast_images: fast.ImageTower | None
+    fast_texts: fast.TextTower | None
+
+    def images(self, arrays: Mapping[str, ndarray]) -> Any:
+        torch = import_torch()
+        pixels = torch.from_numpy(arrays["pixels"]).to(self.device)
+        if pixels.dtype == torch.uint8:
+            # The same operations in the same order as torchvision's ToTensor and Normalize.
+            pixels = pixels.permute(0, 3, 1, 2).contiguous().float().div_(255).sub_(self.mean).div_(self.std)
+        pixels = pixels.to(self.dtype)
+        return (self.fast_images or self.model.encode_image)(pixels)
+
+    def texts(self, texts: Sequence[str]) -> Any:
+        return (self.fast_texts or self.model.encode_text)(self.tokenizer(list(texts)).to(self.device))
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        ids = self.tokenizer(list(texts))
+        if self.fast_texts is None:
+            # The library's tower computes every text at full length.
+            return [int(ids.shape[1])] * len(ids)
+        return [int(end) + 1 for end in self.fast_texts.ends(ids)]
+
+
+def _towers(model: Any, tokenizer: Any, device: Any, dtype: Any, settings: Mapping[str, Any]) -> _Towers:
+    torch = import_torch()
+    scaling = _scaling(settings)
+    mean, std = (
+        torch.tensor(scaling[name], dtype=torch.float32, device=device).view(3, 1, 1)
+        for name in ("mean", "std")
+    )
+    return _Towers(
+        model, tokenizer, device, dtype, mean, std, fast.image_tower(model), fast.text_tower(model)
+    )
+
+
+def _trusted(towers: _Towers, precision: str) -> _Towers:
+    """The towers without those fast ones that answer a sample otherwise than the library's own."""
+    torch = import_torch()
+    allowed = TOLERANCE[precision]
+
+    def agree(one: Any, other: Any) -> bool:
+        first, second = (torch.nn.functional.normalize(x.float(), dim=-1) for x in (one, other))
+        return bool((first - second).abs().max() <= allowed)
+
+    with torch.inference_mode():
+        if towers.fast_images is not None:
+            height, width = towers.fast_images.visual.image_size
+            ramp = torch.linspace(-1, 1, 3 * height * width).sin().view(1, 3, height, width)
+            ramp = ramp.to(device=towers.device, dtype=towers.dtype)
+            if not agree(towers.fast_images(ramp), towers.model.encode_image(ramp)):
+                towers = replace(towers, fast_images=None)
+        if towers.fast_texts is not None:
+            ids = towers.tokenizer(list(_SAMPLE)).to(towers.device)
+            if not agree(towers.fast_texts(ids), towers.model.encode_text(ids)):
+                towers = replace(towers, fast_texts=None)
+    return towers
+
+
+@dataclass(frozen=True)
+class Whole:
+    """open_clip's own evaluation transform, for sizes and modes that `Resized` does not know."""
+
+    transform: Any
+    settings: Mapping[str, Any]
+
+    def __call__(self, picture: PIL.Image.Image) -> Row:
+        """`{"pixels": (3, height, width) float32}`, scaled already."""
+        return {"pixels": self.transform(picture).numpy()}
+
+    def describe(self) -> Mapping[str, Any]:
+        """The settings of the transform."""
+        return {name: self.settings[name] for name in sorted(self.settings)}
+
+
+def _preparation(library: Any, settings: Mapping[str, Any]) -> Preparation:
+    size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
+    height, width = (size, size) if isinstance(size, int) else size
+    if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
+        return Resized(int(height), mode, interpolation)
+    config = library.transform.PreprocessCfg(**settings)
+    return Whole(library.transform.image_transform_v2(config, is_train=False), settings)
+
+
+def _scaling(settings: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Mean and standard deviation of the three colours."""
+    triples = {name: settings[name] for name in ("mean", "std")}
+    return {
+        name: list(value) if isinstance(value, Sequence) else [float(value)] * 3
+        for name, value in triples.items()
+    }
