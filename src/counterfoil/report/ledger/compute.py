@@ -1,0 +1,92 @@
+"""The whole ledger: every printed number of the papers, recomputed as far as the data at hand allow."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.errors import UnknownNameError
+from counterfoil.report.ledger.entry import Entry, Verdict, judge, parse
+from counterfoil.report.ledger.evidence import Evidence, NoDataError
+from counterfoil.report.ledger.paper import Paper, Row, Spec, Table, chosen
+from counterfoil.report.ledger.recipes import RECIPES, Case, Finding
+
+
+def reproduce(
+    *,
+    data: Path | None = None,
+    papers: Sequence[str] | None = None,
+    progress: Progress = silent,
+    note: Note = warn,
+) -> tuple[Entry, ...]:
+    """Every number the papers print in the tables of the ledger, beside the recomputed one.
+
+    `data` is the folder of released files (`bivlc/`, `detectors/`, `sugarcrepe/`, `winoground/`); without it,
+    and where a file is not there, entries are "no data" and name the file. `papers` restricts the ledger to
+    names ("bivlc") or numbers ("P000"). `progress` is called after every row of a table, `note` with what is
+    odd about a file without making it unusable.
+
+    Entries come in the order of the papers. Raises `UnknownNameError` for a paper nobody knows, and
+    `DataError` or `ScoreError` naming the file where one is there but cannot be used: a broken file is not
+    "no data".
+
+    >>> [(e.row, e.column, e.printed, e.rounded, str(e.verdict)) for e in reproduce(papers=["bivlc"])
+    ...  if e.table == "Table 7" and e.verdict != "no data"]
+    [('mean of the pairs', 'Mean', '0.49', '0.49', 'same')]
+    """
+    entries: list[Entry] = []
+    for paper in chosen(papers):
+        evidence = Evidence(data, paper.questions, note=note)
+        rows = [(table, row) for table in paper.tables for row in table.rows]
+        for done, (table, row) in enumerate(rows):
+            progress(f"reproduce {paper.name}", done, len(rows))
+            entries.extend(_row(paper, table, row, evidence))
+        progress(f"reproduce {paper.name}", len(rows), len(rows))
+    return tuple(entries)
+
+
+def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry]:
+    found = []
+    for column, cell in zip(table.columns, row.cells, strict=True):
+        if not cell.printed:
+            continue
+        spec = table.spec(row, column, cell)
+        finding, reason = _attempt(Case(paper, row.name, spec, evidence))
+        if finding is None:
+            verdict = Verdict.NO_DATA
+            reason = f"{reason}; {spec.reason}" if spec.reason else reason
+        else:
+            verdict = judge(cell.printed, finding.value)
+            reason = (spec.reason or "") if verdict is Verdict.DIFFERS else ""
+        value, digits = parse(cell.printed)
+        found.append(
+            Entry(
+                paper=paper.number,
+                name=paper.name,
+                title=paper.title,
+                table=table.name,
+                row=row.name,
+                column=column.name,
+                printed=cell.printed,
+                value=value,
+                digits=digits,
+                recomputed=None if finding is None else finding.value,
+                verdict=verdict,
+                reason=reason,
+                source="" if finding is None else finding.source,
+            )
+        )
+    return found
+
+
+def _attempt(case: Case) -> tuple[Finding | None, str]:
+    """The recomputed number, or none and why."""
+    spec: Spec = case.spec
+    if spec.missing:
+        return None, spec.missing
+    name = spec.recipe or ""
+    if name not in RECIPES:
+        raise UnknownNameError("recipe", name, RECIPES, where=f"papers/{case.paper.name}.toml, {case.row}")
+    try:
+        return RECIPES[name](case), ""
+    except NoDataError as missing:
+        return None, str(missing)

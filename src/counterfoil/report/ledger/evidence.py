@@ -1,0 +1,128 @@
+"""What a folder of released files says, each file read once, by the same code that measures a user's own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.cards import card
+from counterfoil.data.readers.outcomes import from_table
+from counterfoil.data.readers.winoground import caption_words
+from counterfoil.data.tables import floats, read_table
+from counterfoil.engine.align import align
+from counterfoil.engine.progress import Note, warn
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.evaluate import per_item
+from counterfoil.metrics.detection import by_label
+from counterfoil.scorers.given import GivenTable, load
+
+_T = TypeVar("_T")
+
+
+class NoDataError(Exception):
+    """A number cannot be recomputed here; the text says why. Never leaves the ledger."""
+
+
+class Evidence:
+    """The released files under `folder`; None is no data at all.
+
+    `questions` maps a benchmark to the places in the folder where its questions may lie; the first that is
+    there counts. Everything asked for is kept, so that the hundred cells of a table read their file once. A
+    broken file is an error that names it; one that is not there raises `NoDataError`.
+    """
+
+    def __init__(
+        self, folder: Path | None, questions: Mapping[str, Sequence[str]], *, note: Note = warn
+    ) -> None:
+        self._folder = folder
+        self._questions = questions
+        self._note = note
+        self._kept: dict[tuple[str, ...], Any] = {}
+
+    def path(self, name: str) -> Path:
+        """Where the file or folder `name` lies; raises `NoDataError` where it does not."""
+        if self._folder is None:
+            raise NoDataError(f"no folder of data was given; this needs its {name}")
+        path = self._folder / name
+        if not path.exists():
+            raise NoDataError(f"{name} is not in the folder of data")
+        return path
+
+    def questions(self, benchmark: str) -> tuple[Benchmark, str]:
+        """The benchmark as its own files have it, and the place they lie."""
+        places = self._questions.get(benchmark)
+        if not places:
+            raise DataError("the paper does not say where the questions lie", given=benchmark)
+        place = next((name for name in places if self._has(name)), places[0])
+        return self._once(("questions", benchmark), lambda: self._read(benchmark, place)), place
+
+    def asked(self, benchmark: str, file: str) -> Benchmark:
+        """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
+        return self._once(("asked", benchmark, file), lambda: self._carried(benchmark, file))
+
+    def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
+        """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
+        return self._once(("values", benchmark, file), lambda: self._measured(benchmark, file))
+
+    def lengths(self, place: str) -> Float[ndarray, "n"]:
+        """Mean length in words of the two captions of each of Winoground's examples."""
+        return self._once(("lengths", place), lambda: caption_words(self.path(place)).mean(axis=1))
+
+    def detected(self, file: str, column: str) -> Float[ndarray, "n 2"]:
+        """How likely synthetic a detector finds the natural and the synthetic item of each question."""
+        return self._once(("detected", file, column), lambda: self._by_label(file, column))
+
+    def _has(self, name: str) -> bool:
+        return self._folder is not None and (self._folder / name).exists()
+
+    def _once(self, key: tuple[str, ...], make: Callable[[], _T]) -> _T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def _read(self, benchmark: str, place: str) -> Benchmark:
+        facts = card(benchmark)
+        module, _, function = facts.reader.partition(":")
+        return getattr(import_module(module), function)(facts, self.path(place), None)
+
+    def _carried(self, benchmark: str, file: str) -> Benchmark:
+        carried = from_table(card(benchmark), self._given(file).table)
+        # A table of pairs names its questions and says nothing of their groups.
+        if carried is not None and carried.questions.groupings:
+            return carried
+        return self.questions(benchmark)[0]
+
+    def _measured(self, benchmark: str, file: str) -> dict[str, Float[ndarray, "n"]]:
+        asked = self.asked(benchmark, file)
+        return per_item(asked, align(self._given(file), asked, note=self._note))
+
+    def _by_label(self, file: str, column: str) -> Float[ndarray, "n 2"]:
+        table = self._once(("table", file), lambda: read_table(self.path(file)))
+        try:
+            return by_label(floats(table, column), floats(table, "label"))
+        except InputError as error:
+            raise DataError(str(error), where=table.source) from None
+
+    def _given(self, file: str) -> GivenTable:
+        return self._once(("given", file), lambda: load(str(self.path(file))))
+
+
+def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray, "n"]:
+    """1 for the questions that are in any of `groups` (in all of the benchmark for None), else 0."""
+    if groups is None:
+        return np.ones(len(benchmark))
+    found = benchmark.questions.groups()
+    unknown = [name for name in groups if name not in found]
+    if unknown:
+        raise DataError(
+            "the benchmark has no such group",
+            where=benchmark.source or benchmark.name,
+            given=unknown[0],
+            allowed=found,
+        )
+    return np.any([found[name] for name in groups], axis=0).astype(np.float64)

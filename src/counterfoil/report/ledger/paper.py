@@ -1,0 +1,190 @@
+"""What a paper prints, as data: its tables, cell by cell, and what each cell is recomputed from."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from counterfoil.errors import DataError, UnknownNameError
+from counterfoil.report.ledger.entry import parse
+
+
+class Spec(BaseModel):
+    """What a recipe needs to know. A table, its columns, its rows and its cells each say a part of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: How the number is recomputed: a name in `counterfoil.report.ledger.recipes`.
+    recipe: str | None = None
+    benchmark: str | None = None
+    #: Whose answers, where that is not the row's name.
+    model: str | None = None
+    measure: str | None = None
+    #: Over the questions of these groups together; over all where it is not said.
+    groups: tuple[str, ...] | None = None
+    statistic: Literal["r", "p", "low", "high"] | None = None
+    #: How often a question is counted.
+    examples: int | None = None
+    #: Count the distinct labels of this grouping instead of questions.
+    labels: str | None = None
+    #: Printed columns that the number follows from, as "Table 3, Text".
+    of: tuple[str, ...] | None = None
+    #: Rows of these that stay out.
+    without: tuple[str, ...] | None = None
+    #: Why the number cannot be recomputed, whatever data there is.
+    missing: str | None = None
+    #: Why the paper and its own data disagree here, or what is doubtful about the number.
+    reason: str | None = None
+
+    def said(self) -> dict[str, Any]:
+        """The fields of a spec that were given a value."""
+        return {name: value for name in Spec.model_fields if (value := getattr(self, name)) is not None}
+
+
+class Cell(Spec):
+    """A printed number; empty where the paper's table has a blank."""
+
+    printed: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        return {"printed": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _is_number(self) -> "Cell":
+        if self.printed:
+            parse(self.printed)
+        return self
+
+
+class Column(Spec):
+    """What stands at the head of a column."""
+
+    name: str
+
+
+class Row(Spec):
+    """A row of printed numbers: `["CLIP", "75.83", ...]` for short."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        return {"name": given[0], "cells": given[1:]} if isinstance(given, list) else given
+
+
+class Table(Spec):
+    """One table of a paper, or the numbers of one section of its text."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    @model_validator(mode="after")
+    def _is_rectangular(self) -> "Table":
+        for row in self.rows:
+            if len(row.cells) != len(self.columns):
+                raise ValueError(
+                    f"{self.name}, row '{row.name}': {len(row.cells)} cells, {len(self.columns)} columns"
+                )
+        return self
+
+    def spec(self, row: Row, column: Column, cell: Cell) -> Spec:
+        """All that is said about one cell; the nearer to the cell, the stronger."""
+        return Spec(**{**self.said(), **column.said(), **row.said(), **cell.said()})
+
+
+class Model(BaseModel):
+    """Where the answers of one row of a paper's tables lie."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Benchmark to file, relative to the folder of data.
+    files: dict[str, str] = {}
+    #: Why there are none.
+    missing: str | None = None
+    #: Whether the row is what chance gives.
+    chance: bool = False
+
+
+class Grid(BaseModel):
+    """Numbers that a paper prints about other things than results, and that results follow from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Paper(BaseModel):
+    """What one paper prints."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Its number in this project's documents: "P000".
+    number: str
+    #: Its short name: "bivlc".
+    name: str
+    title: str
+    #: Benchmark to the places where its questions may lie, relative to the folder of data.
+    questions: dict[str, tuple[str, ...]] = {}
+    models: dict[str, Model] = {}
+    tables: tuple[Table, ...]
+    inputs: tuple[Grid, ...] = ()
+
+    def printed(self, reference: str) -> dict[str, float]:
+        """The numbers of a column by row, as printed; `reference` is "TABLE, COLUMN". Blanks are left out."""
+        name, _, column = reference.partition(", ")
+        for table in self.tables:
+            heads = [head.name for head in table.columns]
+            if table.name == name and column in heads:
+                at = heads.index(column)
+                return {row.name: parse(text)[0] for row in table.rows if (text := row.cells[at].printed)}
+        for grid in self.inputs:
+            if grid.name == name and column in grid.columns:
+                at = grid.columns.index(column)
+                return {row[0]: parse(row[1 + at])[0] for row in grid.rows}
+        raise DataError("no such column in the paper", where=self.number, given=reference)
+
+
+@cache
+def all_papers() -> Mapping[str, Paper]:
+    """Every paper of the ledger, by its short name, in the order of their numbers.
+
+    >>> [(paper.number, name) for name, paper in all_papers().items()]
+    [('P000', 'bivlc'), ('P003', 'winoground')]
+    """
+    found = []
+    for file in files("counterfoil.report").joinpath("papers").iterdir():
+        if file.name.endswith(".toml"):
+            try:
+                found.append(Paper(**tomllib.loads(file.read_text(encoding="utf-8"))))
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = f"{file.name}, {'.'.join(str(part) for part in first['loc'])}"
+                raise DataError(first["msg"], where=where) from None
+    return {paper.name: paper for paper in sorted(found, key=lambda paper: paper.number)}
+
+
+def chosen(names: Sequence[str] | None) -> tuple[Paper, ...]:
+    """The papers of these names ("bivlc") or numbers ("P000"), all for None; raises `UnknownNameError`.
+
+    >>> [paper.number for paper in chosen(["Winoground"])]
+    ['P003']
+    """
+    papers = all_papers()
+    if not names:
+        return tuple(papers.values())
+    known = {key.lower(): paper for paper in papers.values() for key in (paper.name, paper.number)}
+    for name in names:
+        if name.lower() not in known:
+            raise UnknownNameError("paper", name, known)
+    wanted = {known[name.lower()].name for name in names}
+    return tuple(paper for paper in papers.values() if paper.name in wanted)

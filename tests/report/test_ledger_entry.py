@@ -1,0 +1,89 @@
+"""What counts as the same number."""
+
+from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.errors import DataError
+from counterfoil.report.ledger.entry import Entry, Verdict, judge, parse, summary
+
+
+def entry(verdict: Verdict, reason: str = "") -> Entry:
+    value = None if verdict is Verdict.NO_DATA else 1036.5
+    return Entry("P0", "p", "Title", "Table 1", "row", "column", "1,036", 1036.0, 0, value, verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "digits"),
+    [
+        ("1,036", 1036.0, 0),
+        ("3,652,846", 3652846.0, 0),
+        ("-0.20", -0.2, 2),
+        ("9.263", 9.263, 3),
+        ("0", 0.0, 0),
+    ],
+)
+def test_parse(printed: str, value: float, digits: int) -> None:
+    assert parse(printed) == (value, digits)
+
+
+@pytest.mark.parametrize("broken", ["", "12,34", "1.", ".5", "1e3", "nan", "5 %", "--1", "٣"])
+def test_what_no_paper_prints_is_refused(broken: str) -> None:
+    with pytest.raises(DataError, match="not a printed number"):
+        parse(broken)
+
+
+@given(
+    st.integers(-(10**7), 10**7),
+    st.integers(0, 3),
+    st.sampled_from([ROUND_HALF_UP, ROUND_HALF_DOWN, ROUND_HALF_EVEN]),
+)
+def test_however_halves_are_rounded_the_print_is_the_same(tens: int, digits: int, rounding: str) -> None:
+    # Numbers of four decimals, halves among them, printed with fewer.
+    value = Decimal(tens) / 10_000
+    printed = value.quantize(Decimal(1).scaleb(-digits), rounding)
+    assert judge(f"{printed:f}", float(value)) is Verdict.SAME
+
+
+@given(st.integers(1, 10**7), st.integers(0, 3))
+def test_the_next_printable_number_differs(tens: int, digits: int) -> None:
+    value, unit = Decimal(tens) / 10_000, Decimal(1).scaleb(-digits)
+    printed = value.quantize(unit, ROUND_HALF_EVEN)
+    # A half is printed as either neighbour, so the second next differs in any case.
+    for step in (-2, 2):
+        other = printed + step * unit
+        if other >= 0:
+            assert judge(f"{other:f}", float(value)) is Verdict.DIFFERS
+
+
+def test_digits_cut_off_are_not_rounded() -> None:
+    value = Decimal("57.2963")
+    assert judge(str(value.quantize(Decimal("0.01"), ROUND_DOWN)), float(value)) is Verdict.DIFFERS
+
+
+def test_a_p_value_printed_as_zero_is_below_half_a_hundredth() -> None:
+    assert judge("0.00", 0.0049) is Verdict.SAME
+    assert judge("0.00", 0.0051) is Verdict.DIFFERS
+
+
+def test_summary_counts_what_nobody_can_explain() -> None:
+    entries = [
+        entry(Verdict.SAME),
+        entry(Verdict.DIFFERS, "misprint"),
+        entry(Verdict.DIFFERS),
+        entry(Verdict.NO_DATA, "no file"),
+        entry(Verdict.NO_DATA, "no file"),
+    ]
+    assert summary(entries) == {"same": 1, "differs": 2, "unexplained": 1, "no data": 2}
+    assert [e.unexplained for e in entries] == [False, False, True, False, False]
+
+
+def test_an_entry_as_plain_values() -> None:
+    plain = entry(Verdict.DIFFERS, "misprint").to_json()
+    assert plain["verdict"] == "differs"
+    assert type(plain["verdict"]) is str
+    assert plain["recomputed"] == 1036.5
+    assert entry(Verdict.NO_DATA).rounded == ""
+    assert entry(Verdict.SAME).rounded == "1,036"
