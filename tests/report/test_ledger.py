@@ -28,6 +28,9 @@ DIFFERING = {
     ("P000", "Table 5", "CLIP Det", "Text detection acc"): 57.2963,
     ("P000", "Table 5", "CLIP Det", "Img detection acc"): 99.9489,
     ("P003", "Table 1", "1 Main Pred", "Count"): 292,
+    ("P003", "Table 1", "Symbolic, as Table 5 has it", "Count"): 28,
+    ("P003", "Table 1", "Series, as Table 5 has it", "Count"): 23,
+    ("P003", "Table 1", "Pragmatics, as Table 5 has it", "Count"): 17,
 }
 
 #: What the shared folder lacks of what the authors released, and rows that nothing was released for.
@@ -77,7 +80,7 @@ class TestReleasedFiles:
             for row in table.rows
             for cell in row.cells
         )
-        assert len(ledger) == printed == 1062
+        assert len(ledger) == printed == 1065
 
     def test_exactly_the_known_cells_differ_and_each_says_why(self, ledger: tuple[Entry, ...]) -> None:
         found = {key(e): e.recomputed for e in ledger if e.verdict is Verdict.DIFFERS}
@@ -115,7 +118,7 @@ class TestReleasedFiles:
             ("P000", "Section 5.3"): (1, 0, 0, 1),
             ("P000", "Table 7"): (1, 0, 0, 5),
             ("P003", "Section 3.1"): (3, 0, 0, 0),
-            ("P003", "Table 1"): (7, 1, 0, 0),
+            ("P003", "Table 1"): (7, 4, 0, 0),
             ("P003", "Table 3"): (12 * 3, 0, 0, 9 * 3),
             ("P003", "Table 4"): (11 * 15, 0, 0, 9 * 15),
             ("P003", "Table 5"): (11 * 9, 0, 0, 9 * 9),
@@ -222,7 +225,7 @@ class TestNoData:
 
     def test_doubt_is_kept_beside_what_is_missing(self) -> None:
         entry = of(reproduce(papers=["bivlc"]), "Table 3", "NEGCLIP", "Ipos2T")
-        assert entry.reason.startswith("its outcomes were not published; doubtful: ")
+        assert entry.reason.startswith("its outcomes were not published. Doubtful: ")
 
     def test_scores_without_questions(self, tmp_path: Path) -> None:
         # Score files name examples but not their tags: without the tags nothing is guessed.
@@ -337,6 +340,8 @@ class TestMadeUpDetector:
             "Group": 50.0,
         }
         assert of(entries, "Table 5", "CLIP Det", "Img detection acc").verdict is Verdict.SAME
+        # The reason why the paper's 57.00 differs is about 57.30, not about this.
+        assert of(entries, "Table 5", "CLIP Det", "Text detection acc").unexplained
 
     def test_outputs_that_do_not_pair_are_an_error_that_names_the_file(self, tmp_path: Path) -> None:
         self.write(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1"])

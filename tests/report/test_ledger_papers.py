@@ -61,6 +61,7 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none() -> None:
                     if cell.printed:
                         spec = found.spec(row, column, cell)
                         assert spec.missing or spec.recipe in RECIPES, (found.name, row.name, column.name)
+                        assert spec.reason or not spec.instead
                         for reference in spec.of or ():
                             assert paper.printed(reference)
 

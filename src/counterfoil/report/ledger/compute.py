@@ -53,10 +53,10 @@ def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry
         finding, reason = _attempt(Case(paper, row.name, spec, evidence))
         if finding is None:
             verdict = Verdict.NO_DATA
-            reason = f"{reason}; {spec.reason}" if spec.reason else reason
+            reason = f"{reason}. {spec.reason}" if spec.reason else reason
         else:
             verdict = judge(cell.printed, finding.value)
-            reason = (spec.reason or "") if verdict is Verdict.DIFFERS else ""
+            reason = _known(spec, finding) if verdict is Verdict.DIFFERS else ""
         value, digits = parse(cell.printed)
         found.append(
             Entry(
@@ -76,6 +76,13 @@ def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry
             )
         )
     return found
+
+
+def _known(spec: Spec, finding: Finding) -> str:
+    """Why a number differs, if it is the number that the reason is about."""
+    if spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME:
+        return ""
+    return spec.reason or ""
 
 
 def _attempt(case: Case) -> tuple[Finding | None, str]:

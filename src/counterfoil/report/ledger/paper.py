@@ -38,6 +38,8 @@ class Spec(BaseModel):
     missing: str | None = None
     #: Why the paper and its own data disagree here, or what is doubtful about the number.
     reason: str | None = None
+    #: What the data give where the reason holds; any other number differs for no known reason.
+    instead: str | None = None
 
     def said(self) -> dict[str, Any]:
         """The fields of a spec that were given a value."""
