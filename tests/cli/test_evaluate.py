@@ -153,7 +153,7 @@ def test_bad_names_suggest_good_ones(counterfoil) -> None:
 def test_missing_files_are_named(counterfoil, tmp_path: Path, table: Path) -> None:
     _one_line(counterfoil("evaluate", "given:nowhere.csv", "bivlc"), "nowhere.csv", "no such file")
     _one_line(counterfoil("evaluate", "blind:length", "pairs", "--data", tmp_path / "no.csv"), "no such file")
-    _one_line(counterfoil("evaluate", "pixels:colours", "pairs", "--data", table), "not at hand")
+    _one_line(counterfoil("evaluate", "pixels:colours", "pairs", "--data", table), "a.jpg", "--images")
 
 
 def test_a_hub_benchmark_without_network_is_one_line(counterfoil) -> None:

@@ -1,6 +1,7 @@
 """Benchmarks cut to some of their questions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,3 +95,18 @@ def test_select_takes_positions_in_their_order() -> None:
     assert [found.images[i].id for i in found.questions.images[0]] == ["i2", "i3"]
     with pytest.raises(DataError, match="no question is left"):
         found.select(np.array([False, False]))
+
+
+def test_equal_bytes_are_one_photograph_where_nobody_named_it() -> None:
+    # Questions 0 and 2 show the same bytes under different names; 1 shows others.
+    images = tuple(
+        Image(f"{i}_i0", BytesSource(data), photo=None) for i, data in enumerate((b"one", b"two", b"one"))
+    )
+    captions = tuple(Caption(f"{i}", f"caption {i}") for i in range(6))
+    asked = Choice(("0", "1", "2"), query=np.arange(3), candidates=np.arange(6).reshape(3, 2))
+    benchmark = Benchmark(Card(name="toy", title="Toy", form="choice"), images, captions, asked)
+    assert benchmark.clusters.tolist() == [0, 1, 0]
+    # Named photographs are believed, and an image that is not at hand stands for itself.
+    named = replace(benchmark, images=tuple(replace(image, photo="", source=None) for image in images))
+    assert named.clusters.tolist() == [0, 1, 2]
+    assert named.digest == benchmark.digest

@@ -77,7 +77,7 @@ def test_one_comparison_per_benchmark(quads, choices) -> None:
 def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
     short, long = quads(5), quads(6)
     a, b = _run("a", short, _quality(short, 1, 0)), _run("b", long, _quality(long, 1, 0))
-    with pytest.raises(InputError, match=r"ask different questions.*'a' 5, 'b' 6"):
+    with pytest.raises(InputError, match=r"ask different questions.*'a' 5 and 'b' 6"):
         compare([a, b])
     with pytest.raises(InputError, match="have one name"):
         compare([a, a])

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from counterfoil.data.questions import Choice, Quad, clusters
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
-from counterfoil.store import digest_value
+from counterfoil.store import digest, digest_value
 
 
 class Card(BaseModel):
@@ -93,11 +93,23 @@ class Benchmark:
     def clusters(self) -> NDArray[np.int64]:
         """(n,) numbers; questions that share an image or a caption, directly or through others, share one.
 
-        Captions are the same where their texts are; images where their ids are.
+        Captions are the same where their texts are; images where they show one photograph (`photos`).
         """
         captions, images = self.questions.pairs()
         text_of = _same([c.text if c.text is not None else (c.id,) for c in self.captions])
-        return clusters([text_of[captions], images])
+        return clusters([text_of[captions], _same(list(self.photos))[images]])
+
+    @cached_property
+    def photos(self) -> tuple[str, ...]:
+        """The photograph that each image shows.
+
+        Where no one wrote it down and the image is at hand, equal bytes are one photograph; reading them is
+        the price of intervals that know which questions share a picture. Elsewhere it is the image's id.
+        """
+        return tuple(
+            digest(image.read()) if image.photo is None and image.source else image.photo or image.id
+            for image in self.images
+        )
 
     @property
     def captions_at_hand(self) -> bool:

@@ -4,7 +4,8 @@
     card.json          the facts
     questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
     captions.parquet   id, text (null where it is not at hand)
-    images.parquet     id, file, digest (both null where the image is not at hand), crop
+    images.parquet     id, file, digest (both null where the image is not at hand), crop,
+                       photo (the photograph it shows)
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once
 
 The same benchmark gives the same bytes. A folder without a manifest is not a benchmark: saving takes an old
@@ -85,6 +86,7 @@ def save(benchmark: Benchmark, folder: Path) -> None:
                     "file": pa.array(files, pa.string()),
                     "digest": pa.array(digests, pa.string()),
                     "crop": pa.array([image.crop for image in benchmark.images], pa.list_(pa.int64())),
+                    "photo": pa.array(benchmark.photos, pa.string()),
                 }
             ),
         }
@@ -280,8 +282,8 @@ def _check_file(path: Path, expected: str) -> None:
 def _image(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     crop = tuple(row["crop"]) if row["crop"] is not None else None
     if row["file"] is None:
-        return Image(row["id"], None, crop)
+        return Image(row["id"], None, crop, row["photo"])
     path = folder / _IMAGES / Path(row["file"]).name
     if verify:
         _check_file(path, row["digest"])
-    return Image(row["id"], FileSource(path), crop)
+    return Image(row["id"], FileSource(path), crop, row["photo"])

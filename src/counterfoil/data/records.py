@@ -70,12 +70,14 @@ class Image:
     """One image: a name that is unique in its benchmark, a source, and an optional crop.
 
     `crop` is (left, top, right, bottom) in pixels, applied after decoding (ARO's relations look at one
-    region of a larger photograph).
+    region of a larger photograph). `photo` names the photograph that several images may show: empty where
+    the id itself does, None where nobody wrote it down, so that only the bytes can tell.
     """
 
     id: str
     source: Source | None = None
     crop: tuple[int, int, int, int] | None = None
+    photo: str | None = ""
 
     def read(self) -> bytes:
         """The encoded bytes; raises `DataError` where the image is not at hand."""
@@ -87,7 +89,7 @@ class Image:
         return self.source.read()
 
     def decode(self) -> PIL.Image.Image:
-        """The picture in RGB, whole and upright as stored; raises `DataError` naming the file where it is broken."""
+        """The picture in RGB, as stored; raises `DataError` naming the file where it is broken."""
         return decode(self.read(), where=str(self.source), crop=self.crop)
 
 
@@ -108,7 +110,7 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
     """
     try:
         with warnings.catch_warnings():
-            # Pillow only warns of a decompression bomb up to twice its limit; ours is one limit, and an error.
+            # Pillow only warns of a decompression bomb up to twice its limit; ours is an error.
             warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
             with PIL.Image.open(io.BytesIO(data)) as picture:
                 width, height = picture.size

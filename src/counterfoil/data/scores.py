@@ -20,7 +20,7 @@ class Scores:
     values: NDArray[np.float64]
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
-        """Itself, if it answers all of `benchmark`; raises `ScoreError` for wrong shapes, NaN and infinities."""
+        """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
         shape = benchmark.questions.pairs()[0].shape
         if self.values.shape != shape:
             raise ScoreError(

@@ -89,13 +89,13 @@ def _aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
         if run.benchmark.questions.ids != first.benchmark.questions.ids:
             raise InputError(
                 f"runs on {benchmark} ask different questions, so they cannot be paired",
-                given=f"'{first.name}' {len(first.benchmark):,}, '{run.name}' {len(run.benchmark):,} questions",
+                given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
         if run.result.ties["policy"] != first.result.ties["policy"]:
             raise InputError(
                 f"runs on {benchmark} count ties differently",
-                given=f"'{first.name}' {first.result.ties['policy']}, '{run.name}' {run.result.ties['policy']}",
+                given=", ".join(f"'{r.name}' {r.result.ties['policy']}" for r in (first, run)),
                 hint="evaluate both with the same --ties",
             )
     return tuple(runs)
@@ -121,7 +121,7 @@ def _compare(
     )
     clusters = _common_clusters(runs)
     independent = len(np.unique(clusters)) == len(clusters)
-    # With draws permutations no p-value is below 1 / (draws + 1); after Holm that is multiplied by the family.
+    # With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family.
     permutations = max(draws, 100 * len(pairs))
     p = paired_permutation(values, clusters, pairs, seed=seed, draws=permutations)
     low, high = difference_bootstrap(values, clusters, pairs, seed=seed, draws=draws)

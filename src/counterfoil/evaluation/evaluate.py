@@ -53,7 +53,7 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     if isinstance(questions, Quad):
         return dict(quad.CHANCE)
     value = choice.chance(questions.candidates.shape[1], correct=questions.correct)
-    return {name: value for name in measure_names(benchmark)}
+    return dict.fromkeys(measure_names(benchmark), value)
 
 
 def per_item(

@@ -45,7 +45,7 @@ class Run:
     manifest: Mapping[str, Any]
 
     def with_benchmark(self, benchmark: Benchmark) -> "Run":
-        """The same run over `benchmark` with its pictures, if that asks the same questions (or more); else itself."""
+        """The same run over `benchmark` with its pictures, if that asks all its questions; else itself."""
         place = {name: i for i, name in enumerate(benchmark.questions.ids)}
         positions = [place.get(name, -1) for name in self.benchmark.questions.ids]
         if min(positions) < 0:
@@ -132,7 +132,7 @@ def find_runs(paths: Sequence[Path]) -> list[Run]:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """A short name per run: the folder above the benchmark's, with as many more above as it takes to differ."""
+    """A short name per run: the folder above the benchmark's, and more above it until names differ."""
     for depth in range(1, max(len(folder.parts) for folder in folders) + 1):
         names = ["/".join(folder.resolve().parts[-1 - depth : -1]) for folder in folders]
         keys = [(name, folder.name) for name, folder in zip(names, folders, strict=True)]
@@ -183,6 +183,8 @@ def _items_table(benchmark: Benchmark, items: Mapping[str, NDArray[np.float64]])
     for k in range(slots["image"].shape[1]):
         chosen_images = [benchmark.images[i] for i in slots["image"][:, k]]
         columns[f"image_{k}"] = pa.array([i.id for i in chosen_images], pa.string())
+        photos = [benchmark.photos[i] for i in slots["image"][:, k]]
+        columns[f"image_{k}_photo"] = pa.array(photos, pa.string())
         crops = [None if i.crop is None else list(i.crop) for i in chosen_images]
         columns[f"image_{k}_crop"] = pa.array(crops, pa.list_(pa.int64()))
     columns |= {
@@ -207,10 +209,12 @@ def _benchmark(card: Card, table: pa.Table, manifest: Mapping[str, Any]) -> Benc
         rows = zip(table[f"caption_{k}_id"].to_pylist(), table[f"caption_{k}"].to_pylist(), strict=True)
         caption_at.append([captions.setdefault(name, Caption(name, text)).id for name, text in rows])
     for k in image_slots:
-        rows = zip(table[f"image_{k}"].to_pylist(), table[f"image_{k}_crop"].to_pylist(), strict=True)
-        keys = [(name, tuple(crop) if crop else None) for name, crop in rows]
-        for name, crop in keys:
-            images.setdefault((name, crop), Image(name, None, crop))
+        columns = (table[f"image_{k}{part}"].to_pylist() for part in ("", "_crop", "_photo"))
+        keys = []
+        for name, box, photo in zip(*columns, strict=True):
+            crop = tuple(box) if box else None
+            images.setdefault((name, crop), Image(name, None, crop, photo))
+            keys.append((name, crop))
         image_at.append(keys)
     caption_number = {name: i for i, name in enumerate(captions)}
     image_number = {key: i for i, key in enumerate(images)}

@@ -61,7 +61,8 @@ def read_embeddings(path: Path) -> Embeddings:
 
 def _arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, so that the file is closed where NumPy gives up on a broken archive.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             if not hasattr(archive, "files"):
                 raise DataError(
                     "holds one array, not images and captions",

@@ -101,11 +101,11 @@ def _images(table: Table, data: Path | None, images: Path | None) -> list[Image]
         names = texts(table, column)
         sources = Photos(image_folder(data, images)).sources(names)
         return [
-            Image(name if box is None else f"{name}#{','.join(map(str, box))}", sources[name], box)
+            Image(name if box is None else f"{name}#{','.join(map(str, box))}", sources[name], box, name)
             for name, box in zip(names, _boxes(table), strict=True)
         ]
     return [
-        Image(f"{row}_i0", cell_source(table, column, row, None), box)
+        Image(f"{row}_i0", cell_source(table, column, row, None), box, photo=None)
         for row, box in enumerate(_boxes(table))
     ]
 

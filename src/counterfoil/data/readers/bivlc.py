@@ -25,8 +25,12 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     table = hub_rows(card, _IMAGES) if data is None else open_rows(data, _IMAGES, split=card.split)
     folder = images or (None if data is None else data if data.is_dir() else data.parent)
+    # Positive images are photographs of COCO under several questions each; the release does not say which.
     sides = tuple(
-        tuple(Image(f"{row}_i{side}", cell_source(table, column, row, folder)) for row in range(len(table)))
+        tuple(
+            Image(f"{row}_i{side}", cell_source(table, column, row, folder), photo=None if side == 0 else "")
+            for row in range(len(table))
+        )
         for side, column in enumerate(_IMAGES)
     )
     return check_counts(

@@ -46,7 +46,9 @@ def _images(table: Table, column: str, ids: Sequence[str], side: int, folder: Pa
     """Files are called by the path in the cell, so that rows of one image share it."""
     return [
         Image(
-            cell if isinstance(cell, str) else f"{ids[row]}_i{side}", cell_source(table, column, row, folder)
+            cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
+            cell_source(table, column, row, folder),
+            photo="" if isinstance(cell, str) else None,
         )
         for row, cell in enumerate(table[column])
     ]

@@ -63,8 +63,8 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
 def cell_source(table: Table, column: str, row: int, folder: Path | None) -> Source | None:
     """The image of one cell: bytes, `{"bytes", "path"}`, or a path relative to `folder`.
 
-    None where the cell is how a released result table prints an image it does not carry ("<PIL...>"). Raises
-    `DataError` where the cell is empty or names a file that is not there.
+    None where the image is not at hand: the cell names a file that is not there, or is how a released result
+    table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty.
     """
     cell: Any = table[column][row]
     where = table.where(row, column)
@@ -79,6 +79,4 @@ def cell_source(table: Table, column: str, row: int, folder: Path | None) -> Sou
     if cell.startswith("<PIL."):
         return None
     path = (folder or Path()) / cell
-    if not path.is_file():
-        raise DataError("no such image file", where=where, given=path, hint="name their folder with --images")
-    return FileSource(path)
+    return FileSource(path) if path.is_file() else None
