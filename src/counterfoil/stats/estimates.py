@@ -2,14 +2,18 @@
 
 Which interval? Questions that share an image or a caption stand and fall together, so the spread of a mean
 is measured by drawing whole clusters with replacement. What is then made of the draws matters where clusters
-are few or nearly all answers right. In simulations (beta-binomial clusters of about five questions, 10 to
-1,000 clusters, proportions of 0.5 to 0.95, intraclass correlations of 0.05 and 0.3) nominal 95 % intervals
-covered, at worst and at 25 clusters with a proportion of 0.95,
+are few or nearly all answers are right. Coverage of nominal 95 % intervals in a simulation (beta-binomial
+clusters of about five questions, intraclass correlation 0.3, 1,000 repetitions):
 
-    percentile bootstrap 86 %      bias-corrected and accelerated bootstrap 91 %      Student's t 84 %
-    studentised bootstrap 98 % (at several times the width)      score interval as below 95 %
+    clusters, proportion              10, 0.8   25, 0.8   25, 0.95   60, 0.95   200, 0.8
+    percentiles of the draws             86.5      91.8       85.8       90.9       94.6
+    bias-corrected and accelerated       89.9      92.8       90.8       92.7       94.8
+    Student's t                          88.4      91.6       83.5       90.0       94.8
+    studentised draws                    98.2      95.9       99.2*      96.8       95.3   * five times as wide
+    score interval, as here              93.8      94.5       94.6       93.6       95.4
+    Wilson, as if independent            79.7      80.8       82.9       81.0       81.6
 
-so the draws give the *effective number of questions*, the number of independent ones whose mean would spread
+So the draws give the *effective number of questions*, the number of independent ones whose mean would spread
 as much, and the interval is the score interval for that number: Wilson's for a mean, Tango's for a paired
 difference, with Student's t quantile for the number of clusters in place of the normal one. It stays in
 range, is not symmetric near 0 and 1, and never has zero width.
@@ -203,10 +207,11 @@ def _resample(
     total = np.zeros(centre.shape[1])
     squares = np.zeros(centre.shape[1])
     for weights in cluster_draws(n_clusters, draws, seed=seed):
-        # Around the centre, so that nothing is lost to cancellation.
-        moved = _chosen(_means(parts, weights), pairs) - centre
-        total += moved.sum(axis=0)
-        squares += (moved * moved).sum(axis=0)
+        # Around the centre, so that nothing is lost to cancellation; columns made rows, so that a column's
+        # sum has the same bits whatever other columns there are.
+        moved = np.ascontiguousarray((_chosen(_means(parts, weights), pairs) - centre).T)
+        total += moved.sum(axis=1)
+        squares += (moved * moved).sum(axis=1)
     variance = np.maximum(squares / draws - (total / draws) ** 2, 0.0)
     # A bootstrap of C clusters understates the variance by (C - 1) / C.
     return every[0], variance * (n_clusters / max(n_clusters - 1, 1)), n_clusters

@@ -1,0 +1,269 @@
+"""Do 95 % intervals cover 95 %, and are p-values uniform where there is no difference?
+
+Every study draws many data sets at once: the columns of one array are data sets of their own over the same
+clusters of questions, as many as there are repetitions. A share of R repetitions is known to about
+sqrt(0.95 * 0.05 / R); the bounds below are 4 such standard errors wide, so that a correct method fails once
+in some ten thousand seeds.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy import ndarray
+from scipy.special import ndtri
+from scipy.stats import kstest
+
+from counterfoil.metrics import quad
+from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap, macro_bootstrap, wilson
+from counterfoil.stats.resampling import cluster_draws, cluster_sums
+from counterfoil.stats.tests import mcnemar, paired_permutation
+
+Rng = np.random.Generator
+
+
+def margin(share: float, repetitions: int) -> float:
+    return 4 * float(np.sqrt(share * (1 - share) / repetitions))
+
+
+def coverage(interval: tuple[ndarray, ndarray], truth: float) -> float:
+    low, high = interval
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+def sizes(n_clusters: int, mean: float, rng: Rng) -> ndarray:
+    """Clusters of 1 question and more, `mean` on average (SugarCrepe has 4.8 questions to an image)."""
+    return np.repeat(np.arange(n_clusters), 1 + rng.poisson(mean - 1, n_clusters))
+
+
+def beta_binomial(clusters: ndarray, p: float, icc: float, repetitions: int, rng: Rng) -> ndarray:
+    """Right and wrong answers whose probability is a cluster's own, beta with mean `p`; correlation `icc`."""
+    strength = (1 - icc) / icc
+    own = rng.beta(p * strength, (1 - p) * strength, size=(clusters.max() + 1, repetitions))
+    return (rng.random((len(clusters), repetitions)) < own[clusters]).astype(np.float64)
+
+
+def paired(clusters: ndarray, p: tuple[float, float], icc: float, repetitions: int, rng: Rng) -> ndarray:
+    """Answers of two scorers, (n, 2, repetitions), alike through clusters and questions they find hard."""
+
+    def normal(rows: int, both: bool) -> ndarray:
+        return rng.normal(size=(rows, 1 if both else 2, repetitions))
+
+    c, n = int(clusters.max()) + 1, len(clusters)
+    of_cluster = np.sqrt(icc / 2) * (normal(c, True) + normal(c, False))[clusters]
+    of_question = np.sqrt((1 - icc) / 2) * (normal(n, True) + normal(n, False))
+    return (of_cluster + of_question < ndtri(np.array(p))[:, None]).astype(np.float64)
+
+
+def side_by_side(answers: ndarray) -> tuple[ndarray, ndarray]:
+    """(n, 2, repetitions) answers as columns, and the pairs of columns that belong together."""
+    n, _, repetitions = answers.shape
+    first = np.arange(repetitions)
+    return answers.reshape(n, 2 * repetitions), np.stack([first, first + repetitions], axis=1)
+
+
+# -------------------------------------------------------------------------------------------- coverage
+
+
+def test_wilson_covers_95_percent_of_independent_questions() -> None:
+    rng = np.random.default_rng(0)
+    for n, p in ((2933, 0.6), (400, 0.08), (101, 0.9)):
+        counts, times = np.unique(rng.binomial(n, p, 20_000), return_counts=True)
+        ends = np.array([wilson(float(k), n) for k in counts])
+        covered = ((ends[:, 0] <= p) & (p <= ends[:, 1])) @ times / times.sum()
+        # Counts are whole, so coverage wobbles around 95 % by up to 2 * 0.0584 / sqrt(n p (1 - p)) or so: the
+        # chance of one count at 1.96 standard deviations, at each end.
+        wobble = 2 * 0.0584 / np.sqrt(n * p * (1 - p))
+        assert covered == pytest.approx(0.95, abs=margin(0.95, 20_000) + wobble)
+
+
+@pytest.mark.parametrize(("p", "icc"), [(0.5, 0.3), (0.8, 0.3), (0.9, 0.1)])
+def test_clustered_intervals_cover_95_percent_and_wilson_does_not(p: float, icc: float) -> None:
+    """SugarCrepe's shape: about five questions to an image, answered alike."""
+    rng = np.random.default_rng(1)
+    clusters = sizes(300, 4.8, rng)
+    values = beta_binomial(clusters, p, icc, 2500, rng)
+    covered = coverage(cluster_bootstrap(values, clusters, seed=0, draws=1000), p)
+    assert covered == pytest.approx(0.95, abs=margin(0.95, 2500))
+    # What clusters are for. With m questions to a cluster of correlation icc the variance is 1 + (m - 1) icc
+    # as large (more where sizes differ), so Wilson's interval is sqrt of that too narrow: at icc 0.1 and 0.3
+    # it covers about 89 and 81 %.
+    n = len(clusters)
+    naive = np.array([wilson(float(column.sum()), n) for column in values.T[:1000]])
+    assert coverage((naive[:, 0], naive[:, 1]), p) < (0.85 if icc == 0.3 else 0.92)
+
+
+def test_few_clusters_with_nearly_all_right_are_covered_where_percentiles_are_not() -> None:
+    rng = np.random.default_rng(2)
+    clusters = sizes(25, 5, rng)
+    values = beta_binomial(clusters, 0.95, 0.3, 2000, rng)
+    covered = coverage(cluster_bootstrap(values, clusters, seed=0, draws=1000), 0.95)
+    assert covered > 0.95 - 0.015 - margin(0.95, 2000)
+    assert percentile_coverage(values, clusters, 0.95) < 0.90
+
+
+def percentile_coverage(values: ndarray, clusters: ndarray, truth: float) -> float:
+    sums, counts = cluster_sums(values, clusters), np.bincount(clusters)
+    weights = np.concatenate(list(cluster_draws(len(counts), 1000, seed=0))).astype(np.float64)
+    low, high = np.quantile(weights @ sums / (weights @ counts)[:, None], [0.025, 0.975], axis=0)
+    return coverage((low, high), truth)
+
+
+@pytest.mark.parametrize("name", ["group", "i2t", "ipos2t"])
+def test_quads_that_share_images_are_covered(name: str) -> None:
+    """Scores of a scorer that is more or less at ease with an image: caption and image noise, shared by
+    neighbours. The truth is the mean over all repetitions, 80 times as many questions as one of them has."""
+    rng = np.random.default_rng(3)
+    clusters, repetitions = sizes(200, 3, rng), 1500
+    ease = rng.normal(size=(200, repetitions))[clusters]
+    scores = rng.normal(size=(len(clusters), repetitions, 2, 2))
+    scores[..., [0, 1], [0, 1]] += (1.5 + 0.8 * ease)[..., None]
+    values = quad.MEASURES[name](scores.reshape(-1, 2, 2)).reshape(len(clusters), repetitions)
+    covered = coverage(cluster_bootstrap(values, clusters, seed=0, draws=800), float(values.mean()))
+    assert covered == pytest.approx(0.95, abs=margin(0.95, repetitions))
+
+
+def test_macro_means_over_groups_that_share_images_are_covered() -> None:
+    rng = np.random.default_rng(4)
+    clusters = sizes(120, 5, rng)
+    # Three groups of very different sizes and difficulty, spread over all clusters.
+    groups = rng.choice(3, p=[0.75, 0.2, 0.05], size=len(clusters))
+    p = np.array([0.9, 0.6, 0.4])
+    repetitions, hits = 400, 0
+    for _ in range(repetitions):
+        own = rng.normal(size=120)[clusters]
+        right = (0.5 * own + np.sqrt(0.75) * rng.normal(size=len(clusters)) < ndtri(p)[groups]).astype(float)
+        _, low, high = macro_bootstrap(right, groups, clusters, seed=0, draws=300)
+        hits += low <= p.mean() <= high
+    assert hits / repetitions == pytest.approx(0.95, abs=margin(0.95, repetitions))
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "p"), [(150, (0.75, 0.7)), (150, (0.6, 0.6)), (60, (0.97, 0.95)), (25, (0.8, 0.75))]
+)
+def test_intervals_of_differences_cover_95_percent(n_clusters: int, p: tuple[float, float]) -> None:
+    rng = np.random.default_rng(5)
+    clusters = sizes(n_clusters, 5, rng)
+    values, pairs = side_by_side(paired(clusters, p, 0.3, 1200, rng))
+    covered = coverage(difference_bootstrap(values, clusters, pairs, seed=0, draws=600), p[0] - p[1])
+    assert covered == pytest.approx(0.95, abs=margin(0.95, 1200))
+
+
+# ------------------------------------------------------------------------------------------- p-values
+
+ALPHAS = (0.01, 0.05, 0.1, 0.25, 0.5)
+
+
+def test_permutation_p_values_are_uniform_without_a_difference() -> None:
+    """Continuous values have no ties: uniform to the last draw."""
+    rng = np.random.default_rng(6)
+    clusters = sizes(60, 5, rng)
+    # Two scorers, one law: clusters lean one way or the other, which makes neighbours alike.
+    leaning = rng.normal(size=(60, 2, 1500))[clusters]
+    values, pairs = side_by_side(leaning + rng.normal(size=(len(clusters), 2, 1500)))
+    p = paired_permutation(values, clusters, pairs, seed=0, draws=999)
+    assert kstest(p, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("n_clusters", "icc"), [(60, 0.3), (300, 0.1)])
+def test_permutation_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_discrete(
+    n_clusters: int, icc: float
+) -> None:
+    rng, repetitions = np.random.default_rng(7), 2500
+    clusters = sizes(n_clusters, 5, rng)
+    values, pairs = side_by_side(paired(clusters, (0.7, 0.7), icc, repetitions, rng))
+    p = paired_permutation(values, clusters, pairs, seed=0, draws=999)
+    # |T| takes whole values with the probability of two steps of a normal with T's standard deviation: by as
+    # much the rejections may fall short of alpha.
+    gaps = cluster_sums(values[:, :repetitions] - values[:, repetitions:], clusters)
+    spread = np.sqrt((gaps**2).sum(axis=0)).mean()
+    for alpha in ALPHAS:
+        step = 2 * np.exp(-(ndtri(1 - alpha / 2) ** 2) / 2) / np.sqrt(2 * np.pi) / spread
+        rejected = float((p <= alpha).mean())
+        assert rejected <= alpha + margin(alpha, repetitions)
+        assert rejected >= alpha - step - margin(alpha, repetitions)
+
+
+def test_mcnemar_is_valid_for_independent_questions_and_not_for_clusters() -> None:
+    rng, repetitions = np.random.default_rng(8), 2000
+    alone = paired(np.arange(400), (0.7, 0.7), 0.3, repetitions, rng)
+    p = np.array([mcnemar(alone[:, 0, i], alone[:, 1, i]) for i in range(repetitions)])
+    # Exact and therefore conservative: with about 110 discordant questions one step is worth at most 0.02 at
+    # alpha = 0.05 and 0.15 in the middle.
+    for alpha in ALPHAS:
+        assert (p <= alpha).mean() <= alpha + margin(alpha, repetitions)
+    assert (p <= 0.05).mean() >= 0.05 - 0.02 - margin(0.05, repetitions)
+
+    together = paired(np.repeat(np.arange(80), 5), (0.7, 0.7), 0.6, repetitions, rng)
+    p = np.array([mcnemar(together[:, 0, i], together[:, 1, i]) for i in range(repetitions)])
+    assert (p <= 0.05).mean() > 0.1
+
+
+def test_a_real_difference_is_found() -> None:
+    rng = np.random.default_rng(9)
+    clusters = sizes(600, 5, rng)
+    values, pairs = side_by_side(paired(clusters, (0.75, 0.70), 0.2, 200, rng))
+    p = paired_permutation(values, clusters, pairs, seed=0, draws=499)
+    low, _ = difference_bootstrap(values, clusters, pairs, seed=0, draws=400)
+    # A gap of 5 points is more than four standard errors here.
+    assert (p < 0.05).mean() > 0.95
+    # Test and interval tell the same story.
+    assert ((p < 0.05) == (low > 0)).mean() > 0.97
+
+
+# ------------------------------------------------------------------------------------- the long version
+
+GRID = [(c, p, icc) for c in (10, 25, 60, 200, 1000) for p in (0.5, 0.8, 0.95) for icc in (0.05, 0.3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_clusters", "p", "icc"), GRID)
+def test_coverage_over_a_grid(n_clusters: int, p: float, icc: float) -> None:
+    rng, repetitions = np.random.default_rng(10), 0
+    hits = 0.0
+    # The sizes of clusters are part of what is random, so there are many sets of them.
+    for round_ in range(40):
+        clusters = sizes(n_clusters, 5, rng)
+        values = beta_binomial(clusters, p, icc, 250, rng)
+        hits += 250 * coverage(cluster_bootstrap(values, clusters, seed=round_, draws=1000), p)
+        repetitions += 250
+    covered = hits / repetitions
+    # From 60 clusters on it is 95 % but for sampling error and one point of approximation; fewer clusters may
+    # cost two points, and may cover more than asked.
+    allowed = 0.01 if n_clusters >= 60 else 0.02
+    assert covered >= 0.95 - allowed - margin(0.95, repetitions)
+    assert covered <= (0.96 if n_clusters >= 60 else 0.985) + margin(0.95, repetitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_clusters", [10, 25, 60, 300])
+@pytest.mark.parametrize("p", [(0.5, 0.5), (0.8, 0.75), (0.97, 0.95), (0.6, 0.3)])
+@pytest.mark.parametrize("icc", [0.05, 0.3])
+def test_coverage_of_differences_over_a_grid(n_clusters: int, p: tuple[float, float], icc: float) -> None:
+    rng, repetitions = np.random.default_rng(11), 0
+    hits = 0.0
+    for round_ in range(30):
+        clusters = sizes(n_clusters, 5, rng)
+        values, pairs = side_by_side(paired(clusters, p, icc, 200, rng))
+        interval = difference_bootstrap(values, clusters, pairs, seed=round_, draws=1000)
+        hits += 200 * coverage(interval, p[0] - p[1])
+        repetitions += 200
+    covered = hits / repetitions
+    allowed = 0.01 if n_clusters >= 60 else 0.02
+    assert covered >= 0.95 - allowed - margin(0.95, repetitions)
+    assert covered <= (0.96 if n_clusters >= 60 else 0.995) + margin(0.95, repetitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make", [np.ones_like, lambda gap: np.arange(1.0, len(gap) + 1)[:, None] ** 2 + 0 * gap]
+)
+def test_permutation_p_values_over_many_repetitions(make: Callable[[ndarray], ndarray]) -> None:
+    """Uniform also where some clusters weigh a thousand times as much as others."""
+    rng, repetitions = np.random.default_rng(12), 20_000
+    gaps = rng.normal(size=(40, repetitions))
+    gaps *= make(gaps)
+    values = np.concatenate([gaps, np.zeros_like(gaps)], axis=1)
+    pairs = np.stack([np.arange(repetitions), np.arange(repetitions) + repetitions], axis=1)
+    p = paired_permutation(values, np.arange(40), pairs, seed=0, draws=1999)
+    assert kstest(p, "uniform").pvalue > 1e-3
