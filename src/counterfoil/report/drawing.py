@@ -184,7 +184,7 @@ def svg(figure: Any, *, name: str, title: str) -> str:
     text = re.sub(r"(font: [^;\"']*?px) [^;\"]*", rf"\1 {_FONT}", text)
     width = float(re.search(r'width="([\d.]+)pt"', text).group(1))  # type: ignore[union-attr]
     box = re.search(r'viewBox="([^"]+)"', text).group(1)  # type: ignore[union-attr]
-    size = f"width: 100%; max-width: {width * 4 / 3:.0f}px; height: auto"
+    size = f"width: {width * 4 / 3:.0f}px; max-width: 100%; height: auto"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{box}" '
         f'role="img" style="{size}; stroke-linejoin: round">'

@@ -20,7 +20,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.metrics import choice, quad
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.placing import Box, place
-from counterfoil.report.tables import LABELS, groupings, main_measures
+from counterfoil.report.tables import LABELS, groupings, main_measures, ranking
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -108,7 +108,7 @@ def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
             alpha=0.45,
             zorder=2,
         )
-        axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3)
+        axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
         axes.set_xlabel("I2T: images pick their captions (%)")
         axes.set_ylabel("T2I: captions pick their images (%)")
@@ -192,17 +192,6 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return quad.margins(run.answers.values)[measure]
 
 
-def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
-    """The scorers' names, best first on `measure` (default: the last main one); equal ones in order given."""
-    chosen = main_measures(comparison)[-1] if measure is None else measure
-    value = {
-        run.name: run.result.measures[chosen].value
-        for run in comparison.runs
-        if chosen in run.result.measures
-    }
-    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -1.0))
-
-
 def _dots(
     panels: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
 ) -> Any:
@@ -222,8 +211,9 @@ def _dots(
             shown = [(i, values[name]) for i, name in enumerate(order) if values.get(name) is not None]
             for i, estimate in shown:
                 assert estimate is not None
-                axes.plot([100 * estimate.low, 100 * estimate.high], [i, i], color=RIGHT, lw=1.3, alpha=0.55)
-                axes.plot(100 * estimate.value, i, "o", ms=4.6, color=RIGHT, mec="none")
+                ends = [100 * estimate.low, 100 * estimate.high]
+                axes.plot(ends, [i, i], color=RIGHT, lw=1.3, alpha=0.55, clip_on=False)
+                axes.plot(100 * estimate.value, i, "o", ms=4.6, color=RIGHT, mec="none", clip_on=False)
             chances = {e.chance for _, e in shown if e is not None and e.chance is not None}
             for value in chances:
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
@@ -247,7 +237,7 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
 
     wrong, right = values[values <= 0], values[values > 0]
     reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
-    left = -reach if len(wrong) and wrong.min() < 0 else -reach * 0.1
+    left = -min(reach, max(-float(values.min()), reach / 8))
     step = reach / 16
     # Bins never straddle zero; an exact tie falls on the wrong side, where the strict policy counts it.
     below = np.arange(0, left - step / 2, -step)[::-1]
@@ -264,7 +254,7 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
     axes.autoscale_view()
     axes.set_xlim(below[0], above[-1])
     axes.set_ylim(bottom=0)
-    axes.axvline(0, color=INK, lw=0.8)
+    axes.axvline(0, ymax=0.84, color=INK, lw=0.8)
     axes.set_yticks([])
     axes.margins(x=0.02)
     axes.set_ylim(top=axes.get_ylim()[1] * 1.18)

@@ -18,6 +18,7 @@ from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.pictures import Album
+from counterfoil.report.tables import ranking
 
 #: The kinds of failure, by the digit that stands for them.
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -91,7 +92,7 @@ def benchmark_data(comparison: Comparison, album: Album, *, pictures: bool, capt
         "pictured": sum(with_picture),
         "groupings": [_grouping(name, labels) for name, labels in questions.groupings.items() if any(labels)],
         "models": [_model(run) for run in comparison.runs],
-        "baseline": comparison.baseline,
+        "best": [run.name for run in comparison.runs].index(ranking(comparison)[0]),
     }
 
 

@@ -20,7 +20,8 @@ _INTERVALS = {
 
 
 _POLICIES = {
-    "strict": "A question is right only where what belongs together scores above what does not; a tie is wrong.",
+    "strict": "A question is right only where what belongs together scores above what does not; "
+    "a tie is wrong.",
     "half": "A question is right where what belongs together scores above what does not; "
     "a tie is worth what a random order of the tied would give.",
     "optimistic": "A question is right unless what does not belong together scores higher; a tie is right.",
@@ -42,9 +43,9 @@ def lead(comparison: Comparison) -> str:
     runs = [run for run in comparison.runs if measure in run.result.measures]
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
-    text = f"{best.name} has {label} {_percent(e.value)} % ({_percent(e.low)} to {_percent(e.high)})"
+    text = f"{best.name} has {label} {_percent(e.value)} ({_percent(e.low)} to {_percent(e.high)})"
     if e.chance is not None:
-        text += f", where chance is {_percent(e.chance)} %"
+        text += f", where chance is {_percent(e.chance)}"
     if len(runs) == 1:
         return f"{text}."
     rivals = [
@@ -81,11 +82,11 @@ def _ties(comparison: Comparison) -> list[Note]:
         moved = max(values.values(), default=0.0) - min(values.values(), default=0.0)
         if rate < NOTABLE and moved < NOTABLE:
             continue
-        under = ", ".join(f"{_percent(value)} % under {policy}" for policy, value in values.items())
+        under = ", ".join(f"{_percent(value)} under {policy}" for policy, value in values.items())
         found.append(
             Note(
                 f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
-                f"({_percent(rate)} %): {label} is {under}.",
+                f"({_percent(rate)}): {label} is {under}.",
                 "warning",
             )
         )
@@ -101,26 +102,25 @@ def _ties(comparison: Comparison) -> list[Note]:
 
 
 def _chance(comparison: Comparison) -> list[Note]:
-    found = []
-    for measure in main_measures(comparison):
-        runs = [run for run in comparison.runs if measure in run.result.measures]
-        below = [run.name for run in runs if _below_chance(run, measure)]
+    """Who lies below chance on what; scorers that do so on the same measures share a sentence."""
+    together: dict[tuple[str, ...], list[str]] = {}
+    for run in comparison.runs:
+        below = tuple(name for name in main_measures(comparison) if _below_chance(run, name))
         if below:
-            label = LABELS.get(measure, measure)
-            verb = "lies" if len(below) == 1 else "lie"
-            chance = _percent(runs[0].result.measures[measure].chance or 0.0)
-            found.append(
-                Note(
-                    f"{label}: {_listed(below)} {verb} below chance ({chance} %) with the whole interval.",
-                    "warning",
-                )
-            )
-    return found
+            together.setdefault(below, []).append(run.name)
+    return [
+        Note(
+            f"Below chance on {_listed([LABELS.get(m, m) for m in measures])}, with the whole interval: "
+            f"{_listed(who)}.",
+            "warning",
+        )
+        for measures, who in together.items()
+    ]
 
 
 def _below_chance(run: Run, measure: str) -> bool:
-    estimate = run.result.measures[measure]
-    return estimate.chance is not None and estimate.high < estimate.chance
+    estimate = run.result.measures.get(measure)
+    return estimate is not None and estimate.chance is not None and estimate.high < estimate.chance
 
 
 def _outcomes(comparison: Comparison) -> list[Note]:
@@ -136,11 +136,12 @@ def _intervals(comparison: Comparison) -> list[Note]:
         str(run.result.provenance.get("interval", {}).get("method", "")) for run in comparison.runs
     )
     said = _listed([_INTERVALS.get(method, method) for method in methods if method])
-    return [Note(f"Intervals hold 95 %: {said}.")] if said else []
+    return [Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {said}.")] if said else []
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
+    """Per cent with two decimals; the sign stays on the number's line."""
+    return f"{100 * value:.2f}\N{NO-BREAK SPACE}%"
 
 
 def _listed(names: Sequence[str]) -> str:

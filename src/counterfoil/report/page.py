@@ -181,7 +181,9 @@ def _groupings(comparison: Comparison, anchor: str) -> list[Grouping]:
         many = len(labels[name]) > MANY_GROUPS
         drawings: list[Drawing] = []
         if name in official and not many:
-            drawings = _group_drawings(comparison, name, f"{anchor}-by-{number}", len(labels[name]))
+            # The first grouping in full; of the others the one number that sums the rest up.
+            shown = main if name == official[0] else main[-1:]
+            drawings = _group_drawings(comparison, name, f"{anchor}-by-{number}", shown)
         of_groups = (
             tuple(tables.group_rows(comparison, measure, grouping=name) for measure in main)
             if many
@@ -191,23 +193,24 @@ def _groupings(comparison: Comparison, anchor: str) -> list[Grouping]:
     return found
 
 
-def _group_drawings(comparison: Comparison, grouping: str, name: str, groups: int) -> list[Drawing]:
-    main = tables.main_measures(comparison)
+def _group_drawings(
+    comparison: Comparison, grouping: str, name: str, measures: Sequence[str]
+) -> list[Drawing]:
+    groups = len(tables.groupings(comparison.runs[0].benchmark.questions)[grouping])
+    labels = [tables.LABELS.get(measure, measure) for measure in measures]
     heats = [
         drawing.svg(
             figures.heat(comparison, grouping, measure),
             name=f"{name}-{measure}",
-            title=f"{measure} by {grouping}",
+            title=f"{label} by {grouping}",
         )
-        for measure in main
+        for measure, label in zip(measures, labels, strict=True)
     ]
     if groups <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
-        wide = drawing.svg(figures.groups(comparison, grouping), name=name, title=f"Measures by {grouping}")
+        dots = figures.groups(comparison, grouping, measures)
+        wide = drawing.svg(dots, name=name, title=f"Measures by {grouping}")
         return [Drawing(f"By {grouping}", "", wide, "".join(heats))]
-    return [
-        Drawing(tables.LABELS.get(measure, measure), "", heat)
-        for measure, heat in zip(main, heats, strict=True)
-    ]
+    return [Drawing(label, "", heat) for label, heat in zip(labels, heats, strict=True)]
 
 
 def _directions(comparison: Comparison, anchor: str) -> Drawing | None:
@@ -229,7 +232,7 @@ def _margins(comparison: Comparison, name: str, measure: str) -> Panels:
     """One small figure per scorer, which wrap as the screen is wide."""
     label = tables.LABELS.get(measure, measure)
     shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]
-    order = [scorer for scorer in figures.ranking(comparison) if scorer in shown]
+    order = [scorer for scorer in tables.ranking(comparison) if scorer in shown]
     return Panels(
         f"Margins of {label}",
         tables.MEANINGS.get(measure, ""),

@@ -23,6 +23,7 @@ __all__ = [
     "groupings",
     "main_measures",
     "overview",
+    "ranking",
     "to_csv",
     "to_latex",
     "to_markdown",
@@ -73,7 +74,8 @@ def overview(*comparisons: Comparison, finer: bool = True) -> Table:
         first = [name for name in names if name in MAIN[form]]
         rest = [name for name in names if name not in first] if finer else []
         for name in first + rest:
-            block = title if name in first or form == "choice" else f"{title} (finer)"
+            finer_block = f"{title} (finer)" if len(comparisons) > 1 else "finer measures"
+            block = title if name in first or form == "choice" else finer_block
             columns.append(Column(LABELS.get(name, name), block, measure=name, size=_size(comparison, name)))
             values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
@@ -166,6 +168,17 @@ def main_measures(comparison: Comparison) -> tuple[str, ...]:
     """The measures that papers put first, of those that any run has."""
     form = comparison.runs[0].benchmark.questions.form
     return tuple(name for name in MAIN[form] if any(name in run.result.measures for run in comparison.runs))
+
+
+def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
+    """The scorers' names, best first on `measure` (default: the last main one); equal ones in order given."""
+    chosen = main_measures(comparison)[-1] if measure is None else measure
+    value = {
+        run.name: run.result.measures[chosen].value
+        for run in comparison.runs
+        if chosen in run.result.measures
+    }
+    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -1.0))
 
 
 def groupings(questions: Questions) -> dict[str, tuple[str, ...]]:

@@ -48,7 +48,7 @@
     const b = benchmarks.findIndex((benchmark) => benchmark.anchor === asked.b);
     state = { ...EMPTY, ...Object.fromEntries(Object.entries(asked).filter(([key]) => key in EMPTY)), b: String(Math.max(b, 0)) };
     const model = bench().models.findIndex((m) => m.name === asked.model);
-    state.model = String(Math.max(model, 0));
+    state.model = String(model < 0 ? bench().best : model);
     return true;
   }
   function writeAddress() {
@@ -195,7 +195,7 @@
   function picture(i, alt) {
     const [name, number] = bench().images[i];
     if (number < 0) return el("span", { class: "name" }, `image ${name}`);
-    return el("img", { src: pictures[number], alt, title: name, loading: "lazy", decoding: "async" });
+    return el("img", { src: pictures[number], alt, title: name });
   }
   const caption = (c) => {
     const [text, name] = bench().captions[c];
@@ -237,17 +237,17 @@
   function quadModels(q) {
     const b = bench();
     const scored = b.models.some((model) => model.scores);
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"));
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"),
+      el("th", { scope: "col", class: "marks" }, "I2T"), el("th", { scope: "col", class: "marks" }, "T2I"));
     if (scored) for (const pair of ["C₀I₀", "C₀I₁", "C₁I₀", "C₁I₁"]) head.append(el("th", { scope: "col" }, pair));
-    head.append(el("th", { scope: "col", class: "marks" }, "I2T"), el("th", { scope: "col", class: "marks" }, "T2I"));
     const rows = b.models.map((model, m) => {
       const right = directions(model, q);
-      const row = el("tr", { class: String(m) === state.model ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name));
+      const row = el("tr", { class: String(m) === state.model ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
+        el("td", { class: "marks" }, mark(right.ipos2t), mark(right.ineg2t)), el("td", { class: "marks" }, mark(right.tpos2i), mark(right.tneg2i)));
       if (scored) {
         const texts = model.scores ? written(model.scores[q]) : ["", "", "", ""];
         texts.forEach((text, slot) => row.append(el("td", { class: slot === 0 || slot === 3 ? "true" : null }, text)));
       }
-      row.append(el("td", { class: "marks" }, mark(right.ipos2t), mark(right.ineg2t)), el("td", { class: "marks" }, mark(right.tpos2i), mark(right.tneg2i)));
       return row;
     });
     return el("div", { class: "models-scroll" }, el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows)));
@@ -278,13 +278,12 @@
     const b = bench();
     const k = (b.asks === "image" ? b.captionAt : b.imageAt)[q].length;
     const scored = b.models.some((model) => model.scores);
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"));
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, ""));
     if (scored) for (let i = 0; i < k; i++) head.append(el("th", { scope: "col" }, i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong"));
-    head.append(el("th", { scope: "col", class: "marks" }, ""));
     const rows = b.models.map((model, m) => {
-      const row = el("tr", { class: String(m) === state.model ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name));
+      const row = el("tr", { class: String(m) === state.model ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
+        el("td", { class: "marks" }, mark(model.kinds[q] === "0")));
       if (scored) (model.scores ? written(model.scores[q]) : Array(k).fill("")).forEach((text, i) => row.append(el("td", { class: i < b.correct ? "true" : null }, text)));
-      row.append(el("td", { class: "marks" }, mark(model.kinds[q] === "0")));
       return row;
     });
     return el("div", { class: "models-scroll" }, el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows)));
@@ -348,7 +347,7 @@
   }
   function change(what, rebuild = true) {
     const focused = document.activeElement && root.contains(document.activeElement) ? document.activeElement.name : "";
-    if ("b" in what && what.b !== state.b) state = { ...EMPTY, b: what.b };
+    if ("b" in what && what.b !== state.b) state = { ...EMPTY, b: what.b, model: String(benchmarks[Number(what.b)].best) };
     else state = { ...state, ...what, page: "1" };
     if ("model" in what && state.versus === state.model) state.versus = "";
     if (!rebuild) return render();
@@ -376,13 +375,12 @@
       event.preventDefault();
     }
   });
-  // A page that was printed closed would hide what its reader folded away on purpose; tables in it stay folded.
   addEventListener("hashchange", () => {
     if (readAddress()) build();
   });
 
   const asked = readAddress();
-  if (!asked) state.model = String(Math.max(0, bench().models.findIndex((model) => model.name === bench().baseline)));
+  if (!asked) state.model = String(bench().best);
   const before = location.hash;
   build();
   if (asked) section.scrollIntoView();
