@@ -9,9 +9,10 @@ clusters of about five questions, intraclass correlation 0.3, 1,000 repetitions)
     percentiles of the draws             86.5      91.8       85.8       90.9       94.6
     bias-corrected and accelerated       89.9      92.8       90.8       92.7       94.8
     Student's t                          88.4      91.6       83.5       90.0       94.8
-    studentised draws                    98.2      95.9       99.2*      96.8       95.3   * five times as wide
+    studentised draws                    98.2      95.9       99.2*      96.8       95.3
     score interval, as here              93.8      94.5       94.6       93.6       95.4
     Wilson, as if independent            79.7      80.8       82.9       81.0       81.6
+    * at five times the width
 
 So the draws give the *effective number of questions*, the number of independent ones whose mean would spread
 as much, and the interval is the score interval for that number: Wilson's for a mean, Tango's for a paired
