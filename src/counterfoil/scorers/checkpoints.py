@@ -169,7 +169,7 @@ def _shape(tensor: Any) -> str:
 
 
 def looks_like(tensors: Mapping[str, Any], configs: Mapping[str, Mapping[str, Any]]) -> str:
-    """The names in `configs` (open_clip's architectures) that tensors of these shapes fit; "" where none does.
+    """The names in `configs` (open_clip's architectures) that tensors of these shapes fit, or "".
 
     Known are vision transformers with open_clip's own text tower, and the layout of transformers.
     """

@@ -5,6 +5,7 @@ count of tokens); this module adds workers, the prompt, device, precision, norma
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -20,6 +21,12 @@ from counterfoil.scorers.base import Identity, Options, text_of
 from counterfoil.scorers.pictures import Preparation, prepared
 
 PRECISIONS = ("fp32", "bf16", "fp16")
+#: What libraries say, each in its own way, where there is no network.
+NO_NETWORK = re.compile(
+    r"offline|LocalEntryNotFound|Connection ?Error|ConnectError|URLError|resolve host|name resolution|"
+    r"Max retries|SocketBlocked|timed? ?out|client has been closed",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +38,8 @@ class DualEncoder:
 
     identity: Identity
     preparation: Preparation
-    #: Arrays of a batch (as `preparation` names them, one row per image) to a (batch, width) tensor.
-    encode_images: Callable[[Mapping[str, ndarray]], Any]
+    #: What `preparation` made of each picture of a batch, to a (batch, width) tensor.
+    encode_images: Callable[[Sequence[ndarray]], Any]
     #: Texts to a (batch, width) tensor.
     encode_texts: Callable[[Sequence[str]], Any]
     #: Texts to the number of tokens the model reads of each, marks of begin and end included.
@@ -128,6 +135,16 @@ def import_torch() -> Any:
     except ModuleNotFoundError:
         raise MissingExtraError("torch", "models") from None
     return torch
+
+
+def causes(error: BaseException) -> str:
+    """An error and all that led to it, with the names of their types, as one text."""
+    chain: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        chain.append(f"{type(cause).__name__} {cause}")
+        cause = cause.__cause__ or cause.__context__
+    return " ".join(chain)
 
 
 def digest_tensors(state: Mapping[str, Any]) -> str:

@@ -12,7 +12,6 @@ A tower whose structure is not exactly the known one gets none: `image_tower` an
 and the library's own forward is used.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,8 +146,8 @@ def _known_blocks(transformer: Any) -> bool:
     return type(transformer) is Transformer and all(known(block) for block in transformer.resblocks)
 
 
-def _pooled(x: Any, blocks: Sequence[Any], at: Any, *, causal: bool) -> Any:
-    """(batch, width) states of the tokens `at` after all blocks; `x` (batch, length, width) is overwritten."""
+def _pooled(x: Any, blocks: Any, at: Any, *, causal: bool) -> Any:
+    """(batch, width) states of the tokens `at` after all blocks; (batch, length, width) `x` is used up."""
     for block in blocks[:-1]:
         _block(x, block, causal=causal)
     return _last_block(x, blocks[-1], at, causal=causal)

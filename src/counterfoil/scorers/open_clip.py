@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import PIL.Image
 from numpy import ndarray
 
@@ -22,24 +23,20 @@ from counterfoil.scorers import fast
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.checkpoints import fit, looks_like, metadata_of, nearest, read_checkpoint
 from counterfoil.scorers.dual import (
+    NO_NETWORK,
     DualEncoder,
+    causes,
     device_of,
     digest_tensors,
     import_torch,
     precision_of,
     prompt_of,
 )
-from counterfoil.scorers.pictures import Preparation, Resized, Row
+from counterfoil.scorers.pictures import Resized, Untouched
 from counterfoil.store import canonical_json
 
 #: File names of the released fine-tunes of OpenAI's weights, and of those weights themselves.
 OPENAI_FAMILY = re.compile(r"best_CLIP_|CLIP_(COCO|TROHN)|neg-?clip|clip_ViT-|openai", re.IGNORECASE)
-#: What libraries say, each in its own way, where there is no network.
-NO_NETWORK = re.compile(
-    r"offline|LocalEntryNotFound|Connection ?Error|ConnectError|URLError|resolve host|name resolution|"
-    r"Max retries|SocketBlocked|timed? ?out|client has been closed",
-    re.IGNORECASE,
-)
 #: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 _SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
@@ -65,14 +62,18 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     weights = digest_tensors(model.state_dict())
     model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
     settings = dict(library.get_model_preprocess_cfg(model))
-    preparation, towers = _preparation(library, settings), _towers(model, tokenizer, device, dtype, settings)
-    towers = _trusted(towers, options.precision)
+    preparation = _preparation(settings)
+    transform = None
+    if isinstance(preparation, Untouched):
+        config = library.transform.PreprocessCfg(**settings)
+        transform = library.transform.image_transform_v2(config, is_train=False)
+    towers = _trusted(_towers(model, tokenizer, device, dtype, settings, transform), options.precision)
     activation = _activation(library, architecture)
     return DualEncoder(
         identity=Identity(
             name=where,
             weights=weights,
-            preprocessing=canonical_json({**preparation.describe(), **_scaling(settings)}),
+            preprocessing=canonical_json(settings),
             precision=options.precision,
             prompt=prompt,
             options={
@@ -203,13 +204,7 @@ def _explain(error: Exception, where: str, what: str) -> NoReturn:
     """One line for what a library raised while it fetched or read `what`."""
     if isinstance(error, CounterfoilError):
         raise error
-    chain: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None:
-        chain.append(f"{type(cause).__name__} {cause}")
-        cause = cause.__cause__ or cause.__context__
-    text = " ".join(chain)
-    if NO_NETWORK.search(text):
+    if NO_NETWORK.search(causes(error)):
         raise ModelError(
             f"its {what} is not here and cannot be downloaded",
             where=where,
@@ -249,17 +244,21 @@ class _Towers:
     dtype: Any
     mean: Any
     std: Any
+    #: open_clip's own transform, where workers do not do its part.
+    transform: Any
     fast_images: fast.ImageTower | None
     fast_texts: fast.TextTower | None
 
-    def images(self, arrays: Mapping[str, ndarray]) -> Any:
+    def images(self, pictures: Sequence[ndarray]) -> Any:
         torch = import_torch()
-        pixels = torch.from_numpy(arrays["pixels"]).to(self.device)
-        if pixels.dtype == torch.uint8:
+        if self.transform is None:
+            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
             # The same operations in the same order as torchvision's ToTensor and Normalize.
-            pixels = pixels.permute(0, 3, 1, 2).contiguous().float().div_(255).sub_(self.mean).div_(self.std)
-        pixels = pixels.to(self.dtype)
-        return (self.fast_images or self.model.encode_image)(pixels)
+            pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
+        else:
+            whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
+            pixels = torch.stack(whole).to(self.device)
+        return (self.fast_images or self.model.encode_image)(pixels.to(self.dtype))
 
     def texts(self, texts: Sequence[str]) -> Any:
         return (self.fast_texts or self.model.encode_text)(self.tokenizer(list(texts)).to(self.device))
@@ -272,7 +271,9 @@ class _Towers:
         return [int(end) + 1 for end in self.fast_texts.ends(ids)]
 
 
-def _towers(model: Any, tokenizer: Any, device: Any, dtype: Any, settings: Mapping[str, Any]) -> _Towers:
+def _towers(
+    model: Any, tokenizer: Any, device: Any, dtype: Any, settings: Mapping[str, Any], transform: Any
+) -> _Towers:
     torch = import_torch()
     scaling = _scaling(settings)
     mean, std = (
@@ -280,7 +281,7 @@ def _towers(model: Any, tokenizer: Any, device: Any, dtype: Any, settings: Mappi
         for name in ("mean", "std")
     )
     return _Towers(
-        model, tokenizer, device, dtype, mean, std, fast.image_tower(model), fast.text_tower(model)
+        model, tokenizer, device, dtype, mean, std, transform, fast.image_tower(model), fast.text_tower(model)
     )
 
 
@@ -307,29 +308,13 @@ def _trusted(towers: _Towers, precision: str) -> _Towers:
     return towers
 
 
-@dataclass(frozen=True)
-class Whole:
-    """open_clip's own evaluation transform, for sizes and modes that `Resized` does not know."""
-
-    transform: Any
-    settings: Mapping[str, Any]
-
-    def __call__(self, picture: PIL.Image.Image) -> Row:
-        """`{"pixels": (3, height, width) float32}`, scaled already."""
-        return {"pixels": self.transform(picture).numpy()}
-
-    def describe(self) -> Mapping[str, Any]:
-        """The settings of the transform."""
-        return {name: self.settings[name] for name in sorted(self.settings)}
-
-
-def _preparation(library: Any, settings: Mapping[str, Any]) -> Preparation:
+def _preparation(settings: Mapping[str, Any]) -> Resized | Untouched:
+    """What workers do to a picture; untouched pictures go through open_clip's own transform."""
     size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
     height, width = (size, size) if isinstance(size, int) else size
     if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
         return Resized(int(height), mode, interpolation)
-    config = library.transform.PreprocessCfg(**settings)
-    return Whole(library.transform.image_transform_v2(config, is_train=False), settings)
+    return Untouched()
 
 
 def _scaling(settings: Mapping[str, Any]) -> dict[str, list[float]]:

@@ -1,7 +1,7 @@
-"""From image records to arrays, in worker processes that never see torch unless a model's own code needs it.
+"""From image records to arrays of bytes, in worker processes that never import torch.
 
 The pool is Python's own: an error raised in a worker arrives as itself, arrays travel through pipes (no
-shared memory to run out of), and workers start in a fraction of a second.
+shared memory to run out of), and workers start fast because what they import is light.
 """
 
 import multiprocessing
@@ -10,32 +10,37 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import PIL.Image
+from jaxtyping import UInt8
 from numpy import ndarray
 
 from counterfoil.data.records import Image
 from counterfoil.errors import InputError
 
-Row = Mapping[str, ndarray]
 
-
+@runtime_checkable
 class Preparation(Protocol):
-    """What is done to a picture before a model sees it. Must be picklable: workers call it."""
+    """What workers do to a picture. Must be picklable."""
 
-    def __call__(self, picture: PIL.Image.Image) -> Row:
-        """The arrays a model takes for one RGB picture, by name."""
+    def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
+        """The pixels of one RGB picture."""
         ...
 
-    def describe(self) -> Mapping[str, Any]:
-        """Everything that decides the arrays, as plain values."""
-        ...
+
+@dataclass(frozen=True)
+class Untouched:
+    """All pixels as decoded, for models that bring their own processing."""
+
+    def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
+        """The pixels as they are."""
+        return np.asarray(picture)
 
 
 @dataclass(frozen=True)
@@ -49,29 +54,25 @@ class Resized:
     mode: Literal["shortest", "squash"] = "shortest"
     interpolation: Literal["bicubic", "bilinear"] = "bicubic"
 
-    def __call__(self, picture: PIL.Image.Image) -> Row:
-        """`{"pixels": (size, size, 3) uint8}`."""
+    def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "size size 3"]:
+        """(size, size, 3) bytes."""
         kind = PIL.Image.Resampling[self.interpolation.upper()]
         width, height = picture.size
         if self.mode == "squash":
             resized = picture.resize((self.size, self.size), kind)
-            return {"pixels": np.asarray(resized)}
+            return np.asarray(resized)
         short, long = sorted((width, height))
         longer = int(self.size * long / short)
         width, height = (self.size, longer) if width <= height else (longer, self.size)
         resized = picture.resize((width, height), kind)
         left, top = round((width - self.size) / 2.0), round((height - self.size) / 2.0)
-        return {"pixels": np.asarray(resized.crop((left, top, left + self.size, top + self.size)))}
-
-    def describe(self) -> Mapping[str, Any]:
-        """Size, mode and interpolation."""
-        return asdict(self)
+        return np.asarray(resized.crop((left, top, left + self.size, top + self.size)))
 
 
 def prepared(
     batches: Sequence[Sequence[Image]], preparation: Preparation, *, workers: int
-) -> Generator[Mapping[str, ndarray], None, None]:
-    """Each batch of images as arrays with one row per image, in order.
+) -> Generator[list[ndarray], None, None]:
+    """Each batch of images as a list of pixel arrays, in order.
 
     With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
     asked for. Raises what decoding raises (`DataError` naming the file) when the batch's turn comes.
@@ -87,7 +88,7 @@ def prepared(
         initargs=(preparation,),
     )
     try:
-        waiting: deque[Future[Mapping[str, ndarray]]] = deque()
+        waiting: deque[Future[list[ndarray]]] = deque()
         rest = iter(batches)
         for batch in rest:
             waiting.append(pool.submit(_prepare_in_worker, list(batch)))
@@ -109,9 +110,8 @@ def prepared(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _prepare(preparation: Preparation, batch: Sequence[Image]) -> Mapping[str, ndarray]:
-    rows = [preparation(image.decode()) for image in batch]
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
+    return [preparation(image.decode()) for image in batch]
 
 
 def _start_method() -> str:
@@ -126,11 +126,6 @@ def _start_worker(preparation: Preparation) -> None:
     _in_worker[:] = [preparation]
     # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if "torch" in sys.modules:
-        # A model's own preparation brought torch along; one thread for each worker is enough.
-        import torch
-
-        torch.set_num_threads(1)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
@@ -142,5 +137,5 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _prepare_in_worker(batch: Sequence[Image]) -> Mapping[str, ndarray]:
+def _prepare_in_worker(batch: Sequence[Image]) -> list[ndarray]:
     return _prepare(_in_worker[0], batch)
