@@ -71,7 +71,7 @@ def command(
 
 
 def _results(comparisons: "Sequence[Comparison]") -> list[dict[str, Any]]:
-    """The result of every run, with its differences to the baseline (else to every later run) as `against`."""
+    """The result of every run, with its differences to the baseline (else to later runs) as `against`."""
     found = []
     for comparison in comparisons:
         for run in comparison.runs:
