@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from counterfoil.errors import InputError
 from counterfoil.stats.resampling import cluster_draws, cluster_sums, sign_draws, whole
 
 #: Enough clusters that a block holds fewer than the 1,024 rows it may.
@@ -32,6 +33,12 @@ def test_blocks_are_bounded_and_add_up(draw: object, n_clusters: int, draws: int
     assert sum(rows for rows, _ in shapes) == draws
     assert all(width == n_clusters for _, width in shapes)
     assert all(rows == 1 or rows * width <= 1 << 21 for rows, width in shapes)
+
+
+@pytest.mark.parametrize(("draws", "seed"), [(0, 0), (-1, 0), (10, -1)])
+def test_refuses_no_draws_and_negative_seeds(draws: int, seed: int) -> None:
+    with pytest.raises(InputError, match="cannot draw"):
+        list(cluster_draws(5, draws, seed=seed))
 
 
 def test_counts_are_multinomial() -> None:

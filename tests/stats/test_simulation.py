@@ -229,7 +229,7 @@ def test_coverage_over_a_grid(n_clusters: int, p: float, icc: float) -> None:
         repetitions += 250
     covered = hits / repetitions
     # From 200 clusters on it is 95 % but for sampling error and one point of approximation. With fewer, and
-    # nearly all right in most clusters, a handful of clusters decides: that costs up to two points and a half.
+    # nearly all right in most clusters, a handful of clusters decides: that costs up to 2.5 points.
     allowed = 0.01 if n_clusters >= 200 else 0.025
     assert covered >= 0.95 - allowed - margin(0.95, repetitions)
     assert covered <= (0.96 if n_clusters >= 60 else 0.985) + margin(0.95, repetitions)
