@@ -208,14 +208,13 @@ def _dots(
             rows, columns, (across, _ROW * len(order) + 0.05), left=left, right=0.15, top=0.26, sharey=True
         )
         for number, (axes, (title, values)) in enumerate(zip(grid, panels, strict=False)):
-            shown = [(i, values[name]) for i, name in enumerate(order) if values.get(name) is not None]
-            for i, estimate in shown:
-                assert estimate is not None
-                ends = [100 * estimate.low, 100 * estimate.high]
-                axes.plot(ends, [i, i], color=RIGHT, lw=1.3, alpha=0.55, clip_on=False)
-                axes.plot(100 * estimate.value, i, "o", ms=4.6, color=RIGHT, mec="none", clip_on=False)
-            chances = {e.chance for _, e in shown if e is not None and e.chance is not None}
-            for value in chances:
+            shown = [(i, e) for i, name in enumerate(order) if (e := values.get(name)) is not None]
+            rows_at = [i for i, _ in shown]
+            spans = [[100 * e.low for _, e in shown], [100 * e.high for _, e in shown]]
+            axes.hlines(rows_at, *spans, color=RIGHT, lw=1.3, alpha=0.55, clip_on=False)
+            dots = {"marker": "o", "ms": 4.6, "mec": "none", "ls": "none", "clip_on": False}
+            axes.plot([100 * e.value for _, e in shown], rows_at, color=RIGHT, **dots)
+            for value in {e.chance for _, e in shown if e.chance is not None}:
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             axes.set_xlim(low, high)
             axes.set_ylim(len(order) - 0.4, -0.6)

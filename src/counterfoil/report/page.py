@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Quad
@@ -22,7 +22,8 @@ from counterfoil.report.island import benchmark_data, richest, to_json
 from counterfoil.report.notes import Note, lead, notes, ties
 from counterfoil.report.pictures import BUDGET, Album
 
-Pictures = Literal["auto", "always", "never"]
+#: Whose images and captions a page carries along.
+PICTURES = ("auto", "always", "never")
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
@@ -83,7 +84,7 @@ def page(
     comparisons: Sequence[Comparison],
     *,
     title: str = "Images and captions: which belong together?",
-    pictures: Pictures = "auto",
+    pictures: str = "auto",
     budget: int = BUDGET,
 ) -> str:
     """The whole report as HTML, the same for the same comparisons.
@@ -97,8 +98,8 @@ def page(
     """
     if not comparisons:
         raise InputError("nothing to report", hint="give at least one run")
-    if pictures not in ("auto", "always", "never"):
-        raise UnknownNameError("choice of pictures", pictures, ("auto", "always", "never"))
+    if pictures not in PICTURES:
+        raise UnknownNameError("choice of pictures", pictures, PICTURES)
     album = Album(budget)
     data, chapters = [], []
     anchors = _anchors(comparisons)
@@ -252,7 +253,7 @@ def _significance(comparison: Comparison, name: str, measure: str) -> Drawing:
     return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))
 
 
-def _about_pictures(data: Mapping[str, Any], may: bool, pictures: Pictures, licence: str) -> str:
+def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:
     """What the page says where questions lack their pictures or captions."""
     n, pictured = len(data["ids"]), data["pictured"]
     if not may:

@@ -1,0 +1,254 @@
+"""Inputs of the report's tests: small drawn benchmarks, and the real released answers where they are."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.ties import Ties
+
+#: A caption that would end the data island, or run, if anything on the page forgot to escape it.
+NASTY = (
+    "A </script><script>window.hacked = 1</script> & a <img src=x onerror='window.hacked = 2'> \u2028 caption"
+)
+N_QUADS, N_CHOICES = 40, 15
+
+
+def picture(colour: tuple[int, int, int], size: tuple[int, int] = (300, 200)) -> bytes:
+    """A PNG of one colour."""
+    out = io.BytesIO()
+    PIL.Image.new("RGB", size, colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def run_of(benchmark: Benchmark, name: str, answers: Answers, *, ties: Ties = Ties.STRICT) -> Run:
+    """A run as `evaluate` makes it, with few draws."""
+    result = evaluate(
+        benchmark,
+        answers,
+        scorer=name,
+        ties=ties,
+        draws=100,
+        provenance={"weights": f"digest-of-{name}", "precision": "fp32"},
+    )
+    manifest = {"command": ["counterfoil", "evaluate", name], "seed": 7}
+    return Run(name, benchmark, answers, per_item(benchmark, answers, ties=ties), result, manifest)
+
+
+def quad_benchmark(n: int = N_QUADS, **card: Any) -> Benchmark:
+    """`n` quads over drawn pictures: one broken, one caption hostile, neighbours sharing an image."""
+    # Questions 2k and 2k + 1 share image 3k + 1.
+    images = [
+        Image(f"image-{i}", BytesSource(picture((i * 4 % 256, 90, 200 - i)), f"drawn {i}"))
+        for i in range(n * 3 // 2)
+    ]
+    images[3] = Image("image-3", BytesSource(b"this is no picture", "drawn 3"))
+    captions = [
+        Caption(f"caption-{i}", f"thing {i // 2} is {'left' if i % 2 else 'right'} of a box")
+        for i in range(2 * n)
+    ]
+    captions[4] = Caption("caption-4", NASTY)
+    index = np.arange(n)
+    first = index // 2 * 3 + index % 2
+    questions = Quad(
+        tuple(f"q{i}" for i in range(n)),
+        captions=np.stack([2 * index, 2 * index + 1], axis=1),
+        images=np.stack([first, first + 1], axis=1),
+        groupings={
+            "type": tuple(("swap", "add", "replace")[i % 3] for i in range(n)),
+            "tag": tuple(f"tag <{i % 11}>" if i % 4 else "" for i in range(n)),
+        },
+    )
+    facts = {
+        "name": "drawn",
+        "title": "Drawn & written",
+        "form": "quad",
+        "licence": "CC0",
+        "groupings": ("type",),
+        **card,
+    }
+    return Benchmark(Card(**facts), tuple(images), tuple(captions), questions, source="drawn in a test")
+
+
+def quad_answers(n: int = N_QUADS) -> dict[str, Answers]:
+    """Scores of a good and of a poor scorer (with ties, on another scale), and outcomes without scores."""
+    rng = np.random.default_rng(11)
+    good = rng.normal(0.25, 0.05, (n, 2, 2)) + 0.06 * np.eye(2)
+    poor = np.round(rng.normal(20, 3, (n, 2, 2)))
+    right = {name: rng.random(n) < 0.7 for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")}
+    return {"good": Scores(good), "poor & <tied>": Scores(poor), "outcomes": Outcomes(right)}
+
+
+def choice_benchmark(n: int = N_CHOICES) -> Benchmark:
+    """`n` images with three captions each, the first of them right."""
+    images = tuple(Image(f"photo-{i}", BytesSource(picture((10, i * 9, 90)))) for i in range(n))
+    captions = tuple(Caption(f"text-{i}", f"caption number {i}") for i in range(3 * n))
+    questions = Choice(
+        tuple(f"c{i}" for i in range(n)),
+        groupings={"kind": tuple("even" if i % 2 == 0 else "odd" for i in range(n))},
+        query=np.arange(n),
+        candidates=np.arange(3 * n).reshape(n, 3),
+    )
+    card = Card(name="choices", title="Choices", form="choice", macro="kind", pitfalls=("Mind the gap.",))
+    return Benchmark(card, images, captions, questions)
+
+
+@pytest.fixture(scope="session")
+def quads() -> Comparison:
+    """Three scorers on the drawn quads."""
+    benchmark = quad_benchmark()
+    return compare(
+        [run_of(benchmark, name, a) for name, a in quad_answers().items()],
+        draws=200,
+        baseline="poor & <tied>",
+    )[0]
+
+
+@pytest.fixture(scope="session")
+def choices() -> Comparison:
+    """Two scorers on the drawn choices."""
+    benchmark = choice_benchmark()
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(N_CHOICES, 3))
+    right = rng.random(N_CHOICES) < 0.5
+    runs = [
+        run_of(benchmark, "scored", Scores(scores)),
+        run_of(benchmark, "only right", Outcomes({"accuracy": right})),
+    ]
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def real_bivlc(shared_data: Path) -> Comparison:
+    """The three released models on BiVLC, read here so that the tables are tested without the readers."""
+    names = ("ViT-B-32", "CLIP_COCO", "CLIP_TROHN-Text")
+    tables = []
+    for name in names:
+        with open(shared_data / "bivlc" / f"{name}.csv", encoding="utf-8", newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+    rows = tables[0]
+    positions = np.arange(2 * len(rows)).reshape(-1, 2)
+    texts = [row[column] for row in rows for column in ("caption", "negative_caption")]
+    benchmark = Benchmark(
+        Card(name="bivlc", title="BiVLC", form="quad", groupings=("type",)),
+        tuple(Image(str(i)) for i in range(positions.size)),
+        tuple(Caption(str(i), text) for i, text in enumerate(texts)),
+        Quad(
+            tuple(str(i) for i in range(len(rows))),
+            captions=positions,
+            images=positions,
+            groupings={"type": tuple(row["type"] for row in rows)},
+        ),
+    )
+    columns = {
+        "ipos2t": "text_score_i0",
+        "ineg2t": "text_score_i1",
+        "tpos2i": "image_score_c0",
+        "tneg2i": "image_score_c1",
+    }
+    runs = [
+        run_of(
+            benchmark,
+            name,
+            Outcomes({k: np.array([row[c] == "True" for row in table]) for k, c in columns.items()}),
+        )
+        for name, table in zip(names, tables, strict=True)
+    ]
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def real_winoground(shared_data: Path) -> Comparison:
+    """The released Winoground scores, without captions and images."""
+    folder = shared_data / "winoground"
+    with open(folder / "tags.csv", encoding="utf-8", newline="") as file:
+        tags = list(csv.DictReader(file))
+    positions = np.arange(2 * len(tags)).reshape(-1, 2)
+    benchmark = Benchmark(
+        Card(
+            name="winoground",
+            title="Winoground",
+            form="quad",
+            redistributable=False,
+            licence="may not be passed on",
+        ),
+        tuple(Image(str(i)) for i in range(positions.size)),
+        tuple(Caption(str(i)) for i in range(positions.size)),
+        Quad(
+            tuple(row["id"] for row in tags),
+            captions=positions,
+            images=positions,
+            groupings={
+                "collapsed": tuple(r["collapsed_tag"] for r in tags),
+                "tag": tuple(r["tag"] for r in tags),
+            },
+        ),
+    )
+    runs = []
+    for path in sorted((folder / "scores").glob("*.jsonl")):
+        values = np.full((len(tags), 2, 2), np.nan)
+        for line in path.read_text(encoding="utf-8").splitlines():
+            fields = json.loads(line)
+            question, caption, image = fields["label"].split("_")
+            values[int(question), int(caption[1]), int(image[1])] = fields["score"]
+        runs.append(run_of(benchmark, path.stem, Scores(values)))
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium that asks nobody for anything, or a skip that says what to install."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+    if not Path(path).is_file():
+        pytest.skip("no Chromium: install it (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    quiet = ("background-networking", "quic", "component-update", "sync", "gpu")
+    arguments = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens HTML text from a file; at the end, the page must have asked for and complained of nothing."""
+    contexts, troubles = [], []
+
+    def open_page(html: str, *, place: str = "", width: int = 1280, dark: bool = False) -> Any:
+        path = tmp_path / "report.html"
+        path.write_text(html, encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        page = context.new_page()
+
+        def asked(request: Any) -> None:
+            if not request.url.startswith(("data:", path.as_uri())):
+                troubles.append(f"request: {request.url}")
+
+        page.on("request", asked)
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.goto(path.as_uri() + place)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []

@@ -1,0 +1,148 @@
+"""Figures: what they draw, and that the same comparison gives the same bytes."""
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report import drawing, figures
+from counterfoil.report.drawing import RIGHT, WRONG, short
+from counterfoil.report.tables import ranking
+
+
+def every(comparison: Comparison) -> dict[str, Any]:
+    """One figure of each kind."""
+    return {
+        "measures": figures.measures(comparison),
+        "groups": figures.groups(comparison, "type"),
+        "heat": figures.heat(comparison, "tag", "group"),
+        "directions": figures.directions(comparison),
+        "margins": figures.margins(comparison, "i2t"),
+        "significance": figures.significance(comparison, "group"),
+    }
+
+
+def texts(svg: str) -> list[str]:
+    return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads: Comparison) -> None:
+    again = every(quads)
+    for name, figure in every(quads).items():
+        svg = drawing.svg(figure, name=name, title="A & <title>")
+        root = ElementTree.fromstring(svg)
+        assert root.find("{http://www.w3.org/2000/svg}title").text == "A & <title>"
+        assert svg == drawing.svg(again[name], name=name, title="A & <title>")
+        said = texts(svg)
+        for run in quads.runs:
+            if name != "margins" or run.name != "outcomes":
+                assert short(run.name) in said, (name, said)
+        # Nothing is fetched, no rule reaches beyond the drawing, and ids are the drawing's own.
+        assert "<style" not in svg
+        assert "<metadata" not in svg
+        assert set(re.findall(r"https?://[^\"' ]+", svg)) <= {
+            "http://www.w3.org/2000/svg",
+            "http://www.w3.org/1999/xlink",
+        }
+        ids = re.findall(r' id="([^"]+)"', svg)
+        assert len(set(ids)) == len(ids)
+        assert all(one.startswith(f"{name}-") for one in ids)
+        assert all(f"#{one}" in svg for one in ids)
+
+
+def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads: Comparison) -> None:
+    svg = drawing.svg(figures.measures(quads), name="m", title="m")
+    assert f"var(--right, {RIGHT})" in svg
+    assert f"var(--wrong, {WRONG})" in svg
+    loose = re.sub(r"var\([^)]*\)", "", svg)
+    assert not re.findall(r"#[0-9a-fA-F]{6}\b", loose.replace("#000000", ""))
+
+
+def test_dots_stand_at_the_values_and_bars_at_the_intervals(quads: Comparison) -> None:
+    figure = figures.measures(quads, ["t2i"])
+    (axes,) = figure.axes
+    order = ranking(quads)
+    measures = {run.name: run.result.measures["t2i"] for run in quads.runs}
+    dots = next(line for line in axes.lines if line.get_marker() == "o")
+    np.testing.assert_allclose(dots.get_xdata(), [100 * measures[name].value for name in order])
+    (bars,) = axes.collections
+    ends = [[100 * measures[name].low, 100 * measures[name].high] for name in order]
+    np.testing.assert_allclose([segment[:, 0] for segment in bars.get_segments()], ends)
+    chance = next(line for line in axes.lines if line.get_marker() != "o")
+    np.testing.assert_allclose(chance.get_xdata(), [25, 25])
+
+
+def test_bars_of_margins_add_up_and_do_not_cross_zero(quads: Comparison) -> None:
+    figure = figures.margins(quads, "t2i")
+    assert len(figure.axes) == 2
+    by_title = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    for run in quads.runs[:2]:
+        s = run.answers.values
+        margin = np.minimum(s[:, 0, 0] - s[:, 0, 1], s[:, 1, 1] - s[:, 1, 0])
+        wrong, right = by_title[run.name].collections
+        for side, expected in ((wrong, (margin <= 0).sum()), (right, (margin > 0).sum())):
+            heights = [path.vertices[:, 1].max() for path in side.get_paths()]
+            assert sum(heights) == expected
+        # Bars leave a gap to their right, so those of the wrong side end before zero.
+        assert max(path.vertices[:, 0].max() for path in wrong.get_paths()) <= 0
+        assert min(path.vertices[:, 0].min() for path in right.get_paths()) >= 0
+        said = [text.get_text() for text in by_title[run.name].texts]
+        assert f"{100 * (margin <= 0).mean():.1f} % not right" in said
+
+
+def test_significance_is_coloured_only_where_it_is_significant(quads: Comparison) -> None:
+    figure = figures.significance(quads, "group")
+    (axes,) = figure.axes
+    order = ranking(quads, "group")
+    painted = {
+        (round(patch.get_y() - 0.03), round(patch.get_x() - 0.02)): patch.get_alpha()
+        for patch in axes.patches
+    }
+    assert len(painted) == 6
+    for d in quads.differences:
+        if d.measure == "group":
+            i, j = order.index(d.a), order.index(d.b)
+            assert (painted[i, j] > 0) == (painted[j, i] > 0) == (d.p_holm < 0.05)
+
+
+def test_directions_are_for_quads_and_margins_for_scores(choices: Comparison, real_bivlc: Comparison) -> None:
+    with pytest.raises(InputError, match="no run has both I2T and T2I"):
+        figures.directions(choices)
+    with pytest.raises(InputError, match="no run kept its scores"):
+        figures.margins(real_bivlc, "i2t")
+
+
+def test_labels_of_ten_models_do_not_overlap(real_winoground: Comparison) -> None:
+    figure = figures.directions(real_winoground)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    names = {run.name for run in real_winoground.runs} | {"chance"}
+    extents = [text.get_window_extent() for text in axes.texts if text.get_text() in names]
+    assert len(extents) == len(names)
+    for i, one in enumerate(extents):
+        assert all(not one.padded(-1).overlaps(other.padded(-1)) for other in extents[:i])
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_figures_are_saved_whole_and_alike(quads: Comparison, tmp_path: Path, suffix: str) -> None:
+    for name in ("a", "b"):
+        drawing.save(figures.measures(quads), tmp_path / f"{name}.{suffix}", title="measures")
+    first, second = (tmp_path / f"{name}.{suffix}" for name in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes()[:4] == {"svg": b"<svg", "pdf": b"%PDF", "png": b"\x89PNG"}[suffix]
+
+
+def test_an_unknown_kind_of_file_is_refused(quads: Comparison, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"unknown kind of figure; given: \.gif; allowed: svg, pdf, png"):
+        drawing.save(figures.measures(quads), tmp_path / "a.gif")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_long_names_lose_their_middle() -> None:
+    assert short("open-clip:ViT-B-32/laion2b", 11) == "open-…ion2b"
+    assert short("clip", 11) == "clip"

@@ -1,0 +1,121 @@
+"""Tables in writing: what is escaped, what is bold, and that LaTeX compiles."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, written
+from counterfoil.report.tables import by_group, differences, overview
+
+NAMES = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x24F, exclude_categories=["Cc", "Cf"]), min_size=1
+)
+
+
+def table(*names: str) -> Table:
+    """Two columns under one heading, and one row per name; the first is best."""
+    columns = (Column("I2T", "BiVLC", measure="i2t"), Column("Ipos2T", "BiVLC", measure="ipos2t"))
+    rows = [Row("Random chance", (Cell(0.25), Cell(0.5)), "chance")]
+    rows += [
+        Row(name, (Cell(0.9 - 0.1 * i, 0.8 - 0.1 * i, 0.95 - 0.1 * i, 40, min(i + 1, 3) % 3), Cell()))
+        for i, name in enumerate(names)
+    ]
+    return Table("Results on A & B.", columns, tuple(rows))
+
+
+def test_a_cell_is_per_cent_with_two_decimals() -> None:
+    # 2,224 of 2,933 is 75.8268 %.
+    assert written(Cell(2224 / 2933), Column("I2T")) == "75.83"
+    assert (
+        written(Cell(-0.0412, -0.06, -0.0201), Column("d", style="points"), interval=True)
+        == "-4.12 [-6.00, -2.01]"
+    )
+    assert written(Cell(0.0412), Column("d", style="points")) == "+4.12"
+    assert written(Cell(0.0316), Column("p", style="p")) == "0.032"
+    assert written(Cell("plain"), Column("x", style="text")) == "plain"
+
+
+def test_markdown_has_one_line_per_row_and_marks_the_best() -> None:
+    lines = to_markdown(table("first", "second", "third")).splitlines()
+    assert lines[0] == "| Model | BiVLC I2T | BiVLC Ipos2T |"
+    assert lines[1] == "| :--- | ---: | ---: |"
+    assert lines[2] == "| Random chance | 25.00 | 50.00 |"
+    assert lines[3:] == ["| first | **90.00** | – |", "| second | *80.00* | – |", "| third | 70.00 | – |"]
+    assert "**90.00 [80.00, 95.00]**" in to_markdown(table("first", "second"), intervals=True)
+
+
+@given(NAMES)
+def test_no_name_breaks_a_markdown_row(name: str) -> None:
+    row = to_markdown(table(name)).splitlines()[3]
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 4
+
+
+def test_latex_is_laid_out_as_the_papers_do() -> None:
+    text = to_latex(table("CLIP_COCO", "50% & more"), label="tab:x")
+    assert r"\multirow{2}{*}{Model} & \multicolumn{2}{c}{BiVLC} \\" in text
+    assert r"\cmidrule(lr){2-3}" in text
+    assert r" & I2T & I\textsubscript{pos}2T \\" in text
+    assert "Random chance & 25.00 & 50.00 \\\\\n\\midrule" in text
+    assert r"CLIP\_COCO & \textbf{90.00} & -- \\" in text
+    assert r"50\% \& more & \underline{80.00} & -- \\" in text
+    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
+    assert r"\caption{Results on A \& B. Bold for best, underline for second best.}" in text
+    assert r"\label{tab:x}" in text
+
+
+@given(NAMES)
+def test_every_special_character_of_a_name_is_escaped_in_latex(name: str) -> None:
+    row = to_latex(table(name)).split("\\midrule\n")[2]
+    cell = row.split(r" & \textbf")[0].split(" & 90.00")[0]
+    for command in (
+        r"\textbackslash{}",
+        r"\textasciitilde{}",
+        r"\textasciicircum{}",
+        r"\textless{}",
+        r"\textgreater{}",
+    ):
+        cell = cell.replace(command, "")
+    cell = cell.replace(r"\textbar{}", "").replace("$-$", "")
+    assert not re.search(r"(?<!\\)[&%$#_{}~^<>|]", cell)
+
+
+def test_csv_holds_full_precision_between_0_and_1(quads: Comparison) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(overview(quads)))))
+    found = {(row["model"], row["measure"]): row for row in rows}
+    for run in quads.runs:
+        for name, estimate in run.result.measures.items():
+            row = found[run.name, name]
+            assert (float(row["value"]), float(row["low"]), float(row["high"])) == (
+                estimate.value,
+                estimate.low,
+                estimate.high,
+            )
+            assert int(row["n"]) == estimate.n
+    assert float(found["Random chance", "group"]["value"]) == pytest.approx(1 / 6)
+    assert ("outcomes", "group_match") not in found
+
+
+def test_latex_compiles(quads: Comparison, choices: Comparison, tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex: install it (Debian: texlive-latex-extra)")
+    hostile = table('a_b & 50% {x} ~ $y$ #1 ^2 \\emph <é> |"–"', "second")
+    tables = [overview(quads, choices), by_group(quads), differences(quads, "group"), hostile]
+    body = "\n".join(to_latex(one, intervals=bool(i % 2)) for i, one in enumerate(tables))
+    (tmp_path / "t.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs,multirow}\\begin{document}\n"
+        + body
+        + "\\end{document}\n",
+        encoding="utf-8",
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")[-2000:]
+    assert (tmp_path / "t.pdf").stat().st_size > 10_000

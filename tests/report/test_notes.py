@@ -1,0 +1,69 @@
+"""Sentences: only what the results say."""
+
+import numpy as np
+
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.metrics.ties import Ties
+from counterfoil.report.notes import lead, notes, ties
+
+from .conftest import quad_benchmark, run_of
+
+
+def said(comparison: Comparison) -> list[str]:
+    return [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in notes(comparison)]
+
+
+def one(values: np.ndarray, policy: Ties = Ties.STRICT) -> Comparison:
+    run = run_of(quad_benchmark(len(values)), "alone", Scores(values), ties=policy)
+    return compare([run], draws=100)[0]
+
+
+def test_a_constant_scorer_is_exposed() -> None:
+    comparison = one(np.zeros((40, 2, 2)))
+    # A random order of four scores puts the two true ones first in 1 of 6 cases.
+    assert said(comparison)[0] == (
+        "alone ties a right and a wrong pair in 40 of 40 questions (100.00 %): "
+        "Group is 0.00 % under strict, 16.67 % under half, 100.00 % under optimistic."
+    )
+    assert "Below chance on I2T, T2I and Group, with the whole interval: alone." in said(comparison)
+    assert notes(comparison)[0].kind == "warning"
+    assert ties(comparison).endswith("a tie is wrong.")
+    assert "random order" in ties(one(np.zeros((40, 2, 2)), Ties.HALF))
+
+
+def test_a_scorer_without_ties_gives_no_warning() -> None:
+    comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
+    assert all(note.kind == "fact" for note in notes(comparison))
+    assert "No scorer has a tie; they count by the policy strict." in said(comparison)
+
+
+def test_the_lead_names_the_best_and_who_cannot_be_told_from_it(quads: Comparison) -> None:
+    best = max(quads.runs, key=lambda run: run.items["group"].mean())
+    text = lead(quads).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith(f"{best.name} has Group {100 * best.items['group'].mean():.2f} % (")
+    assert "where chance is 16.67 %" in text
+    rivals = {
+        {d.a: d.b, d.b: d.a}[best.name]
+        for d in quads.differences
+        if d.measure == "group" and best.name in (d.a, d.b) and d.p_holm >= 0.05
+    }
+    assert all(name in text for name in rivals)
+    assert ("not told apart" in text) == bool(rivals)
+
+
+def test_equal_scorers_are_not_told_apart() -> None:
+    benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
+    comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")], draws=100)[0]
+    assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
+
+
+def test_outcomes_and_intervals_are_mentioned(quads: Comparison) -> None:
+    texts = said(quads)
+    assert (
+        "outcomes: only right and wrong were given, so there are no scores, margins or ties to show." in texts
+    )
+    # Neighbouring questions share an image, so the intervals come from clusters.
+    assert (
+        "Intervals hold 95 %: a bootstrap over clusters of questions that share images or captions." in texts
+    )
