@@ -13,6 +13,9 @@ from counterfoil import __version__
 from counterfoil.cli import compare, demo, evaluate, list, reproduce
 from counterfoil.errors import CounterfoilError
 
+#: The exit code of a process that Ctrl-C stopped.
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="counterfoil",
     help="Do these images and captions belong together, and how sure can we be of the answer?",
@@ -50,11 +53,14 @@ def main() -> NoReturn:
     except CounterfoilError as error:
         print(f"counterfoil: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("counterfoil: stopped; finished work is kept and will not be repeated", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
         # The reader of our output (head, less) left: not an error, but Python would print one at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        # Typer turns Ctrl-C into this exit code before we see it.
+        if isinstance(stop, KeyboardInterrupt) or stop.code == INTERRUPTED:
+            print("counterfoil: stopped; finished work is kept and will not be repeated", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        raise
     sys.exit(0)
