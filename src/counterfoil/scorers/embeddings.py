@@ -62,8 +62,9 @@ def read_embeddings(path: Path) -> Embeddings:
 def _arrays(path: Path) -> dict[str, Any]:
     try:
         # Opened here, so that the file is closed where NumPy gives up on a broken archive.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
+        with open(path, "rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, ndarray):
                 raise DataError(
                     "holds one array, not images and captions",
                     where=path,

@@ -213,7 +213,9 @@ def _pairs(table: Table, identifier: str, column: str) -> Layout:
 
 
 def _single(table: Table, identifier: str | None, column: str) -> Layout:
-    """One column that the user named: true/false per question, or a score per pair."""
+    """One column that the user named: a score per pair where ids say so, else true/false per question."""
+    if identifier not in (None, column) and _PAIR.fullmatch(str(table.columns[identifier][0]).strip()):
+        return _pairs(table, str(identifier), column)
     if _is_truth(table.columns[column]):
         return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
     if identifier is None or identifier == column:

@@ -1,0 +1,296 @@
+"""Dual encoders of open_clip: equal to the library's own towers, whatever the batch or workers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError, ModelError
+from counterfoil.scorers import open_clip as ours
+from counterfoil.scorers.base import Embedder, Options
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+
+CPU = Options(device="cpu")
+
+
+def load(name: str, path: Path | str, **options: Any) -> Any:
+    return ours.load(f"{name}/{path}", Options(device="cpu", **options))
+
+
+def cut(items: list[Any], size: int) -> list[list[Any]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def by_the_library(model: Any, images: list[Image], texts: list[str]) -> tuple[Any, Any]:
+    """What open_clip gives when called as its documentation shows: full-length texts, its own transform."""
+    import open_clip
+    import torch
+
+    transform = open_clip.transform.image_transform(model.visual.image_size, is_train=False)
+    with torch.inference_mode():
+        pixels = torch.stack([transform(image.decode()) for image in images])
+        tokens = open_clip.SimpleTokenizer()(texts)
+        return model.encode_image(pixels, normalize=True).numpy(), model.encode_text(
+            tokens, normalize=True
+        ).numpy()
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "texts"),
+    [
+        ("tiny", "fast", "fast, cut to the longest caption"),
+        ("tiny-quickgelu", "fast", "fast, cut to the longest caption"),
+        ("tiny-custom", "fast", "fast, cut to the longest caption"),
+        # Both ways of attention, last token pooled: what comes after a caption matters, so nothing is cut.
+        ("tiny-last", "fast", "library"),
+        # All patches pooled: no token can be left out of the last block.
+        ("tiny-average", "library", "fast, cut to the longest caption"),
+    ],
+)  # fmt: skip
+def test_equals_the_librarys_towers(
+    name: str,
+    images: str,
+    texts: str,
+    checkpoint: Callable[[str], Path],
+    tiny_model: Callable[[str], Any],
+    drawn_images: list[Image],
+    captions: list[Caption],
+) -> None:
+    scorer = load(name, checkpoint(name))
+    assert isinstance(scorer, Embedder)
+    assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
+    expected = by_the_library(tiny_model(name), drawn_images, [str(caption.text) for caption in captions])
+    found = next(scorer.embed_images([drawn_images])), next(scorer.embed_captions([captions]))
+    for embeddings, exact in zip(found, expected, strict=True):
+        assert embeddings.dtype == np.float32
+        assert abs(embeddings - exact).max() <= 1e-5
+
+
+def test_gelu_and_quickgelu_are_told_apart(
+    checkpoint: Callable[[str], Path], captions: list[Caption]
+) -> None:
+    # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
+    path = checkpoint("tiny-quickgelu")
+    plain, quick = (next(load(name, path).embed_captions([captions])) for name in ("tiny", "tiny-quickgelu"))
+    assert abs(plain - quick).max() > 1e-3
+    assert load("tiny", path).identity.options["activation"] == "gelu"
+    assert load("tiny-quickgelu", path).identity.options["activation"] == "quickgelu"
+
+
+def test_a_changed_library_is_noticed(
+    checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were open_clip to compute something else in the same structure, its own towers would be used."""
+    from counterfoil.scorers import fast
+
+    monkeypatch.setattr(fast, "QUICK", 1.6)
+    found = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
+    assert (found["image tower"], found["text tower"]) == ("library", "library")
+
+
+@pytest.mark.parametrize(("size", "workers"), [(1, 0), (7, 2), (32, 2)])
+def test_photographs_in_any_batch_and_worker(
+    size: int, workers: int, checkpoint: Callable[[str], Path], photographs: list[Image]
+) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    once = np.concatenate(list(scorer.embed_images(cut(photographs, 32))))
+    again = np.concatenate(list(scorer.embed_images(cut(photographs, size), workers=workers)))
+    assert abs(once - again).max() < 1e-6
+    np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
+
+
+def test_decisions_do_not_change_with_batches(
+    checkpoint: Callable[[str], Path], photographs: list[Image], captions: list[Caption]
+) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    images = np.concatenate(list(scorer.embed_images(cut(photographs, 8))))
+    decisions = []
+    for size in (1, 3, len(captions)):
+        found = np.concatenate(list(scorer.embed_captions(cut(captions, size))))
+        scores = np.stack(
+            [scorer.compare(np.repeat(found[i : i + 1], len(images), 0), images) for i in range(len(found))]
+        )
+        decisions.append((scores[:-1] > scores[1:]).tolist())
+    assert decisions[0] == decisions[1] == decisions[2]
+
+
+def test_pixels_are_bitwise_those_of_torchvision(
+    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], photographs: list[Image]
+) -> None:
+    import open_clip
+    import torch
+
+    scorer = load("tiny", checkpoint("tiny"))
+    transform = open_clip.transform.image_transform((32, 32), is_train=False)
+    mean, std = (
+        torch.tensor(each).view(3, 1, 1)
+        for each in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
+    )
+    for image in photographs[:8]:
+        pixels = torch.from_numpy(scorer.preparation(image.decode()).copy()).permute(2, 0, 1)
+        assert torch.equal(pixels.float().div(255).sub(mean).div(std), transform(image.decode()))
+
+
+def test_other_resize_modes_go_through_the_librarys_transform(
+    tmp_path: Path,
+    tiny_model: Callable[[str], Any],
+    tiny_architectures: dict[str, Any],
+    drawn_images: list[Image],
+) -> None:
+    import json
+
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    model = tiny_model("tiny")
+    save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
+    settings = {"size": [32, 32], "resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
+    (tmp_path / "open_clip_config.json").write_text(
+        json.dumps({"model_cfg": tiny_architectures["tiny"], "preprocess_cfg": settings})
+    )
+    scorer = ours.load(f"local-dir:{tmp_path}", CPU)
+    transform = open_clip.transform.image_transform(
+        (32, 32), is_train=False, resize_mode="longest", interpolation="bilinear", fill_color=9
+    )
+    with torch.inference_mode():
+        exact = model.encode_image(
+            torch.stack([transform(image.decode()) for image in drawn_images]), normalize=True
+        )
+    for workers in (0, 2):
+        found = np.concatenate(list(scorer.embed_images(cut(drawn_images, 5), workers=workers)))
+        assert abs(found - exact.numpy()).max() < 1e-5
+    assert "longest" in scorer.identity.preprocessing
+
+
+def test_lengths_count_both_marks_and_the_prompt(checkpoint: Callable[[str], Path]) -> None:
+    scorer = load("tiny", checkpoint("tiny"), prompt="a photo of {}")
+    assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
+    assert load("tiny-last", checkpoint("tiny-last")).lengths([Caption("a", "cats")]) == [77]
+
+
+def test_compare_is_the_cosine(checkpoint: Callable[[str], Path]) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    # (3, 4)/5 with (1, 0) is 0.6, with (0, 1) 0.8.
+    captions = np.array([[0.6, 0.8], [0.6, 0.8]], dtype=np.float32)
+    scores = scorer.compare(captions, np.eye(2, dtype=np.float32))
+    assert scores.dtype == np.float64
+    np.testing.assert_allclose(scores, [0.6, 0.8], atol=1e-7)
+
+
+def test_bf16_is_near_fp32(checkpoint: Callable[[str], Path], drawn_images: list[Image]) -> None:
+    exact = next(load("tiny", checkpoint("tiny")).embed_images([drawn_images]))
+    rough = next(load("tiny", checkpoint("tiny"), precision="bf16").embed_images([drawn_images]))
+    assert rough.dtype == np.float32
+    assert 0 < abs(exact - rough).max() < 0.1
+
+
+def test_identity_names_what_decides_answers(checkpoint: Callable[[str], Path]) -> None:
+    path = checkpoint("tiny")
+    plain = load("tiny", path).identity
+    others = [
+        load("tiny", path, precision="bf16").identity,
+        load("tiny", path, prompt="a photo of {}").identity,
+        load("tiny-quickgelu", path).identity,
+        load("tiny", checkpoint("tiny-quickgelu")).identity,
+    ]
+    assert plain == load("tiny", path).identity
+    assert len({plain.key, *(other.key for other in others)}) == 5
+    assert plain.options["device"] == "cpu"
+
+
+# -- bad input --------------------------------------------------------------------------------------------
+
+
+def refused(argument: object, pattern: str, options: Options = CPU) -> str:
+    with pytest.raises(ModelError, match=pattern) as error:
+        ours.load(str(argument), options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "pattern"),
+    [
+        ("ViT-B32/openai", "knows no such architecture; given: ViT-B32.*did you mean ViT-B-32"),
+        ("/openai", r"knows no such architecture; given: \(empty\)"),
+        ("ViT-B-32/opnai", "no such weights of this architecture; given: opnai.*did you mean openai"),
+        ("ViT-B-32", "no such weights.*nothing after the architecture"),
+        ("ViT-B-32/runs/best.pt", "no such checkpoint file; given: runs/best.pt; check the path"),
+        ("ViT-B-32-quickgelu/openai", "its checkpoint is not here and cannot be downloaded; load it once"),
+        ("ViT-B-32/openai", "use open-clip:ViT-B-32-quickgelu/openai, or --allow-gelu"),
+        ("ViT-L-14/dfn2b", "use open-clip:ViT-L-14-quickgelu/dfn2b, or --allow-gelu"),
+        ("local-dir:/nowhere/at/all", "its checkpoint cannot be loaded"),
+    ],
+)  # fmt: skip
+def test_names_that_lead_nowhere(argument: str, pattern: str) -> None:
+    refused(argument, pattern)
+
+
+def test_allowing_gelu_goes_on_to_the_download() -> None:
+    refused("ViT-B-32/openai", "cannot be downloaded", Options(device="cpu", allow_gelu=True))
+
+
+@pytest.mark.parametrize("name", ["best_CLIP_COCO_9.pt", "negclip.pth", "clip_ViT-B-32.pt", "openai-b32.pt"])
+def test_file_names_of_openais_family_need_quickgelu(
+    name: str, tmp_path: Path, checkpoint: Callable[[str], Path]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(checkpoint("tiny").read_bytes())
+    refused(f"tiny/{path}", f"trained with QuickGELU, tiny builds GELU.*use open-clip:tiny-quickgelu/{path}")
+    allowed = load("tiny", path, allow_gelu=True).identity
+    assert allowed.options["allow_gelu"] is True
+    assert allowed.options["activation"] == "gelu"
+    assert "allow_gelu" not in load("tiny-quickgelu", path).identity.options
+
+
+def test_what_a_checkpoint_says_of_its_activation_goes_first(
+    tmp_path: Path, tiny_model: Callable[[str], Any]
+) -> None:
+    import torch
+
+    path = tmp_path / "openai.pt"
+    content = {"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}
+    torch.save(content, path)
+    assert load("tiny", path).identity.options["activation"] == "gelu"
+    refused(
+        f"tiny-quickgelu/{path}", "trained with GELU, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/"
+    )
+
+
+def test_weights_of_another_architecture(checkpoint: Callable[[str], Path]) -> None:
+    said = refused(f"tiny/{checkpoint('tiny-wide')}", "not a checkpoint of tiny")
+    assert "positional_embedding is 77x96 instead of 77x48" in said
+    assert "its shapes look like tiny-wide" in said
+
+
+def test_broken_image_is_named_whoever_decodes_it(
+    checkpoint: Callable[[str], Path], drawn_images: list[Image]
+) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    data = drawn_images[0].read()
+    broken = Image("cut", BytesSource(data[: len(data) // 2], "photos/cut.png"))
+    for workers in (0, 2):
+        stream = scorer.embed_images(cut([*drawn_images, broken], 3), workers=workers)
+        assert len(next(stream)) == 3
+        with pytest.raises(DataError, match=r"photos/cut\.png: image cannot be decoded"):
+            list(stream)
+
+
+@pytest.mark.slow
+def test_a_whole_vit_b_32(tmp_path: Path, photographs: list[Image], captions: list[Caption]) -> None:
+    import open_clip
+    import torch
+
+    torch.manual_seed(0)
+    model = open_clip.create_model("ViT-B-32-quickgelu").eval()
+    torch.save(model.state_dict(), tmp_path / "random.pt")
+    scorer = load("ViT-B-32-quickgelu", tmp_path / "random.pt")
+    expected = by_the_library(model, photographs, [str(caption.text) for caption in captions])
+    found = next(scorer.embed_images([photographs])), next(scorer.embed_captions([captions]))
+    for embeddings, exact in zip(found, expected, strict=True):
+        assert abs(embeddings - exact).max() <= 1e-6
