@@ -20,6 +20,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ties import Ties
+from counterfoil.report.page import page
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
 NASTY = (
@@ -93,7 +94,7 @@ def quad_answers(n: int = N_QUADS) -> dict[str, Answers]:
     return {"good": Scores(good), "poor & <tied>": Scores(poor), "outcomes": Outcomes(right)}
 
 
-def choice_benchmark(n: int = N_CHOICES) -> Benchmark:
+def choice_benchmark(n: int = N_CHOICES, **card: Any) -> Benchmark:
     """`n` images with three captions each, the first of them right."""
     images = tuple(Image(f"photo-{i}", BytesSource(picture((10, i * 9, 90)))) for i in range(n))
     captions = tuple(Caption(f"text-{i}", f"caption number {i}") for i in range(3 * n))
@@ -103,8 +104,8 @@ def choice_benchmark(n: int = N_CHOICES) -> Benchmark:
         query=np.arange(n),
         candidates=np.arange(3 * n).reshape(n, 3),
     )
-    card = Card(name="choices", title="Choices", form="choice", macro="kind", pitfalls=("Mind the gap.",))
-    return Benchmark(card, images, captions, questions)
+    facts = {"name": "choices", "title": "Choices", "form": "choice", "macro": "kind", **card}
+    return Benchmark(Card(pitfalls=("Mind the gap.",), **facts), images, captions, questions)
 
 
 @pytest.fixture(scope="session")
@@ -130,6 +131,12 @@ def choices() -> Comparison:
         run_of(benchmark, "only right", Outcomes({"accuracy": right})),
     ]
     return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def report(quads: Comparison, choices: Comparison) -> str:
+    """The page over both drawn benchmarks."""
+    return page([quads, choices], title="A <test> & report")
 
 
 @pytest.fixture(scope="session")

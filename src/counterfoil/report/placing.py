@@ -1,7 +1,6 @@
 """Where labels go beside their points, so that none lies over another. Pure geometry, no drawing."""
 
 from collections.abc import Sequence
-from math import cos, pi, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -16,26 +15,17 @@ class Box(NamedTuple):
     right: float
     top: float
 
-    def overlap(self, other: "Box") -> float:
-        """The area both cover.
-
-        >>> Box(0, 0, 2, 2).overlap(Box(1, 1, 5, 5)), Box(0, 0, 1, 1).overlap(Box(2, 2, 3, 3))
-        (1, 0)
-        """
-        width = min(self.right, other.right) - max(self.left, other.left)
-        height = min(self.top, other.top) - max(self.bottom, other.bottom)
-        return width * height if width > 0 and height > 0 else 0
-
-    def outside(self, frame: "Box") -> float:
-        """The area that lies beyond `frame`."""
-        return (self.right - self.left) * (self.top - self.bottom) - self.overlap(frame)
-
 
 #: Room kept free around a point, and between a point and a label that touches nothing.
 _POINT, _GAP = 4.5, 6.0
 #: How far a label may move away, and the directions tried at each distance: right first, then left, up, down.
 _DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0, 52.0, 70.0, 90.0)
 _TURNS = (0, 8, 4, 12, 2, 14, 6, 10, 1, 15, 7, 9, 3, 13, 5, 11)
+_SPOTS = np.repeat(_DISTANCES, len(_TURNS))
+_DIRECTIONS = np.round(
+    np.tile([(np.cos(turn * np.pi / 8), np.sin(turn * np.pi / 8)) for turn in _TURNS], (len(_DISTANCES), 1)),
+    9,
+)
 
 
 def place(
@@ -56,33 +46,31 @@ def place(
     >>> offsets, far
     ([(16.0, 0.0)], [False])
     """
-    points = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in anchors]
+    points = np.column_stack([anchors - _POINT, anchors + _POINT])
+    soft = np.asarray(avoid, dtype=np.float64).reshape(-1, 4)
     spread = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)
     crowded = np.argsort(-(spread < 40).sum(axis=1), kind="stable")
-    taken: list[Box] = []
+    taken = np.zeros((0, 4))
     offsets: list[tuple[float, float]] = [(0.0, 0.0)] * len(anchors)
     far = [False] * len(anchors)
     for i in crowded:
-        (x, y), (width, height) = anchors[i], sizes[i]
-        best: tuple[float, tuple[float, float], float, Box] | None = None
-        for distance in _DISTANCES:
-            for turn in _TURNS:
-                dx, dy = _offset(turn * pi / 8, distance + _GAP, width, height)
-                box = Box(x + dx - width / 2, y + dy - height / 2, x + dx + width / 2, y + dy + height / 2)
-                others = [point for j, point in enumerate(points) if j != i]
-                hard = sum(box.overlap(other) for other in others + taken) + box.outside(frame)
-                soft = sum(box.overlap(other) for other in avoid)
-                cost = 10 * hard + 0.15 * soft + 0.4 * distance
-                if best is None or cost < best[0] - 1e-9:
-                    best = (cost, (dx, dy), distance, box)
-        assert best is not None
-        taken.append(best[3])
-        offsets[i] = (round(best[1][0], 2), round(best[1][1], 2))
-        far[i] = best[2] > 8
+        half = np.asarray(sizes[i], dtype=np.float64) / 2
+        # (spots, 2) centres: the near edge of the label is the gap and the distance away from the point.
+        steps = _DIRECTIONS * (_SPOTS[:, None] + _GAP + half)
+        boxes = np.column_stack([anchors[i] + steps - half, anchors[i] + steps + half])
+        hard = np.vstack([np.delete(points, i, axis=0), taken])
+        beyond = 4 * half.prod() - _covered(boxes, np.asarray([frame], dtype=np.float64))
+        cost = 10 * (_covered(boxes, hard) + beyond) + 0.15 * _covered(boxes, soft) + 0.4 * _SPOTS
+        # The first of equals, and what differs by rounding alone is equal.
+        best = int(np.flatnonzero(cost <= cost.min() + 1e-9)[0])
+        taken = np.vstack([taken, boxes[best]])
+        offsets[i] = (round(float(steps[best, 0]), 2), round(float(steps[best, 1]), 2))
+        far[i] = bool(_SPOTS[best] > 8)
     return offsets, far
 
 
-def _offset(angle: float, gap: float, width: float, height: float) -> tuple[float, float]:
-    """The centre of a label whose near edge is `gap` away from the point in the direction `angle`."""
-    c, s = cos(angle), sin(angle)
-    return c * (gap + width / 2) if abs(c) > 1e-9 else 0.0, s * (gap + height / 2) if abs(s) > 1e-9 else 0.0
+def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of each box the others cover, summed over them."""
+    near = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    away = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    return np.maximum(away - near, 0).prod(axis=2).sum(axis=1)
