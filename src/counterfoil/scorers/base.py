@@ -44,7 +44,11 @@ class Identity:
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline."""
+    """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
+
+    One that never opens an image says so with a class attribute `sees_images = False`, and is asked even where
+    no image is at hand.
+    """
 
     identity: Identity
 

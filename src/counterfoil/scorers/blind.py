@@ -7,6 +7,7 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +21,8 @@ from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
 @dataclass(frozen=True)
 class Constant:
     """Every pair scores 0: all ties. Strict comparison gives it 0, half points give it exactly chance."""
+
+    sees_images: ClassVar[bool] = False
 
     identity: Identity
 
@@ -35,6 +38,8 @@ class Random:
     The same pair gets the same score whatever the order, the batch or the other pairs; another seed gives
     other scores.
     """
+
+    sees_images: ClassVar[bool] = False
 
     identity: Identity
     seed: int
@@ -65,6 +70,8 @@ class Length:
     Captions of equal length tie, and one caption ties with itself on any two images, so every image question
     is a tie.
     """
+
+    sees_images: ClassVar[bool] = False
 
     identity: Identity
 
