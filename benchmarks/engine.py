@@ -37,6 +37,7 @@ from numpy import ndarray
 from counterfoil.data import Benchmark, Caption, Card, Choice, FileSource, Image
 from counterfoil.engine import run
 from counterfoil.scorers.base import Options
+from counterfoil.scorers.pictures import prepared
 
 ARCHITECTURE = "ViT-B-32-quickgelu"
 BATCH = 32
@@ -189,10 +190,8 @@ def memory_work(scorer: Any, benchmark: Benchmark) -> Callable[[], None]:
     texts = list({caption.text: caption for caption in benchmark.captions}.values())
     lengths = scorer.lengths(texts)
     texts = [texts[i] for i in sorted(range(len(texts)), key=lambda i: (lengths[i], texts[i].text))]
-    arrays = []
-    for at in range(0, len(images), BATCH):
-        ready = [scorer.preparation(image.decode()) for image in images[at : at + BATCH]]
-        arrays.append({name: np.stack([row[name] for row in ready]) for name in ready[0]})
+    pictures = [images[at : at + BATCH] for at in range(0, len(images), BATCH)]
+    arrays = list(prepared(pictures, scorer.preparation, workers=0))
     batches = [[caption.text for caption in texts[at : at + BATCH]] for at in range(0, len(texts), BATCH)]
 
     def work() -> None:
@@ -205,6 +204,13 @@ def memory_work(scorer: Any, benchmark: Benchmark) -> Callable[[], None]:
                 scorer.encode_texts(batch)
 
     return work
+
+
+def computes_bf16() -> bool:
+    """Whether the processor multiplies bf16 numbers itself (AMX, or AVX-512's own instructions)."""
+    import torch
+
+    return bool(torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
 
 
 def timed(work: Callable[[], Any]) -> tuple[ndarray, Any]:
@@ -251,8 +257,12 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     distinct = len({caption.text for caption in work.captions})
     print(
         f"{len(rows)} questions on {len(names)} images ({len(rows) / len(names):.1f} to an image), "
-        f"{distinct} distinct captions of {2 * len(rows)}; {torch.get_num_threads()} threads"
+        f"{distinct} distinct captions of {2 * len(rows)}; {torch.get_num_threads()} threads; "
+        f"bf16 instructions: {'yes' if computes_bf16() else 'no'}"
     )
+
+    if "bf16" in options.precision and not computes_bf16():
+        print("this processor computes bf16 by way of fp32, so that figure says nothing about others")
 
     path = checkpoint(folder)
     official = official_model(path)
