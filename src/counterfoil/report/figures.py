@@ -136,7 +136,7 @@ def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
 def margins(
     comparison: Comparison, measure: str, *, names: Sequence[str] | None = None, columns: int = 3
 ) -> Any:
-    """How far from flipping each question is, per scorer: right side blue, wrong side (and ties) vermilion.
+    """How far from flipping each question is, per scorer: right side blue, wrong side vermilion, ties grey.
 
     Scores live on a scale of each scorer's own, so each panel has its own. The outermost bars hold what
     lies beyond them. `names` chooses scorers. Raises `InputError` where none of them kept its scores.
@@ -149,7 +149,7 @@ def margins(
     columns = min(columns, len(shown))
     rows = ceil(len(shown) / columns)
     with style():
-        figure, panels = canvas(rows, columns, (3.1, 0.95), left=0.12, right=0.2, gap=(0.35, 0.6), top=0.24)
+        figure, panels = canvas(rows, columns, (3.0, 0.95), left=0.18, right=0.2, gap=(0.35, 0.6), top=0.24)
         for axes, (name, values) in zip(panels, shown, strict=False):
             _histogram(axes, name, values)
         for axes in panels[len(shown) :]:
@@ -234,36 +234,39 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
     from matplotlib.collections import PolyCollection
     from matplotlib.ticker import MaxNLocator
 
-    wrong, right = values[values <= 0], values[values > 0]
+    wrong, tied, right = values[values < 0], values[values == 0], values[values > 0]
     reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
-    left = -min(reach, max(-float(values.min()), reach / 8))
+    left = min(reach, max(-float(values.min()), reach / 8))
+    end = min(reach, max(float(values.max()), reach / 8))
     step = reach / 16
-    # Bins never straddle zero; an exact tie falls on the wrong side, where the strict policy counts it.
-    below = np.arange(0, left - step / 2, -step)[::-1]
-    above = np.arange(0, reach + step / 2, step)
+    # Bins never straddle zero; exact ties have a narrow bar of their own on it.
+    below = np.arange(0, -left - step / 2, -step)[::-1]
+    above = np.arange(0, end + step / 2, step)
+    bars: list[tuple[float, float, float, str]] = []
     for side, edges, colour in ((wrong, below, WRONG), (right, above, RIGHT)):
-        if len(edges) > 1:
-            count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
-            bars = [
-                [(x, 0), (x, n), (x + 0.88 * step, n), (x + 0.88 * step, 0)]
-                for x, n in zip(edges, count.tolist(), strict=False)
-                if n
-            ]
-            axes.add_collection(PolyCollection(bars, facecolors=colour, edgecolors="none", alpha=0.85))
+        count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
+        bars += [(x, 0.88 * step, n, colour) for x, n in zip(edges, count.tolist(), strict=False) if n]
+    if len(tied):
+        bars.append((-0.2 * step, 0.4 * step, len(tied), MUTED))
+    corners = [[(x, 0), (x, n), (x + width, n), (x + width, 0)] for x, width, n, _ in bars]
+    axes.add_collection(PolyCollection(corners, facecolors=[colour for *_, colour in bars], lw=0))
     axes.autoscale_view()
     axes.set_xlim(below[0], above[-1])
-    axes.set_ylim(bottom=0)
-    axes.axvline(0, ymax=0.84, color=INK, lw=0.8)
+    axes.set_ylim(0, 1.22 * max(n for _, _, n, _ in bars))
+    axes.axvline(0, ymax=0.84, color=INK, lw=0.8, zorder=0.5)
     axes.set_yticks([])
-    axes.margins(x=0.02)
-    axes.set_ylim(top=axes.get_ylim()[1] * 1.18)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.set_title(short(name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
-    share = 100 * len(wrong) / len(values)
     says = {"va": "top", "fontsize": 7.5, "transform": axes.transAxes}
-    axes.text(0, 0.98, f"{share:.1f} % not right", ha="left", color=WRONG, **says)
-    axes.text(1, 0.98, f"{100 - share:.1f} % right", ha="right", color=RIGHT, **says)
+    for x, align, part, word, colour in (
+        (0.0, "left", wrong, "wrong", WRONG),
+        (0.5, "center", tied, "tied", MUTED),
+        (1.0, "right", right, "right", RIGHT),
+    ):
+        if word != "tied" or len(part):
+            share = f"{100 * len(part) / len(values):.1f} % {word}"
+            axes.text(x, 0.99, share, ha=align, color=colour, **says)
 
 
 def _free_spot(points: NDArray[np.float64], low: float, high: float) -> float:

@@ -81,6 +81,7 @@ def benchmark_data(comparison: Comparison, album: Album, *, pictures: bool, capt
         "name": comparison.benchmark,
         "title": benchmark.card.title,
         "form": questions.form,
+        "ties": str(comparison.runs[0].result.ties.get("policy", "")),
         "asks": getattr(questions, "asks", None),
         "correct": getattr(questions, "correct", None),
         "ids": list(questions.ids),

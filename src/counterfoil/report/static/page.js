@@ -156,7 +156,8 @@
     search.addEventListener("input", () => change({ text: search.value }, false));
     form.append(el("label", {}, el("span", {}, "Search"), search));
 
-    const kinds = el("fieldset", {}, el("legend", {}, `What fails for ${b.models[Number(state.model)].name}`));
+    const tied = b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : "";
+    const kinds = el("fieldset", {}, el("legend", {}, `What fails for ${b.models[Number(state.model)].name}${tied}`));
     const row = el("div", { class: "kinds" });
     for (const [value, label] of [["", "all"], ...b.kinds.map((kind, i) => [String(i), kind])]) {
       const input = el("input", { type: "radio", name: "kind", value });
@@ -374,6 +375,16 @@
       next.scrollIntoView({ block: "nearest" });
       event.preventDefault();
     }
+  });
+  // On paper nothing unfolds, and where the numbers come from belongs to them.
+  const records = [...document.querySelectorAll("#provenance details")];
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = records.filter((record) => !record.open);
+    for (const record of folded) record.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const record of folded) record.open = false;
   });
   addEventListener("hashchange", () => {
     if (readAddress()) build();
