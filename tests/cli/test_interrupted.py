@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.skipif(
-    not os.path.exists("/proc/self/maps"), reason="looks into /proc to see how far the run is"
-)
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="looks into /proc at how far the run is")
 def test_ctrl_c_while_scoring(tmp_path: Path) -> None:
     # Enough blind questions for some seconds of work; the signal comes once the run has begun.
     table = tmp_path / "mine.csv"

@@ -1,0 +1,53 @@
+"""The whole way on real photographs: SugarCrepe's questions on the COCO images at hand, real towers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.models
+
+
+def test_a_randomly_initialised_vit_b_32(counterfoil, shared_data: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    open_clip = pytest.importorskip("open_clip")
+    torch.manual_seed(0)
+    model = open_clip.create_model("ViT-B-32-quickgelu")
+    torch.save({"epoch": 1, "model_state_dict": model.state_dict()}, tmp_path / "last.pt")
+    spec = f"open-clip:ViT-B-32-quickgelu/{tmp_path}/last.pt"
+    data = [
+        "--data",
+        shared_data / "sugarcrepe",
+        "--images",
+        shared_data / "coco_mini" / "images" / "val2017",
+    ]
+
+    results = []
+    for name, more in (("plain", ()), ("other", ("--no-cache", "--batch-size", 7, "--workers", 2))):
+        said = counterfoil(
+            "evaluate", spec, "sugarcrepe", *data, "--available", "--device", "cpu", "-q", *more,
+            "--json", "-", "--out", tmp_path / "runs" / name,
+        )  # fmt: skip
+        assert said.code == 0, said.err
+        results.append(json.loads(said.out))
+    accuracy = results[0]["measures"]["accuracy"]
+    assert accuracy["n"] == 211
+    # Random weights know nothing: chance lies within the interval.
+    assert accuracy["low"] < 0.5 < accuracy["high"]
+    # Another batch size and other workers change no decision.
+    assert results[1]["measures"] == results[0]["measures"]
+    assert results[1]["groups"] == results[0]["groups"]
+
+    # The report carries the photographs.
+    said = counterfoil("compare", tmp_path / "runs" / "plain", "--html", tmp_path / "r.html", "--draws", 100)
+    assert said.code == 0, said.err
+    assert (tmp_path / "r.html").read_text().count("data:image/") >= 40
+
+
+def test_missing_photographs_are_counted(counterfoil, shared_data: Path) -> None:
+    photographs = shared_data / "coco_mini" / "images" / "val2017"
+    data = ["--data", shared_data / "sugarcrepe", "--images", photographs]
+    said = counterfoil("evaluate", "pixels:colours", "sugarcrepe", *data)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "1513 of 1560" in said.err
+    assert "--available" in said.err
