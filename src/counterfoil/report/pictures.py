@@ -16,7 +16,7 @@ from counterfoil.errors import DataError
 #: The longer side of a thumbnail, in pixels.
 SIDE = 200
 #: How much of a page its pictures may take, in bytes of base64 text.
-BUDGET = 12_000_000
+BUDGET = 8_000_000
 #: Shown in place of an image that cannot be decoded: a struck-out picture, in greys that both modes show.
 BROKEN = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 40 30'%3E"
