@@ -29,7 +29,8 @@ class Identity:
     precision: str = "fp32"
     #: Template with `{}` for the caption.
     prompt: str = "{}"
-    #: Anything else that changes answers: overrides, versions of the libraries, seeds.
+    #: Anything else that changes answers: overrides, the kind of device, seeds. Versions of libraries change
+    #: the seventh digit and belong to the provenance of a run.
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -46,8 +47,8 @@ class Identity:
 class Scorer(Protocol):
     """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
 
-    One that never opens an image says so with a class attribute `sees_images = False`, and is asked even where
-    no image is at hand.
+    One that never opens an image says so with a class attribute `sees_images = False`, and is asked even
+    where no image is at hand.
     """
 
     identity: Identity
