@@ -1,1 +1,1 @@
-"""Pure arithmetic over arrays: per-item values first, aggregates last. Nothing here loads a model or a file."""
+"""Pure arithmetic over arrays: per-item values first, aggregates last. No models, no files."""

@@ -6,7 +6,6 @@ k = 5, m = 1; SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative
 
 from math import comb
 
-import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
@@ -23,6 +22,7 @@ def accuracy(
 
     Source: SugarCrepe's evaluation (strict comparison, one positive and one negative caption).
 
+    >>> import numpy as np
     >>> accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]))
     array([1., 0., 0.])
     """
@@ -41,6 +41,7 @@ def chance(k: int, *, correct: int = 1) -> float:
 def margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:
     """The lowest correct score less the highest wrong one, in the unit of the scores.
 
+    >>> import numpy as np
     >>> margin(np.array([[3.0, 1.0, 2.5]]))
     array([0.5])
     """
@@ -50,6 +51,7 @@ def margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray,
 def tied(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Bool[ndarray, "n"]:
     """Whether the tie policy decides the question: the lowest correct score equals the highest wrong one.
 
+    >>> import numpy as np
     >>> tied(np.array([[0.2, 0.2, 0.1], [0.2, 0.2, 0.9]]))  # the second is lost under every policy
     array([ True, False])
     """
