@@ -106,6 +106,10 @@ def test_pages_turn_with_buttons_and_keys_and_the_address_remembers(
     again = opened(report, place=place)
     assert shown(again) == kept
     assert again.locator("input[name=kind]:checked").get_attribute("value") == "3"
+    # A link to other questions, followed while the page is open.
+    again.evaluate("location.hash = '#questions?b=b-choices&model=scored&page=2'")
+    again.wait_for_selector(".card[data-question=c12]")
+    assert shown(again) == ["c12", "c13", "c14"]
 
 
 def test_a_card_shows_scores_true_pairs_and_what_fails(

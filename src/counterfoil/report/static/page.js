@@ -387,7 +387,9 @@
     for (const record of folded) record.open = false;
   });
   addEventListener("hashchange", () => {
-    if (readAddress()) build();
+    if (!readAddress()) return;
+    build();
+    section.scrollIntoView();
   });
 
   const asked = readAddress();
