@@ -125,11 +125,16 @@ def test_leftovers_of_killed_writers_are_swept_but_not_those_of_living_ones(cach
     cache.write("captions", keys("a"), rows(1))
     place = shard_files(cache)[0].parent
     old, new = place / ".x.npz.abc.part", place / ".y.npz.abc.part"
-    old.write_bytes(b"half")
-    new.write_bytes(b"half")
-    os.utime(old, (time.time() - 7200,) * 2)
+    listing = cache.folder / ".files-v1.parquet.abc.part"
+    foreign = cache.folder / ".somebody-elses.part"
+    for path in (old, new, listing, foreign):
+        path.write_bytes(b"half")
+    for path in (old, listing, foreign):
+        os.utime(path, (time.time() - 7200,) * 2)
     cache.sweep()
     assert not old.exists()
+    assert not listing.exists()
+    assert foreign.exists()
     assert new.exists()
     assert cache.read("captions", keys("a")).broken == ()
 

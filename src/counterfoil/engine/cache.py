@@ -11,6 +11,7 @@ share their embeddings. Several processes may use one folder at once: each adds 
 """
 
 import io
+import itertools
 import time
 import zipfile
 import zlib
@@ -120,7 +121,9 @@ class Cache:
         """Remove what processes that were killed while writing left behind."""
         if self.folder is None:
             return
-        for path in self._root().glob("*/.*.part"):
+        root = self._root()
+        ours = (root.glob("*/.*.part"), root.glob(".*.part"), self.folder.glob(".files-*.part"))
+        for path in itertools.chain(*ours):
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
