@@ -97,10 +97,16 @@ def _write_tables(
     from counterfoil.report.tables import by_group, overview
     from counterfoil.store import write_text
 
-    for path, written in ((markdown, to_markdown), (latex, to_latex), (csv, to_csv)):
-        if path is not None:
-            tables = [overview(*comparisons), *(by_group(comparison) for comparison in comparisons)]
-            write_text(path, "\n".join(written(table) for table in tables if table.columns))
+    if not (markdown or latex or csv):
+        return
+    tables = [overview(*comparisons), *(by_group(comparison) for comparison in comparisons)]
+    tables = [table for table in tables if table.columns]
+    if markdown is not None:
+        write_text(markdown, "\n".join(map(to_markdown, tables)))
+    if latex is not None:
+        write_text(latex, "\n".join(map(to_latex, tables)))
+    if csv is not None:
+        write_text(csv, to_csv(*tables))
 
 
 def _with_pictures(

@@ -142,16 +142,20 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def to_csv(table: Table) -> str:
+def to_csv(*tables: Table) -> str:
     """One line per number, values in [0, 1] at full precision, with interval and number of questions."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["model", "of", "measure", "column", "value", "low", "high", "n"])
-    for row in table.rows:
-        for column, cell in zip(table.columns, row.cells, strict=True):
-            if cell.value is not None:
-                numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
-                writer.writerow([row.name, column.block, column.measure, column.label, *numbers])
+    for row, column, cell in (
+        (row, *place)
+        for table in tables
+        for row in table.rows
+        for place in zip(table.columns, row.cells, strict=True)
+    ):
+        if cell.value is not None:
+            numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
+            writer.writerow([row.name, column.block, column.measure, column.label, *numbers])
     return out.getvalue()
 
 
