@@ -182,11 +182,25 @@ def test_compare_is_the_cosine(checkpoint: Callable[[str], Path]) -> None:
     np.testing.assert_allclose(scores, [0.6, 0.8], atol=1e-7)
 
 
-def test_bf16_is_near_fp32(checkpoint: Callable[[str], Path], drawn_images: list[Image]) -> None:
+@pytest.mark.parametrize("native", [True, False])
+def test_bf16_is_near_fp32(
+    native: bool,
+    checkpoint: Callable[[str], Path],
+    drawn_images: list[Image],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from counterfoil.scorers import dual
+
+    monkeypatch.setattr(dual, "_has_bf16", lambda torch: native)
     exact = next(load("tiny", checkpoint("tiny")).embed_images([drawn_images]))
-    rough = next(load("tiny", checkpoint("tiny"), precision="bf16").embed_images([drawn_images]))
+    scorer = load("tiny", checkpoint("tiny"), precision="bf16")
+    rough = next(scorer.embed_images([drawn_images]))
     assert rough.dtype == np.float32
     assert 0 < abs(exact - rough).max() < 0.1
+    assert scorer.identity.precision == "bf16"
+    assert scorer.identity.options.get("activations") == (None if native else "fp32")
+    # Either way the fast towers were found to agree with the library's.
+    assert scorer.provenance["image tower"] == "fast"
 
 
 def test_identity_names_what_decides_answers(checkpoint: Callable[[str], Path]) -> None:

@@ -147,15 +147,12 @@ def to_csv(*tables: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["model", "of", "measure", "column", "value", "low", "high", "n"])
-    for row, column, cell in (
-        (row, *place)
-        for table in tables
-        for row in table.rows
-        for place in zip(table.columns, row.cells, strict=True)
-    ):
-        if cell.value is not None:
-            numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
-            writer.writerow([row.name, column.block, column.measure, column.label, *numbers])
+    for table in tables:
+        for row in table.rows:
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                if cell.value is not None:
+                    numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
+                    writer.writerow([row.name, column.block, column.measure, column.label, *numbers])
     return out.getvalue()
 
 

@@ -5,6 +5,7 @@ count of tokens); this module adds workers, the prompt, device, precision, norma
 """
 
 import hashlib
+import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -114,6 +115,28 @@ def precision_of(options: Options, device: Any, *, where: str) -> Any:
             hint="use bf16 or fp32 on a CPU",
         )
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[options.precision]
+
+
+def placed(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
+    """The model ready to answer on `device`, and the type its activations have.
+
+    Weights are rounded to `dtype`, and activations too, except for bf16 on a processor that has no arithmetic
+    for it: emulated, that takes four times as long as fp32, so there the rounded weights are computed with in
+    fp32.
+    """
+    torch = import_torch()
+    model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
+    if dtype is torch.bfloat16 and device.type == "cpu" and not _has_bf16(torch):
+        return model.float(), torch.float32
+    return model, dtype
+
+
+def _has_bf16(torch: Any) -> bool:
+    """Whether this processor multiplies bf16; assumed where torch cannot tell."""
+    checks = [getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("avx512_bf16", "amx_tile")]
+    return platform.machine().lower() not in ("x86_64", "amd64") or any(
+        check is None or check() for check in checks
+    )
 
 
 def prompt_of(options: Options, *, where: str) -> str:

@@ -27,6 +27,7 @@ from counterfoil.scorers.dual import (
     device_of,
     digest_tensors,
     import_torch,
+    placed,
     precision_of,
     prompt_of,
 )
@@ -67,13 +68,13 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     torch = import_torch()
     # Half-precision checkpoints become float32 first, which is exact; the digest is of what was stored.
     weights = digest_tensors(model.state_dict())
-    model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
+    model, computed = placed(model, device, dtype)
     towers = _Towers(
         model=model,
         processor=processor,
         tokenizer=tokenizer,
         device=device,
-        dtype=dtype,
+        dtype=computed,
         length=_length(model.config, tokenizer),
         cut=_can_cut(model),
         lower=model.config.model_type in LOWER_CASED,

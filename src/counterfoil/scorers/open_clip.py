@@ -29,6 +29,7 @@ from counterfoil.scorers.dual import (
     device_of,
     digest_tensors,
     import_torch,
+    placed,
     precision_of,
     prompt_of,
 )
@@ -60,14 +61,14 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         tokenizer = _tokenizer(library, architecture, where)
     torch = import_torch()
     weights = digest_tensors(model.state_dict())
-    model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
+    model, computed = placed(model, device, dtype)
     settings = dict(library.get_model_preprocess_cfg(model))
     preparation = _preparation(settings)
     transform = None
     if isinstance(preparation, Untouched):
         config = library.transform.PreprocessCfg(**settings)
         transform = library.transform.image_transform_v2(config, is_train=False)
-    towers = _trusted(_towers(model, tokenizer, device, dtype, settings, transform), options.precision)
+    towers = _trusted(_towers(model, tokenizer, device, computed, settings, transform), options.precision)
     activation = _activation(library, architecture)
     return DualEncoder(
         identity=Identity(
@@ -80,6 +81,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
                 "activation": activation,
                 "device": device.type,
                 **({"allow_gelu": True} if overridden else {}),
+                **({} if computed is dtype else {"activations": "fp32"}),
             },
         ),
         preparation=preparation,
