@@ -1,6 +1,6 @@
 """How much faster the engine is than the official evaluation, on one machine in one run.
 
-    python benchmarks/engine.py [--items 240] [--rounds 3] [--precision fp32 bf16] [--data FOLDER]
+    python benchmarks/engine.py [--items 240] [--rounds 3] [--precision fp32 bf16] [--threads 1] [--data DIR]
 
 The work is SugarCrepe's: about 4.8 questions to an image, the positive captions repeated as they are there.
 With real data at hand (COUNTERFOIL_DATA, or ../shared/data) captions are SugarCrepe's own and photographs
@@ -14,7 +14,8 @@ random weights, which costs what a trained one costs. Compared are
 
 All of them take turns, round by round, and every figure is the median of the rounds: the machine's mood
 changes all of them alike. Rates are given by the clock and by the processor's own time, which other programs
-on the machine disturb less. Decisions that differ from the official loop's are counted.
+on the machine disturb less; with `--threads 1` the ratios hold still even where others compute at the same
+time, since no thread waits for another. Decisions that differ from the official loop's are counted.
 """
 
 import argparse
