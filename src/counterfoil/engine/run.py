@@ -17,7 +17,6 @@ from counterfoil.engine.content import check_at_hand, id_key, image_keys
 from counterfoil.engine.plan import Plan, plan, shards, used_images
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers import blind
 from counterfoil.scorers.base import Embedder, Scorer
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
@@ -83,11 +82,7 @@ def run(
 
 
 def _needs(scorer: object) -> Collection[str]:
-    """What a scorer must have at hand: `images` and `captions`, unless it is blind or says so in `needs`."""
-    if isinstance(scorer, blind.Constant | blind.Random):
-        return ()
-    if isinstance(scorer, blind.Length):
-        return ("captions",)
+    """What a scorer must have at hand: images and captions, unless its `needs` says that less will do."""
     return getattr(scorer, "needs", ("images", "captions"))
 
 

@@ -47,8 +47,8 @@ class Identity:
 class Scorer(Protocol):
     """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
 
-    One that never opens an image says so with a class attribute `sees_images = False`, and is asked even
-    where no image is at hand.
+    One that can do with less than both says so with a class attribute `needs`, such as `("captions",)`, and
+    is asked even where the rest is not at hand.
     """
 
     identity: Identity

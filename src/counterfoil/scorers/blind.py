@@ -22,7 +22,7 @@ from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
 class Constant:
     """Every pair scores 0: all ties. Strict comparison gives it 0, half points give it exactly chance."""
 
-    sees_images: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     identity: Identity
 
@@ -39,7 +39,7 @@ class Random:
     other scores.
     """
 
-    sees_images: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
 
     identity: Identity
     seed: int
@@ -71,7 +71,7 @@ class Length:
     is a tie.
     """
 
-    sees_images: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ("captions",)
 
     identity: Identity
 

@@ -158,3 +158,10 @@ def test_sugarcrepe_pp(plus: Path) -> None:
     (plus / "swap_att.json").write_text(json.dumps(items))
     with pytest.raises(DataError, match=r"swap_att\.json, row 2, column 'id': id occurs twice; given: 4"):
         sugarcrepe_pp.read(small, plus, None)
+
+
+def test_each_file_alone(shared_data: Path) -> None:
+    # One file is one subset; groups across files ("swap") cannot be whole then, and are not asked to be.
+    for name, count in (("swap_obj", 245), ("add_att", 692)):
+        alone = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe" / f"{name}.json", None)
+        assert len(alone) == count
