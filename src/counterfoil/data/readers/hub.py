@@ -1,5 +1,6 @@
 """Data sets of the hub through the `datasets` library: pinned to a known revision, offline once cached."""
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> Table:
         import datasets
     except ImportError:
         raise MissingExtraError("datasets", "models") from None
-    with _plain_progress(datasets):
+    with _plain_progress(datasets), _offline_where_unreachable(datasets, card.hub):
         try:
             found = datasets.load_dataset(
                 card.hub,
@@ -72,6 +73,32 @@ def _unavailable(card: Card, config: str, error: Exception) -> DataError:
         given=f"{type(error).__name__}: {reason}",
         hint=hint,
     )
+
+
+@contextmanager
+def _offline_where_unreachable(datasets: Any, name: str) -> Iterator[None]:
+    """Look in the cache only, where the hub does not answer: the libraries would try for half a minute."""
+    import huggingface_hub
+
+    try:
+        huggingface_hub.HfApi().dataset_info(name, timeout=5)
+        unreachable = False
+    except Exception as error:
+        # Each version of the library has network errors of its own; their names agree.
+        unreachable = any(word in type(error).__name__.lower() for word in ("connect", "timeout"))
+    # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
+    switches = [datasets.config, huggingface_hub.constants] if unreachable else []
+    before = [switch.HF_HUB_OFFLINE for switch in switches]
+    level = logging.root.manager.disable
+    try:
+        for switch in switches:
+            switch.HF_HUB_OFFLINE = True
+        logging.disable(logging.ERROR)
+        yield
+    finally:
+        logging.disable(level)
+        for switch, value in zip(switches, before, strict=True):
+            switch.HF_HUB_OFFLINE = value
 
 
 @contextmanager
