@@ -4,6 +4,8 @@ Equal to the towers of open_clip up to rounding (the tests hold 1e-5 on unit vec
 two on a sample before it trusts this module):
 
 * a caption is computed up to its end mark: under a causal mask nothing before it sees what follows;
+* for the same reason captions that begin alike ("a man in a red ...") share the states of what they begin
+  with, so the captions of a batch are computed as a tree of tokens, each of its nodes once;
 * the last block is computed for the one token that is pooled;
 * patches are multiplied as a matrix; biases, residuals and QuickGELU's factors ride along in the products:
   x sigmoid(1.702 x) = silu(1.702 x) / 1.702.
@@ -12,6 +14,7 @@ A tower whose structure is not exactly the known one gets none: `image_tower` an
 and the library's own forward is used.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +44,9 @@ class ImageTower:
         x[:, 0] = visual.class_embedding
         x[:, 1:] = functional.linear(patches.reshape(batch, rows * columns, -1), kernel)
         x += visual.positional_embedding
-        x = visual.ln_pre(x)
-        first = torch.zeros(batch, dtype=torch.long, device=x.device)
-        x = visual.ln_post(_pooled(x, visual.transformer.resblocks, first, causal=False))
+        x = visual.ln_pre(x).flatten(0, 1)
+        layout = Layout(batch, rows * columns + 1)
+        x = visual.ln_post(_pooled(x, visual.transformer.resblocks, layout))
         return x if visual.proj is None else x @ visual.proj
 
 
@@ -61,17 +64,100 @@ class TextTower:
         return ids.argmax(dim=-1) if self.end is None else (ids == self.end).int().argmax(dim=-1)
 
     def __call__(self, ids: Any) -> Any:
-        """(batch, width) features, not normalised."""
+        """(batch, width) features, not normalised; `ids` may be on any device."""
         torch = import_torch()
-        ends = self.ends(ids)
-        # Nothing after the last end mark of the batch can change a pooled token.
-        ids = ids[:, : int(ends.max()) + 1]
-        x = self.text.token_embedding(ids) + self.text.positional_embedding[: ids.shape[1]]
-        x = self.text.ln_final(_pooled(x, self.text.transformer.resblocks, ends, causal=True))
+        rows = [row[: end + 1] for row, end in zip(ids.tolist(), self.ends(ids).tolist(), strict=True)]
+        tree = grow(rows)
+        where = self.text.positional_embedding.device
+
+        def there(numbers: Any) -> Any:
+            return torch.tensor(numbers, device=where)
+
+        layout = Layout(len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends))
+        x = self.text.token_embedding(there(tree.tokens))
+        x = x + self.text.positional_embedding[there(tree.depths)]
+        x = self.text.ln_final(_pooled(x, self.text.transformer.resblocks, layout))
         projection = self.text.text_projection
         if projection is None:
             return x
         return projection(x) if isinstance(projection, torch.nn.Module) else x @ projection
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Rows of tokens as a tree of what they begin with; a node is a token after all those before it."""
+
+    #: Token and position of every node.
+    tokens: list[int]
+    depths: list[int]
+    #: For every row the nodes it passes, all rows made equally long by repeating the last node.
+    nodes: list[list[int]]
+    #: For every node a place in the flattened `nodes` where it stands.
+    first: list[int]
+    #: The last position of every row.
+    ends: list[int]
+
+
+def grow(rows: Sequence[Sequence[int]]) -> Tree:
+    """The tree of `rows`, none of them empty.
+
+    >>> tree = grow([[1, 5, 9], [1, 5, 7, 9], [2, 9]])
+    >>> tree.tokens
+    [1, 5, 9, 7, 9, 2, 9]
+    >>> tree.nodes
+    [[0, 1, 2, 2], [0, 1, 3, 4], [5, 6, 6, 6]]
+    >>> tree.first, tree.ends
+    ([0, 1, 2, 6, 7, 8, 9], [2, 3, 1])
+    """
+    length = max(map(len, rows))
+    children: dict[tuple[int, int], int] = {}
+    tokens: list[int] = []
+    depths: list[int] = []
+    first: list[int] = []
+    nodes = []
+    for number, row in enumerate(rows):
+        node, passed = -1, []
+        for depth, token in enumerate(row):
+            node = children.setdefault((node, token), len(tokens))
+            if node == len(tokens):
+                tokens.append(token)
+                depths.append(depth)
+                first.append(number * length + depth)
+            passed.append(node)
+        nodes.append(passed + [node] * (length - len(row)))
+    return Tree(tokens, depths, nodes, first, [len(row) - 1 for row in rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How the (nodes, width) states of a tower lie in its (batch, length) sequences.
+
+    Without a tree every place is a node of its own, in order, and the first token of a sequence is pooled.
+    """
+
+    batch: int
+    length: int
+    #: (batch, length) nodes.
+    nodes: Any = None
+    #: (nodes,) places in the flattened sequences.
+    first: Any = None
+    #: (batch,) positions of the tokens that are pooled.
+    ends: Any = None
+
+    def spread(self, states: Any) -> Any:
+        """(nodes, width) to (batch, length, width)."""
+        return states.view(self.batch, self.length, -1) if self.nodes is None else states[self.nodes]
+
+    def gather(self, states: Any) -> Any:
+        """(batch, length, width) to (nodes, width)."""
+        states = states.reshape(self.batch * self.length, -1)
+        return states if self.first is None else states[self.first]
+
+    def pooled(self, states: Any) -> Any:
+        """(nodes, width) to the (batch, width) of the tokens that are pooled."""
+        if self.nodes is None:
+            return states.view(self.batch, self.length, -1)[:, 0]
+        return states[self.nodes.gather(1, self.ends[:, None])[:, 0]]
 
 
 def image_tower(model: Any) -> ImageTower | None:
@@ -146,51 +232,53 @@ def _known_blocks(transformer: Any) -> bool:
     return type(transformer) is Transformer and all(known(block) for block in transformer.resblocks)
 
 
-def _pooled(x: Any, blocks: Any, at: Any, *, causal: bool) -> Any:
-    """(batch, width) states of the tokens `at` after all blocks; (batch, length, width) `x` is used up."""
+def _pooled(x: Any, blocks: Any, layout: Layout) -> Any:
+    """(batch, width) states of the pooled tokens after all blocks; (nodes, width) `x` is overwritten."""
     for block in blocks[:-1]:
-        _block(x, block, causal=causal)
-    return _last_block(x, blocks[-1], at, causal=causal)
+        _block(x, block, layout)
+    return _last_block(x, blocks[-1], layout)
 
 
-def _block(x: Any, block: Any, *, causal: bool) -> None:
-    """One block on all tokens, in place."""
+def _block(x: Any, block: Any, layout: Layout) -> None:
+    """One block on all nodes, in place."""
     torch = import_torch()
     functional = torch.nn.functional
-    batch, length, width = x.shape
     attention = block.attn
     projected = functional.linear(block.ln_1(x), attention.in_proj_weight, attention.in_proj_bias)
-    query, key, value = projected.view(batch, length, 3, attention.num_heads, -1).permute(2, 0, 3, 1, 4)
-    mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
-    flat = x.view(batch * length, width)
-    flat += attention.out_proj.bias
-    flat.addmm_(mixed.transpose(1, 2).reshape(batch * length, width), attention.out_proj.weight.t())
-    _add_mlp(flat, block)
+    query, key, value = _heads(layout.spread(projected), 3, attention.num_heads)
+    mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=layout.nodes is not None)
+    x += attention.out_proj.bias
+    x.addmm_(layout.gather(mixed.transpose(1, 2)), attention.out_proj.weight.t())
+    _add_mlp(x, block)
 
 
-def _last_block(x: Any, block: Any, at: Any, *, causal: bool) -> Any:
-    """One block on the tokens `at` alone, which look at all others."""
+def _last_block(x: Any, block: Any, layout: Layout) -> Any:
+    """One block on the pooled tokens alone, which look at all others."""
     torch = import_torch()
     functional = torch.nn.functional
-    batch, length, width = x.shape
-    attention = block.attn
-    each = torch.arange(batch, device=x.device)
+    attention, width = block.attn, x.shape[1]
     normed = block.ln_1(x)
     weight, bias = attention.in_proj_weight, attention.in_proj_bias
-    key, value = (
-        functional.linear(normed, weight[width:], bias[width:])
-        .view(batch, length, 2, attention.num_heads, -1)
-        .permute(2, 0, 3, 1, 4)
-    )
-    query = functional.linear(normed[each, at], weight[:width], bias[:width])
-    query = query.view(batch, attention.num_heads, 1, -1)
-    seen = (torch.arange(length, device=x.device) <= at[:, None])[:, None, None] if causal else None
+    projected = functional.linear(normed, weight[width:], bias[width:])
+    key, value = _heads(layout.spread(projected), 2, attention.num_heads)
+    query = functional.linear(layout.pooled(normed), weight[:width], bias[:width])
+    (query,) = _heads(query[:, None], 1, attention.num_heads)
+    seen = None
+    if layout.ends is not None:
+        places = torch.arange(layout.length, device=x.device)
+        seen = (places <= layout.ends[:, None])[:, None, None]
     mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
-    pooled = x[each, at] + functional.linear(
-        mixed.reshape(batch, width), attention.out_proj.weight, attention.out_proj.bias
+    pooled = layout.pooled(x) + functional.linear(
+        mixed.flatten(1), attention.out_proj.weight, attention.out_proj.bias
     )
     _add_mlp(pooled, block)
     return pooled
+
+
+def _heads(states: Any, parts: int, heads: int) -> Any:
+    """(batch, length, parts x width) to (parts, batch, heads, length, width of a head)."""
+    batch, length, _ = states.shape
+    return states.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4)
 
 
 def _add_mlp(x: Any, block: Any) -> None:
