@@ -64,8 +64,12 @@ def canvas(
 
 
 def extent(text: str, size: float = 8.5) -> float:
-    """About how wide a text is, in inches; a little more than in most fonts."""
-    return 0.58 * size / 72 * len(text)
+    """How wide a text is in matplotlib's own font, in inches; most fonts of browsers are narrower."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)
+    return float(width) / 72
 
 
 @contextmanager
