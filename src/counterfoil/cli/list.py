@@ -36,12 +36,19 @@ def benchmarks(
         _print_json([card.model_dump(mode="json") for card in cards.values()])
         return
     _print_table(
-        ("name", "form", "questions", "licence", "title"),
+        ("name", "form", "questions", "main measure", "title"),
         [
-            (card.name, card.form, f"{card.size:,}" if card.size else "yours", card.licence, card.title)
+            (
+                card.name,
+                card.form,
+                f"{card.size:,}" if card.size else "yours",
+                card.measures[0] if card.measures else "",
+                card.title,
+            )
             for card in cards.values()
         ],
     )
+    print("\nAll facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME")
 
 
 @app.command()
@@ -58,17 +65,17 @@ def scorers(json: Json = False) -> None:
     if json:
         _print_json([asdict(entry) for entry in entries])
         return
-    _print_table(
-        ("scorer", "what it is", "example"),
-        [
-            (
-                f"{entry.prefix}:{entry.argument}",
-                entry.summary + (f" (extra: {entry.extra})" if entry.extra else ""),
-                entry.example,
-            )
-            for entry in entries
-        ],
-    )
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from counterfoil.cli.terminal import out
+
+    console = out()
+    for entry in entries:
+        needs = f"; needs the extra '{entry.extra}'" if entry.extra else ""
+        console.print(Text(f"{entry.prefix}:{entry.argument}", style="bold"))
+        console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
+        console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
 
 
 @app.command()
