@@ -146,7 +146,8 @@ def command(
     )
     say = (lambda text: None) if quiet else terminal.note
     warn = (lambda text: None) if quiet else terminal.warn
-    loaded = catalog.scorer(_beside_data(scorer, data), options)
+    with terminal.busy(f"loading {scorer}", quiet=quiet):
+        loaded = catalog.scorer(_beside_data(scorer, data), options)
     if (described := getattr(loaded, "described", None)) is not None:
         say(f"{scorer}: {described}")
     kept = None if no_cache else cache_folder(cache)
@@ -155,7 +156,8 @@ def command(
     results: list[dict[str, Any]] = []
     for benchmark_name in benchmarks:
         place = _place(data, benchmark_name, many=len(benchmarks) > 1)
-        benchmark = _benchmark(benchmark_name, place, images, loaded)
+        with terminal.busy(f"reading {benchmark_name}", quiet=quiet):
+            benchmark = _benchmark(benchmark_name, place, images, loaded)
         if available:
             whole = len(benchmark)
             benchmark = benchmark.available()

@@ -55,6 +55,17 @@ def write_result(target: str, value: Any) -> None:
 
 
 @contextmanager
+def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
+    """A line that says what is being waited for, gone when it is over; only on a terminal."""
+    console = err()
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(_escape(text)):
+        yield
+
+
+@contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Report]:
     """A function (stage, done, total) that shows a bar with rate and time left.
 
