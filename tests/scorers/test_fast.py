@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.scorers.fast import grow, image_tower, text_tower
+from counterfoil.scorers.fast import TextTower, grow, image_tower, text_tower
 
 pytestmark = pytest.mark.models
 
@@ -43,12 +43,18 @@ def test_neighbours_in_a_batch_change_nothing(tiny_model: Callable[[str], Any]) 
         "two birds",
         "a man in a red",
     ]
-    ids = open_clip.SimpleTokenizer()(texts)
+    rows = [tower.cut(row) for row in open_clip.SimpleTokenizer()(texts).tolist()]
     with torch.inference_mode():
-        together, alone = tower(ids), torch.cat([tower(ids[i : i + 1]) for i in range(len(texts))])
+        together, alone = tower(rows), torch.cat([tower([row]) for row in rows])
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
     assert torch.equal(together[0], together[3])
     assert not torch.allclose(together[0], together[1], atol=1e-3)
+
+
+@pytest.mark.parametrize(("end", "kept"), [(None, [4, 2, 9]), (2, [4, 2]), (7, [4])])
+def test_texts_are_cut_at_their_end_mark(end: int | None, kept: list[int]) -> None:
+    # The highest id, the mark itself, or the first token where there is no mark: what the library pools.
+    assert TextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
 
 
 def changed(model: Any, path: str, value: Any) -> Any:

@@ -52,21 +52,22 @@ class ImageTower:
 
 @dataclass(frozen=True, eq=False)
 class TextTower:
-    """A causal text transformer that pools the end mark; calls take (batch, context) token ids."""
+    """A causal text transformer that pools the end mark; calls take token ids cut at it."""
 
     #: What holds token_embedding, positional_embedding, transformer, ln_final and text_projection.
     text: Any
     #: The id of the end mark, or None where it is the highest id of a text.
     end: int | None
 
-    def ends(self, ids: Any) -> Any:
-        """(batch,) positions of the end marks."""
-        return ids.argmax(dim=-1) if self.end is None else (ids == self.end).int().argmax(dim=-1)
+    def cut(self, row: Sequence[int]) -> Sequence[int]:
+        """The ids of a text up to its end mark."""
+        end = max(row) if self.end is None else self.end
+        # Without an end mark the library pools the first token, and so does this.
+        return row[: row.index(end) + 1] if end in row else row[:1]
 
-    def __call__(self, ids: Any) -> Any:
-        """(batch, width) features, not normalised; `ids` may be on any device."""
+    def __call__(self, rows: Sequence[Sequence[int]]) -> Any:
+        """(batch, width) features, not normalised."""
         torch = import_torch()
-        rows = [row[: end + 1] for row, end in zip(ids.tolist(), self.ends(ids).tolist(), strict=True)]
         tree = grow(rows)
         where = self.text.positional_embedding.device
 

@@ -8,18 +8,12 @@ QuickGELU, and open_clip builds GELU for the plain names. Such pairs are refused
 import logging
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-import PIL.Image
-from numpy import ndarray
-
 from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
-from counterfoil.scorers import fast
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.checkpoints import fit, looks_like, metadata_of, nearest, read_checkpoint
 from counterfoil.scorers.dual import (
@@ -33,14 +27,13 @@ from counterfoil.scorers.dual import (
     precision_of,
     prompt_of,
 )
-from counterfoil.scorers.pictures import Resized, Untouched
+from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
 from counterfoil.store import canonical_json
 
 #: File names of the released fine-tunes of OpenAI's weights, and of those weights themselves.
 OPENAI_FAMILY = re.compile(r"best_CLIP_|CLIP_(COCO|TROHN)|neg-?clip|clip_ViT-|openai", re.IGNORECASE)
 #: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
-_SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
@@ -63,13 +56,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     weights = digest_tensors(model.state_dict())
     model, computed = placed(model, device, dtype)
     settings = dict(library.get_model_preprocess_cfg(model))
-    preparation = _preparation(settings)
-    transform = None
-    if isinstance(preparation, Untouched):
-        config = library.transform.PreprocessCfg(**settings)
-        transform = library.transform.image_transform_v2(config, is_train=False)
-    towers = _trusted(_towers(model, tokenizer, device, computed, settings, transform), options.precision)
-    activation = _activation(library, architecture)
+    pixels = Pixels.of(settings, device, computed)
+    towers = trusted(Towers(model, pixels, Tokens(tokenizer), device), TOLERANCE[options.precision])
     return DualEncoder(
         identity=Identity(
             name=where,
@@ -78,13 +66,13 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             precision=options.precision,
             prompt=prompt,
             options={
-                "activation": activation,
+                "activation": _activation(library, architecture),
                 "device": device.type,
                 **({"allow_gelu": True} if overridden else {}),
                 **({} if computed is dtype else {"activations": "fp32"}),
             },
         ),
-        preparation=preparation,
+        preparation=pixels.preparation,
         encode_images=towers.images,
         encode_texts=towers.texts,
         count_tokens=towers.count,
@@ -92,8 +80,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             "open_clip": library.__version__,
             "torch": torch.__version__,
             "device": str(device),
-            "image tower": "fast" if towers.fast_images else "library",
-            "text tower": "fast, cut to the longest caption" if towers.fast_texts else "library",
+            "image tower": "fast" if towers.images_fast else "library",
+            "text tower": "fast, cut to the longest caption" if towers.texts_fast else "library",
         },
     )
 
@@ -231,98 +219,3 @@ def _quiet() -> Iterator[None]:
 def _activation(library: Any, architecture: str) -> str:
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"
-
-
-# -- running ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Towers:
-    """The functions a `DualEncoder` needs, around one model."""
-
-    model: Any
-    tokenizer: Any
-    device: Any
-    dtype: Any
-    mean: Any
-    std: Any
-    #: open_clip's own transform, where workers do not do its part.
-    transform: Any
-    fast_images: fast.ImageTower | None
-    fast_texts: fast.TextTower | None
-
-    def images(self, pictures: Sequence[ndarray]) -> Any:
-        torch = import_torch()
-        if self.transform is None:
-            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
-            # The same operations in the same order as torchvision's ToTensor and Normalize.
-            pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
-        else:
-            whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
-            pixels = torch.stack(whole).to(self.device)
-        return (self.fast_images or self.model.encode_image)(pixels.to(self.dtype))
-
-    def texts(self, texts: Sequence[str]) -> Any:
-        return (self.fast_texts or self.model.encode_text)(self.tokenizer(list(texts)).to(self.device))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        ids = self.tokenizer(list(texts))
-        if self.fast_texts is None:
-            # The library's tower computes every text at full length.
-            return [int(ids.shape[1])] * len(ids)
-        return [int(end) + 1 for end in self.fast_texts.ends(ids)]
-
-
-def _towers(
-    model: Any, tokenizer: Any, device: Any, dtype: Any, settings: Mapping[str, Any], transform: Any
-) -> _Towers:
-    torch = import_torch()
-    scaling = _scaling(settings)
-    mean, std = (
-        torch.tensor(scaling[name], dtype=torch.float32, device=device).view(3, 1, 1)
-        for name in ("mean", "std")
-    )
-    return _Towers(
-        model, tokenizer, device, dtype, mean, std, transform, fast.image_tower(model), fast.text_tower(model)
-    )
-
-
-def _trusted(towers: _Towers, precision: str) -> _Towers:
-    """The towers without those fast ones that answer a sample otherwise than the library's own."""
-    torch = import_torch()
-    allowed = TOLERANCE[precision]
-
-    def agree(one: Any, other: Any) -> bool:
-        first, second = (torch.nn.functional.normalize(x.float(), dim=-1) for x in (one, other))
-        return bool((first - second).abs().max() <= allowed)
-
-    with torch.inference_mode():
-        if towers.fast_images is not None:
-            height, width = towers.fast_images.visual.image_size
-            ramp = torch.linspace(-1, 1, 3 * height * width).sin().view(1, 3, height, width)
-            ramp = ramp.to(device=towers.device, dtype=towers.dtype)
-            if not agree(towers.fast_images(ramp), towers.model.encode_image(ramp)):
-                towers = replace(towers, fast_images=None)
-        if towers.fast_texts is not None:
-            ids = towers.tokenizer(list(_SAMPLE)).to(towers.device)
-            if not agree(towers.fast_texts(ids), towers.model.encode_text(ids)):
-                towers = replace(towers, fast_texts=None)
-    return towers
-
-
-def _preparation(settings: Mapping[str, Any]) -> Resized | Untouched:
-    """What workers do to a picture; untouched pictures go through open_clip's own transform."""
-    size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
-    height, width = (size, size) if isinstance(size, int) else size
-    if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
-        return Resized(int(height), mode, interpolation)
-    return Untouched()
-
-
-def _scaling(settings: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Mean and standard deviation of the three colours."""
-    triples = {name: settings[name] for name in ("mean", "std")}
-    return {
-        name: list(value) if isinstance(value, Sequence) else [float(value)] * 3
-        for name, value in triples.items()
-    }
