@@ -1,0 +1,291 @@
+"""Retrieval where a query has many right answers: measures from the ranks of the positives.
+
+All take `Ranks` (see `ranks`) and give one value per query. What a tie between items counts for has a name:
+`strict` puts the wrong items of a tie before the right ones (and lesser gains before greater), `optimistic`
+behind, `half` is the expected value over all orders of the tied items, in closed form. With `a` items above
+the tie, `p` positives and `w` wrong ones in it, n = p + w:
+
+* a positive of the tie stands at each of the places a + 1 .. a + n with chance 1 / n, which gives the
+  measures that are sums over positives (R-Precision, nDCG, the graded ones);
+* its first j places hold no positive with chance C(w, j) / C(n, j): recall and the reciprocal rank;
+* place a + j holds a positive with chance p / n, and then on average (j - 1)(p - 1) / (n - 1) of the tie's
+  other positives stand before it: mAP@R.
+
+A query without positives has no value under any measure: it gets NaN, and `Positives.defined` tells it apart,
+so that a mean over queries is a decision somebody takes. A ranking that was cut is refused by name wherever
+the value depends on what stood behind the cut.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.ranks import Ranks, runs
+from counterfoil.metrics.ties import Ties
+
+# More places than any gallery has: how far down a measure looks that looks at all of it.
+_EVERYWHERE = int(np.iinfo(np.int64).max)
+
+
+def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """Whether *any* positive is among the first k: the R@K of the papers, 0 or 1 (between under `half`).
+
+    Not the share of the positives found. A list shorter than k will do only where it holds a positive.
+    Source: P002 section 4.1 and equation E.2.
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> one = positive_ranks(np.array([[0.5, 0.5, 0.1]]), Positives.of([[0]]))
+    >>> [recall_at_k(one, 1, ties=ties).item() for ties in Ties]
+    [0.0, 0.5, 1.0]
+    """
+    if k < 1:
+        raise InputError("recall needs places to look at", given=k, allowed="k of 1 or more")
+    first = ranks.before == 0
+    _known(ranks, f"recall at {k}", np.where(np.isin(_all(ranks), ranks.query), 0, k))
+    if ties is not Ties.HALF:
+        position, _ = _positions(ranks, ties)
+        return _per_query(ranks, (position <= k) & (np.arange(len(first)) == _first_entry(ranks)))
+    tie = _ties(ranks, first)
+    places = np.clip(k - tie.above, 0, tie.size)
+    chance = _cases(_chance_of_none, tie.wrong, tie.size, places)
+    return _per_query(ranks, 1 - chance, tie.query)
+
+
+def r_precision(
+    ranks: Ranks, *, cap: int | None = None, ties: Ties = Ties.STRICT
+) -> Float[ndarray, "queries"]:
+    """The share of positives among the first R items, R being the number of the query's positives.
+
+    Between 0 and 1. With `cap`, R is replaced by the smaller of the two (modified PMRP: 50). Absent positives
+    count in R. A list must reach down to R, or hold all positives. Source: P002 equation E.3 and section 5.1.
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> r_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Positives.of([[0, 3]])))
+    array([0.5])
+    """
+    return _hits(ranks, "R-Precision", cap=cap, ties=ties, weights=np.ones(len(ranks.query)))
+
+
+def graded_r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """R-Precision with the gain of each positive among the first R in place of 1.
+
+    R counts full and partial matches alike, so that a perfect ranking with partial matches gets less than 1.
+    Source: P002 equations E.3 and E.4, with gains 1 for "100% YES" and 0.5 for "Partially YES".
+    """
+    return _hits(ranks, "graded R-Precision", cap=None, ties=ties, weights=None)
+
+
+def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """The gain of the first item, 0 where it is wrong. Source: P002 equations E.2 and E.4.
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> both = Positives.of([[0, 1]], [[1.0, 0.5]])
+    >>> [graded_recall_at_1(positive_ranks(np.array([[7, 7, 1]]), both), ties=ties).item() for ties in Ties]
+    [0.5, 0.75, 1.0]
+    """
+    _known(ranks, "graded recall at 1", np.ones(len(ranks.depth), np.int64))
+    chance, gains = _chance_within(ranks, np.ones(len(ranks.query), np.int64), ties)
+    return _per_query(ranks, chance * gains)
+
+
+def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """mAP@R of each query: (1 / R) sum over r = 1 .. R of P(r) [item r is positive], P(r) the precision at r.
+
+    Between 0 and 1; gains are not looked at. A list must reach down to R, or hold all positives.
+    Source: P002 section 4.1 (after Musgrave et al., A metric learning reality check, 2020).
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> round(map_at_r(positive_ranks(-np.arange(9.0)[None], Positives.of([list(range(1, 9))]))).item(), 3)
+    0.66
+    """
+    wanted = ranks.positives.counts
+    _known(ranks, "mAP@R", wanted)
+    if ties is not Ties.HALF:
+        position, _ = _positions(ranks, ties)
+        nth = np.arange(len(position)) - np.searchsorted(ranks.query, ranks.query) + 1
+        value = np.where(position <= wanted[ranks.query], nth / position, 0.0)
+        return _per_query(ranks, value) / np.maximum(wanted, 1)
+    tie = _ties(ranks)
+    places = np.clip(wanted[tie.query] - tie.above, 0, tie.size)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, max(wanted.max(initial=0), 1) + 1))])
+    begin = np.minimum(tie.above, len(harmonic) - 1)
+    inverse = harmonic[np.minimum(begin + places, len(harmonic) - 1)] - harmonic[begin]
+    inverse = np.where(places == 1, 1 / (tie.above + 1), inverse)
+    # Sum over j of 1 / (a + j), and of (j - 1) / (a + j) = 1 - (a + 1) / (a + j).
+    others = (tie.right - 1) / np.maximum(tie.size - 1, 1)
+    value = (tie.before + 1) * inverse + others * (places - (tie.above + 1) * inverse)
+    return _per_query(ranks, tie.right / tie.size * value, tie.query) / np.maximum(wanted, 1)
+
+
+def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """One over the place of the first positive, 0 where the gallery holds none. Their mean is the MRR.
+
+    A list must hold a positive.
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> one = positive_ranks(np.array([[0.5, 0.5, 0.9]]), Positives.of([[0]]))
+    >>> [round(reciprocal_rank(one, ties=ties).item(), 4) for ties in Ties]
+    [0.3333, 0.4167, 0.5]
+    """
+    whole = np.where(np.isin(_all(ranks), ranks.query), 0, _EVERYWHERE)
+    _known(ranks, "the reciprocal rank", whole)
+    if ties is not Ties.HALF:
+        position, _ = _positions(ranks, ties)
+        return _per_query(ranks, (np.arange(len(position)) == _first_entry(ranks)) / position)
+    tie = _ties(ranks, ranks.before == 0)
+    return _per_query(ranks, _cases(_mean_inverse_place, tie.above, tie.wrong, tie.right), tie.query)
+
+
+def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """Discounted cumulative gain over the best that the query's positives allow, of the first k or all items.
+
+    The gain of an item at place r is divided by log2(1 + r); gains are as given (for 2^g - 1 hand those in).
+    Between 0 and 1; absent positives count in the best. A list must reach down to k, or hold all positives.
+    Source: K. Järvelin, J. Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002.
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> round(ndcg(positive_ranks(np.array([[1.0, 2.0, 0.0]]), Positives.of([[0]]))).item(), 4)
+    0.6309
+    """
+    if k is not None and k < 1:
+        raise InputError("nDCG needs places to look at", given=k, allowed="k of 1 or more")
+    wanted = ranks.positives
+    need = np.full(len(ranks.depth), k or _EVERYWHERE)
+    _known(ranks, "nDCG", need)
+    longest = max(ranks.gallery, int(wanted.counts.max(initial=0)), 1)
+    places = np.arange(1, longest + 1)
+    discount = np.where(places <= (k or _EVERYWHERE), 1 / np.log2(1 + places), 0.0)
+    if ties is Ties.HALF:
+        tie = _ties(ranks)
+        total = np.concatenate([[0.0], np.cumsum(discount)])
+        share = (total[tie.above + tie.size] - total[tie.above]) / tie.size
+        share = np.where(tie.size == 1, discount[np.minimum(tie.above, longest - 1)], share)
+        value = _per_query(ranks, share * tie.gains, tie.query)
+    else:
+        position, gains = _positions(ranks, ties)
+        value = _per_query(ranks, discount[position - 1] * gains)
+    order = np.lexsort((-wanted.gains, wanted.queries))
+    nth = np.arange(len(order)) - wanted.starts[:-1][wanted.queries]
+    best = np.bincount(
+        wanted.queries, weights=wanted.gains[order] * discount[nth], minlength=len(ranks.depth)
+    )
+    return np.divide(value, best, out=np.full(len(best), np.nan), where=best > 0)
+
+
+@dataclass(frozen=True)
+class _Tied:
+    """Positives of one query and score: items `above`, positives `before` them, `right` and `wrong` in it."""
+
+    query: ndarray
+    above: ndarray
+    before: ndarray
+    right: ndarray
+    wrong: ndarray
+    gains: ndarray
+
+    @property
+    def size(self) -> ndarray:
+        return self.right + self.wrong
+
+
+def _ties(ranks: Ranks, chosen: ndarray | None = None) -> _Tied:
+    """One entry per query and score (of the chosen positives), `gains` being the sum."""
+    keep = np.ones(len(ranks.query), dtype=bool) if chosen is None else chosen
+    query, before = ranks.query[keep], ranks.before[keep]
+    group, size = runs(query, before)
+    first = np.cumsum(size) - size
+    gains = np.bincount(group, weights=ranks.gains[keep], minlength=len(size))
+    above = (ranks.wrong[keep] + before)[first]
+    return _Tied(query[first], above, before[first], size, ranks.tied[keep][first], gains)
+
+
+def _positions(ranks: Ranks, ties: Ties) -> tuple[ndarray, ndarray]:
+    """Place of each positive from 1 on, by query and place, and the gain of what stands there."""
+    worst_first = 1 if ties is Ties.STRICT else -1
+    order = np.lexsort((worst_first * ranks.gains, ranks.before, ranks.query))
+    nth = np.arange(len(order)) - np.searchsorted(ranks.query, ranks.query) + 1
+    behind = ranks.tied if ties is Ties.STRICT else 0
+    return ranks.wrong + behind + nth, ranks.gains[order]
+
+
+def _chance_within(ranks: Ranks, places: ndarray, ties: Ties) -> tuple[ndarray, ndarray]:
+    """The chance that each positive is among the first `places`, and the gains in the same order."""
+    if ties is not Ties.HALF:
+        position, gains = _positions(ranks, ties)
+        return (position <= places).astype(np.float64), gains
+    group, size = runs(ranks.query, ranks.before)
+    above = ranks.wrong + ranks.before
+    return np.clip((places - above) / (size[group] + ranks.tied), 0.0, 1.0), ranks.gains
+
+
+def _hits(
+    ranks: Ranks, measure: str, *, cap: int | None, ties: Ties, weights: ndarray | None
+) -> Float[ndarray, "queries"]:
+    """The expected sum of weights (or gains) among the first R, divided by R."""
+    if cap is not None and cap < 1:
+        raise InputError(f"{measure} needs places to look at", given=cap, allowed="a cap of 1 or more")
+    wanted = np.minimum(ranks.positives.counts, cap) if cap is not None else ranks.positives.counts
+    _known(ranks, measure, wanted)
+    chance, gains = _chance_within(ranks, wanted[ranks.query], ties)
+    found = np.bincount(
+        ranks.query, weights=chance * (gains if weights is None else weights), minlength=len(wanted)
+    )
+    return np.divide(found, wanted, out=np.full(len(wanted), np.nan), where=wanted > 0)
+
+
+def _per_query(ranks: Ranks, values: ndarray, query: ndarray | None = None) -> Float[ndarray, "queries"]:
+    """Sums per query, NaN where the query has no positives."""
+    total = np.bincount(ranks.query if query is None else query, weights=values, minlength=len(ranks.depth))
+    return np.where(ranks.positives.defined, total, np.nan)
+
+
+def _first_entry(ranks: Ranks) -> ndarray:
+    return np.searchsorted(ranks.query, ranks.query)
+
+
+def _all(ranks: Ranks) -> ndarray:
+    return np.arange(len(ranks.depth))
+
+
+def _known(ranks: Ranks, measure: str, need: ndarray) -> None:
+    """Raise where a query's ranking was cut before the place it is needed to."""
+    short = ranks.positives.defined & (ranks.depth < need) & ranks.cut
+    if short.any():
+        query = int(np.flatnonzero(short)[0])
+        raise InputError(
+            f"the ranking is too short for {measure}",
+            where=f"query {query}",
+            given=f"{ranks.depth[query]} items",
+            allowed=f"{need[query]} or more" if need[query] < _EVERYWHERE else "the whole gallery",
+            hint=f"so for {int(short.sum())} queries; give full rankings, or scores",
+        )
+
+
+def _cases(value: Callable[..., float], *numbers: ndarray) -> ndarray:
+    """`value` of each row of numbers, worked out once per distinct row."""
+    if not len(numbers[0]):
+        return np.empty(0)
+    rows, where = np.unique(np.stack(numbers, axis=1), axis=0, return_inverse=True)
+    return np.array([value(*row) for row in rows.tolist()])[where.reshape(-1)]
+
+
+def _chance_of_none(wrong: int, size: int, places: int) -> float:
+    """The chance that the first places of a tie all hold wrong items, C(w, j) / C(n, j)."""
+    if places <= size - wrong:
+        return comb(wrong, places) / comb(size, places)
+    # The same number with the roles of places and positives exchanged.
+    return comb(size - places, size - wrong) / comb(size, size - wrong)
+
+
+def _mean_inverse_place(above: int, wrong: int, right: int) -> float:
+    """The mean of 1 / place of the first of `right` positives among `wrong` others, below `above` items."""
+    ahead = np.arange(wrong + 1)
+    # That the first positive has at least x wrong items ahead: the product of (w - i) / (n - i) over i < x.
+    factors = np.concatenate([[1.0], (wrong - ahead[:-1]) / (wrong + right - ahead[:-1])])
+    chance = np.cumprod(factors) * right / (wrong + right - ahead)
+    return float(np.sum(chance / (above + 1 + ahead)))

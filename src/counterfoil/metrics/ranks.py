@@ -1,0 +1,310 @@
+"""The rank of every right answer of a query in a gallery, and nothing else of the scores.
+
+A query is an image (or a caption), the gallery all captions (or images), and some items of the gallery are
+positive: right answers, each with a gain (1, or less for a partial match). What the measures of retrieval
+(`ranking`) need of the scores is a few whole numbers per positive: how many wrong items score strictly above
+it, how many the same, how many positives above. `positive_ranks` counts them in a block of scores (some
+queries x the whole gallery), so that no list is ever kept or cut; `list_ranks` reads them from lists that
+somebody else has ranked and perhaps cut.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Real
+from numpy import ndarray
+
+from counterfoil.errors import InputError, ScoreError
+
+# From this many positives of a query on, sorting its scores once is faster than comparing with each.
+_SORT_FROM = 6
+# Rows are sorted in copies of at most so many scores.
+_SORT_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Positives:
+    """The right answers of each query: those of query q are `items[starts[q]:starts[q + 1]]`.
+
+    Items are columns of the gallery; -1 is a right answer that the gallery does not hold. It is never found,
+    but counts in R, the number of right answers. `gains` are above 0: 1 for a full match, less for a partial.
+    """
+
+    starts: Int[ndarray, "bounds"]
+    items: Int[ndarray, "pairs"]
+    gains: Float[ndarray, "pairs"]
+
+    @staticmethod
+    def of(items: Sequence[Sequence[int]], gains: Sequence[Sequence[float]] | None = None) -> "Positives":
+        """From a list of columns per query, and of gains where they are not all 1.
+
+        Raises `InputError` where an item is listed twice for a query, an item is below -1, a gain is not a
+        number above 0, or items and gains are not as many.
+
+        >>> Positives.of([[3, 1], [], [0, -1]]).counts
+        array([2, 0, 2])
+        """
+        sizes = [len(row) for row in items]
+        if gains is not None and [len(row) for row in gains] != sizes:
+            raise InputError("items and gains of positives do not go together", allowed="one gain per item")
+        flat = np.array([item for row in items for item in row], dtype=np.int64)
+        worth = np.ones(len(flat)) if gains is None else np.array([g for row in gains for g in row], float)
+        bad = ~(np.isfinite(worth) & (worth > 0))
+        if bad.any():
+            raise InputError("a positive's gain is out of range", given=worth[bad][0], allowed="above 0")
+        if len(flat) and flat.min() < -1:
+            raise InputError(
+                "a positive is no column", given=int(flat.min()), allowed="0 and above, or -1 where absent"
+            )
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((flat, query))
+        same = (np.diff(flat[order]) == 0) & (np.diff(query[order]) == 0) & (flat[order][1:] >= 0)
+        if same.any():
+            at = order[1:][same][0]
+            raise InputError("a positive is listed twice", where=f"query {query[at]}", given=int(flat[at]))
+        return Positives(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), flat, worth)
+
+    @property
+    def counts(self) -> Int[ndarray, "queries"]:
+        """R of each query: how many right answers it has, absent ones included."""
+        return np.diff(self.starts)
+
+    @property
+    def defined(self) -> Bool[ndarray, "queries"]:
+        """Which queries have a right answer, so that measures have a value."""
+        return self.counts > 0
+
+    @property
+    def absent(self) -> Int[ndarray, "queries"]:
+        """How many right answers of each query the gallery does not hold."""
+        return np.bincount(self.queries[self.items < 0], minlength=len(self.starts) - 1)
+
+    @property
+    def queries(self) -> Int[ndarray, "pairs"]:
+        """The query of each item."""
+        return np.repeat(np.arange(len(self.starts) - 1), self.counts)
+
+    def take(self, queries: Int[ndarray, "chosen"] | slice) -> "Positives":
+        """Those of some queries only, in the order given: what belongs to a block of rows.
+
+        >>> Positives.of([[3, 1], [2]]).take(np.array([1])).items
+        array([2])
+        """
+        first, sizes = self.starts[:-1][queries], self.counts[queries]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
+        return replace(self, starts=starts, items=self.items[at], gains=self.gains[at])
+
+    def within(self, columns: Int[ndarray, "chosen"]) -> "Positives":
+        """Those in a part of the gallery, numbered as there: the positives of a smaller task.
+
+        What is outside the part, absent items included, is no right answer of the smaller task. COCO 1K is
+        `positives.take(rows).within(columns)` with `scores[rows][:, columns]` of *full* scores, five times.
+
+        >>> Positives.of([[3, 1], [2]]).within(np.array([3, 2])).items
+        array([0, 1])
+        """
+        # The last place is for -1, what is absent, and stays empty.
+        place = np.full(max(columns.max(initial=-1), self.items.max(initial=-1)) + 2, -1)
+        place[columns] = np.arange(len(columns))
+        new = place[self.items]
+        kept = new >= 0
+        sizes = np.bincount(self.queries[kept], minlength=len(self.starts) - 1)
+        return replace(
+            self, starts=np.concatenate([[0], np.cumsum(sizes)]), items=new[kept], gains=self.gains[kept]
+        )
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Where the positives of each query stand: one entry per positive found, by query, best first.
+
+    `wrong` items score strictly above it, `tied` wrong ones the same, `before` other positives strictly
+    above. `depth` is how far down each query's ranking is known: the whole gallery where it comes from
+    scores, the length of the list where it was given.
+    """
+
+    positives: Positives
+    query: Int[ndarray, "found"]
+    wrong: Int[ndarray, "found"]
+    tied: Int[ndarray, "found"]
+    before: Int[ndarray, "found"]
+    gains: Float[ndarray, "found"]
+    depth: Int[ndarray, "queries"]
+    gallery: int
+
+    @property
+    def cut(self) -> Bool[ndarray, "queries"]:
+        """Which rankings end before all positives of the gallery are found: some ranks are unknown."""
+        present = self.positives.queries[self.positives.items >= 0]
+        n = len(self.depth)
+        unfound = np.bincount(present, minlength=n) > np.bincount(self.query, minlength=n)
+        return unfound & (self.depth < self.gallery)
+
+
+def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Positives) -> Ranks:
+    """The ranks of all positives in a block of scores, higher being better.
+
+    Takes any number of queries with the *whole* gallery. Needs memory for a copy of a million scores beside
+    the block. Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite scores
+    are in order.
+
+    >>> ranks = positive_ranks(np.array([[0.9, 0.5, 0.7, 0.5]]), Positives.of([[0, 1]]))
+    >>> ranks.wrong, ranks.tied, ranks.before
+    (array([0, 1]), array([0, 1]), array([0, 1]))
+    """
+    return shared_ranks(scores, [positives])[0]
+
+
+def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Positives]) -> tuple[Ranks, ...]:
+    """`positive_ranks` for several sets of positives of the same queries, counting each pair once.
+
+    COCO, CxC and ECCV Caption share most of their pairs.
+    """
+    n, gallery = scores.shape
+    for positives in sets:
+        last = int(positives.items.max(initial=-1))
+        if len(positives.starts) - 1 != n or last >= gallery:
+            raise ScoreError(
+                "scores do not fit the positives",
+                given=f"{n} queries x {gallery} items",
+                allowed=f"{len(positives.starts) - 1} queries, more than {last} items",
+            )
+    if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
+        row, column = np.argwhere(np.isnan(scores))[0]
+        raise ScoreError("a score is not a number", where=f"query {row}, item {column}", given="NaN")
+    codes = [p.queries[p.items >= 0] * gallery + p.items[p.items >= 0] for p in sets]
+    pairs, places = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
+    query, item = np.divmod(pairs, max(gallery, 1))
+    score = scores[query, item]
+    above, level = _counts(scores, query, score)
+    ends = np.cumsum([len(c) for c in codes])
+    return tuple(
+        _ranks(p, above[at], level[at], gallery) for p, at in zip(sets, np.split(places, ends), strict=False)
+    )
+
+
+def _ranks(positives: Positives, above: ndarray, level: ndarray, gallery: int) -> Ranks:
+    """From how many items of any kind score above each positive and as high, itself included."""
+    present = positives.items >= 0
+    query, gains = positives.queries[present], positives.gains[present]
+    order = np.lexsort((above, query))
+    query, gains, above, level = query[order], gains[order], above[order], level[order]
+    group, size = runs(query, above)
+    begin = np.searchsorted(query, query)
+    before = (np.cumsum(size) - size)[group] - begin
+    depth = np.full(len(positives.starts) - 1, gallery)
+    return Ranks(positives, query, above - before, level - size[group], before, gains, depth, gallery)
+
+
+def runs(*keys: ndarray) -> tuple[ndarray, ndarray]:
+    """Which run of equal keys each entry belongs to, and how long each run is."""
+    new = np.ones(len(keys[0]), dtype=bool)
+    if len(new):
+        new[1:] = np.any([k[1:] != k[:-1] for k in keys], axis=0)
+    group = np.cumsum(new) - 1
+    return group, np.bincount(group)
+
+
+def _counts(scores: ndarray, query: ndarray, score: ndarray) -> tuple[ndarray, ndarray]:
+    """How many scores of its row are above each given one, and how many equal it; rows ascending."""
+    gallery = scores.shape[1]
+    above, level = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
+    group, size = runs(query)
+    begin = np.cumsum(size) - size
+    many = size >= _SORT_FROM
+    compared = np.empty(gallery, dtype=bool)
+    for first, count in zip(begin[~many].tolist(), size[~many].tolist(), strict=True):
+        row = scores[query[first]]
+        for at in range(first, first + count):
+            above[at] = higher = np.count_nonzero(np.greater(row, score[at], out=compared))
+            level[at] = np.count_nonzero(np.greater_equal(row, score[at], out=compared)) - higher
+    sorted_rows = np.flatnonzero(many)
+    slab = max(1, _SORT_AT_ONCE // max(gallery, 1))
+    for lo in range(0, len(sorted_rows), slab):
+        chosen = sorted_rows[lo : lo + slab]
+        entries = np.flatnonzero(np.isin(group, chosen, kind="table"))
+        rows = np.sort(scores[query[begin[chosen]]], axis=1)
+        of = np.searchsorted(chosen, group[entries])
+        up_to = _insertion(rows, of, score[entries], right=True)
+        above[entries] = gallery - up_to
+        level[entries] = up_to - _insertion(rows, of, score[entries], right=False)
+    return above, level
+
+
+def _insertion(rows: ndarray, at: ndarray, score: ndarray, *, right: bool) -> ndarray:
+    """Where each score goes in its sorted row, as `numpy.searchsorted` says it; all at once."""
+    low, high = np.zeros(len(at), np.int64), np.full(len(at), rows.shape[1])
+    for _ in range(rows.shape[1].bit_length()):
+        middle = (low + high) // 2
+        found = rows[at, np.minimum(middle, rows.shape[1] - 1)]
+        up = (low < high) & ((found <= score) if right else (found < score))
+        high = np.where(up, high, middle)
+        low = np.where(up, middle + 1, low)
+    return low
+
+
+def list_ranks(
+    lists: Sequence[Int[ndarray, "_"]], positives: Positives, *, gallery: int, beyond_is_wrong: bool = False
+) -> Ranks:
+    """The ranks of all positives in lists of columns, best first, which may end before the gallery does.
+
+    What stands behind the end of a list is unknown: a measure that depends on it raises `InputError`, query
+    and reason named. With `beyond_is_wrong` a positive behind the end counts as never found, which is how
+    published numbers from cut lists came about (and they change with the cut). Raises `InputError` for lists
+    that do not fit the positives, doubled items and items outside the gallery.
+
+    >>> ranks = list_ranks([np.array([4, 2, 7])], Positives.of([[2, 9]]), gallery=10)
+    >>> ranks.wrong, ranks.depth, ranks.cut
+    (array([1]), array([3]), array([ True]))
+    """
+    n = len(positives.starts) - 1
+    if len(lists) != n:
+        raise InputError("rankings do not fit the positives", given=f"{len(lists)} rankings", allowed=str(n))
+    last = int(positives.items.max(initial=-1))
+    if last >= gallery:
+        raise InputError("a positive is not in the gallery", given=last, allowed=f"-1 to {gallery - 1}")
+    query, place, gains = [], [], []
+    # The place of each item in the ranking at hand, -1 where it is not listed; the last is for absent ones.
+    stands = np.full(gallery + 1, -1)
+    for q, ranking in enumerate(lists):
+        items = positives.items[positives.starts[q] : positives.starts[q + 1]]
+        if len(ranking) and not 0 <= ranking.min() <= ranking.max() < gallery:
+            raise InputError(
+                "a ranking leaves the gallery", where=f"query {q}", allowed=f"0 to {gallery - 1}"
+            )
+        if len(np.unique(ranking)) != len(ranking):
+            raise InputError("a ranking lists an item twice", where=f"query {q}")
+        stands[ranking] = np.arange(len(ranking))
+        spot = stands[items]
+        stands[ranking] = -1
+        order = np.argsort(spot)[np.count_nonzero(spot < 0) :]
+        place.append(spot[order])
+        gains.append(positives.gains[positives.starts[q] + order])
+        query.append(np.full(len(order), q))
+    none = np.empty(0, np.int64)
+    of, at = np.concatenate([none, *query]), np.concatenate([none, *place])
+    before = np.arange(len(of)) - np.searchsorted(of, of)
+    depth = np.array([gallery if beyond_is_wrong else len(ranking) for ranking in lists], dtype=np.int64)
+    worth = np.concatenate([np.empty(0), *gains])
+    return Ranks(positives, of, at - before, np.zeros_like(at), before, worth, depth, gallery)
+
+
+def join(blocks: Sequence[Ranks]) -> Ranks:
+    """The ranks of consecutive blocks of queries, one or more, in the same gallery, as one."""
+    sizes = np.array([len(b.depth) for b in blocks])
+    shift = np.cumsum(sizes) - sizes
+    pairs = np.cumsum([0, *(len(b.positives.items) for b in blocks)])
+    starts = [b.positives.starts[:-1] + p for b, p in zip(blocks, pairs, strict=False)]
+    positives = Positives(
+        np.concatenate([*starts, pairs[-1:]]),
+        np.concatenate([b.positives.items for b in blocks]),
+        np.concatenate([b.positives.gains for b in blocks]),
+    )
+    query = np.concatenate([b.query + s for b, s in zip(blocks, shift, strict=True)])
+    wrong, tied, before, gains, depth = (
+        np.concatenate([getattr(b, name) for b in blocks])
+        for name in ("wrong", "tied", "before", "gains", "depth")
+    )
+    return Ranks(positives, query, wrong, tied, before, gains, depth, blocks[0].gallery)

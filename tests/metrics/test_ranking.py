@@ -1,0 +1,341 @@
+"""Measures of retrieval against a twin that looks at whole rankings, and against known numbers."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import permutations
+from math import comb, log2
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.errors import InputError
+from counterfoil.metrics import ranking
+from counterfoil.metrics.ranks import Positives, Ranks, join, list_ranks, positive_ranks, shared_ranks
+from counterfoil.metrics.ties import Ties
+
+Measure = Callable[..., ndarray]
+Twin = Callable[[list[float], list[float]], float]
+
+
+def recall(k: int) -> Twin:
+    return lambda seen, _: float(any(seen[:k]))
+
+
+def r_precision(cap: int) -> Twin:
+    def value(seen: list[float], gains: list[float]) -> float:
+        r = min(len(gains), cap)
+        return sum(g > 0 for g in seen[:r]) / r
+
+    return value
+
+
+def map_at_r(seen: list[float], gains: list[float]) -> float:
+    r = len(gains)
+    return sum(sum(g > 0 for g in seen[: i + 1]) / (i + 1) for i in range(min(r, len(seen))) if seen[i]) / r
+
+
+def reciprocal(seen: list[float], _: list[float]) -> float:
+    return next((1 / (i + 1) for i, g in enumerate(seen) if g), 0.0)
+
+
+def ndcg(k: int | None) -> Twin:
+    def dcg(gains: list[float]) -> float:
+        return sum(g / log2(i + 2) for i, g in enumerate(gains[:k]))
+
+    return lambda seen, gains: dcg(seen) / dcg(sorted(gains, reverse=True))
+
+
+# Each measure, and the same from the gains along one ranking (0 = wrong) and the gains of all positives.
+MEASURES: dict[str, tuple[Callable[..., ndarray], Twin]] = {
+    **{
+        f"recall_at_{k}": (lambda ranks, k=k, **given: ranking.recall_at_k(ranks, k, **given), recall(k))
+        for k in (1, 2, 3, 50)
+    },
+    "r_precision": (ranking.r_precision, r_precision(100)),
+    "r_precision of 2": (
+        lambda ranks, **given: ranking.r_precision(ranks, cap=2, **given),
+        r_precision(2),
+    ),
+    "map_at_r": (ranking.map_at_r, map_at_r),
+    "reciprocal_rank": (ranking.reciprocal_rank, reciprocal),
+    "ndcg": (ranking.ndcg, ndcg(None)),
+    "ndcg of 2": (lambda ranks, **given: ranking.ndcg(ranks, k=2, **given), ndcg(2)),
+    "graded_r_precision": (
+        ranking.graded_r_precision,
+        lambda seen, gains: sum(seen[: len(gains)]) / len(gains),
+    ),
+    "graded_recall_at_1": (ranking.graded_recall_at_1, lambda seen, _: seen[0]),
+}
+
+
+@st.composite
+def queries(draw: st.DrawFn, largest: int) -> tuple[list[int], list[float], list[float]]:
+    """Scores of few levels, the gain of each item (0 = wrong), and the gains of absent positives."""
+    n = draw(st.integers(1, largest))
+    scores = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    gains = draw(st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0]), min_size=n, max_size=n))
+    absent = draw(st.lists(st.sampled_from([0.5, 1.0]), max_size=2))
+    return scores, gains, absent
+
+
+def ranks_of(scores: list[int], gains: list[float], absent: list[float]) -> Ranks:
+    items = [i for i, g in enumerate(gains) if g]
+    positives = Positives.of([[*items, *(-1 for _ in absent)]], [[*(gains[i] for i in items), *absent]])
+    return positive_ranks(np.array([scores], dtype=float), positives)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@given(queries(largest=12))
+def test_strict_and_optimistic_are_the_worst_and_best_ranking(
+    name: str, query: tuple[list[int], list[float], list[float]]
+) -> None:
+    measure, twin = MEASURES[name]
+    scores, gains, absent = query
+    wanted = [g for g in gains if g] + absent
+    ranks = ranks_of(*query)
+    for ties, sign in ((Ties.STRICT, 1), (Ties.OPTIMISTIC, -1)):
+        value = measure(ranks, ties=ties)[0]
+        if not wanted:
+            assert np.isnan(value)
+            continue
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], sign * gains[i]))
+        assert value == pytest.approx(twin([gains[i] for i in order], wanted), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@settings(max_examples=40)
+@given(queries(largest=6))
+def test_half_is_the_mean_over_all_orders_of_tied_items(
+    name: str, query: tuple[list[int], list[float], list[float]]
+) -> None:
+    measure, twin = MEASURES[name]
+    scores, gains, absent = query
+    wanted = [g for g in gains if g] + absent
+    value = measure(ranks_of(*query), ties=Ties.HALF)[0]
+    if not wanted:
+        assert np.isnan(value)
+        return
+    seen: dict[tuple[float, ...], int] = {}
+    for tiebreak in permutations(range(len(scores))):
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], tiebreak[i]))
+        along = tuple(gains[i] for i in order)
+        seen[along] = seen.get(along, 0) + 1
+    mean = sum(times * twin(list(along), wanted) for along, times in seen.items()) / sum(seen.values())
+    assert value == pytest.approx(mean, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@given(queries(largest=10), st.integers(0, 10))
+def test_a_cut_list_gives_the_value_of_the_whole_or_is_refused(
+    name: str, query: tuple[list[int], list[float], list[float]], length: int
+) -> None:
+    measure, twin = MEASURES[name]
+    scores, gains, absent = query
+    wanted = [g for g in gains if g] + absent
+    if not wanted:
+        return
+    n = len(scores)
+    order = np.argsort([-s for s in scores], kind="stable")
+    positives = ranks_of(*query).positives
+    cut = list_ranks([order[:length]], positives, gallery=n)
+    along = [gains[i] for i in order]
+    looked_at = min(2, len(wanted)) if name == "r_precision of 2" else PLACES.get(name, len(wanted))
+    certain = name.startswith("rec") and any(along[:length])
+    if any(along[length:]) and length < looked_at and not certain:
+        with pytest.raises(
+            InputError, match=f"query 0: the ranking is too short for .* given: {length} items"
+        ):
+            measure(cut)
+    else:
+        assert measure(cut)[0] == pytest.approx(twin(along, wanted), abs=1e-12)
+    assumed = list_ranks([order[:length]], positives, gallery=n, beyond_is_wrong=True)
+    as_wrong = [*along[:length], *(0.0 for _ in along[length:])]
+    assert measure(assumed)[0] == pytest.approx(twin(as_wrong or [0.0], wanted), abs=1e-12)
+
+
+# How far down a ranking each measure looks, where not to the number of positives.
+PLACES = {
+    **{f"recall_at_{k}": k for k in (1, 2, 3, 50)},
+    **dict.fromkeys(("reciprocal_rank", "ndcg"), 1000),
+    "ndcg of 2": 2,
+    "graded_recall_at_1": 1,
+}
+
+
+def test_what_a_cut_list_cannot_support_is_named() -> None:
+    positives = Positives.of([[0], [1, 2, 3]])
+    cut = list_ranks([np.array([0]), np.array([5, 1])], positives, gallery=6)
+    assert ranking.recall_at_k(cut, 2).tolist() == [1, 1]
+    assert ranking.recall_at_k(cut, 6).tolist() == [1, 1]
+    assert ranking.reciprocal_rank(cut).tolist() == [1, 0.5]
+    with pytest.raises(
+        InputError,
+        match=r"query 1: the ranking is too short for mAP@R; given: 2 items; allowed: 3 or more; so for 1 q",
+    ):
+        ranking.map_at_r(cut)
+    with pytest.raises(InputError, match="too short for R-Precision"):
+        ranking.r_precision(cut)
+    assert ranking.r_precision(cut, cap=2).tolist() == [1, 0.5]
+    with pytest.raises(InputError, match=r"nDCG; given: 2 items; allowed: the whole gallery"):
+        ranking.ndcg(cut)
+    none = list_ranks([np.array([4]), np.array([5])], positives, gallery=6)
+    with pytest.raises(InputError, match=r"query 0: .* recall at 2; .* so for 2 queries"):
+        ranking.recall_at_k(none, 2)
+    with pytest.raises(InputError, match="the reciprocal rank"):
+        ranking.reciprocal_rank(none)
+
+
+@pytest.mark.parametrize(("p", "n", "k"), [(1, 2, 1), (3, 50, 10), (5, 25000, 5), (13000, 25000, 10)])
+def test_a_constant_scorer_gets_the_worst_or_what_chance_gives(p: int, n: int, k: int) -> None:
+    ranks = positive_ranks(np.full((1, n), 0.25), Positives.of([list(range(p))]))
+    values = {
+        "recall": ranking.recall_at_k(ranks, k, ties=Ties.HALF),
+        "r_precision": ranking.r_precision(ranks, ties=Ties.HALF),
+        "map_at_r": ranking.map_at_r(ranks, ties=Ties.HALF),
+    }
+    assert values["recall"] == pytest.approx(1 - float(Fraction(comb(n - p, k), comb(n, k))), abs=1e-12)
+    assert values["r_precision"] == pytest.approx(p / n, rel=1e-12)
+    # E[P(r) [r positive]] = p / n * (1 + (r - 1)(p - 1) / (n - 1)) / r.
+    r = np.arange(1, p + 1)
+    chance = (p / n * (1 + (r - 1) * (p - 1) / (n - 1)) / r).sum() / p
+    assert values["map_at_r"] == pytest.approx(chance, rel=1e-10)
+    if p + k < n:
+        assert ranking.recall_at_k(ranks, k) == 0
+        assert ranking.map_at_r(ranks) == 0 or p > n // 2
+    assert ranking.recall_at_k(ranks, k, ties=Ties.OPTIMISTIC) == 1
+    assert ranking.map_at_r(ranks, ties=Ties.OPTIMISTIC) == 1
+
+
+def test_the_rankings_of_the_preference_study() -> None:
+    """P002 section 4.1: with 8 positives, 66.0, 12.5, 10.3 and 2.5 mAP@R for A to D, 0 for E."""
+    right = {
+        "A": range(2, 9),
+        "B": [1],
+        "C": [6, 7, 8],
+        "D": [5],
+        "E": [],
+    }
+    values = {}
+    for name, places in right.items():
+        listed = np.array([p if p in places else 100 + p for p in range(1, 9)])
+        ranks = list_ranks([listed], Positives.of([list(range(1, 9))]), gallery=200)
+        values[name] = 100 * ranking.map_at_r(ranks).item()
+    exact = {
+        "A": sum((i - 1) / i for i in range(2, 9)) / 8,
+        "B": 1 / 8,
+        "C": sum((i - 5) / i for i in range(6, 9)) / 8,
+        "D": 1 / 40,
+        "E": 0,
+    }
+    assert values == pytest.approx({name: 100 * value for name, value in exact.items()})
+    assert [round(v, 1) for v in values.values()] == [66.0, 12.5, 10.3, 2.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ranks: ranking.recall_at_k(ranks, 0),
+        lambda ranks: ranking.ndcg(ranks, k=0),
+        lambda ranks: ranking.r_precision(ranks, cap=0),
+    ],
+)
+def test_no_places_to_look_at(call: Measure) -> None:
+    with pytest.raises(InputError, match=r"needs places to look at; given: 0; allowed: .*1 or more"):
+        call(positive_ranks(np.zeros((1, 2)), Positives.of([[0]])))
+
+
+# FORMATS section 4.4: rankings that arithmetic alone defines, and (i2t, t2i) of the official package on them.
+MODEL_FREE = {
+    "coco_5k_r1": (0.706, 0.64504),
+    "coco_5k_r5": (0.75, 0.70168),
+    "coco_5k_r10": (0.758, 0.70308),
+    "cxc_r1": (0.7134, 0.6625020022425117),
+    "cxc_r5": (0.7576, 0.7106759570719205),
+    "cxc_r10": (0.7612, 0.7118372577286561),
+    "eccv_map_at_r": (0.5978876713951304, 0.30890109085693024),
+    "eccv_r_precision": (0.598099604338382, 0.3095794470213975),
+    "eccv_r1": (1.0, 0.8235735735735735),
+    "coco_1k_r1": (0.7378, 0.68864),
+    "coco_1k_r5": (0.7602, 0.704),
+    "coco_1k_r10": (0.7616, 0.70528),
+    # From rankings cut after 50 of the whole gallery, a positive behind the cut counted as wrong.
+    "cut_1k_r10": (0.7614, 0.70488),
+}
+
+
+@pytest.mark.parametrize("side", ["i2t", "t2i"])
+def test_model_free_rankings_of_coco_give_every_number(side: str, shared_data: Path) -> None:
+    found = direction(shared_data / "eccv", side)
+    # Cut rankings are refused for COCO 1K, in each fold.
+    assert found.pop("refused") == 5
+    assert found == pytest.approx({name: v[side == "t2i"] for name, v in MODEL_FREE.items()}, abs=1e-12)
+
+
+def read(path: Path) -> dict[int, list[int]]:
+    return {int(k): v for k, v in json.loads(path.read_text()).items()}
+
+
+def model_free(images: ndarray, captions: ndarray, bonus: dict[int, list[tuple[int, int]]]) -> ndarray:
+    """(images, captions) scores: a jumble of the ids, and more for some pairs."""
+    scores = ((images[:, None] * 7919) ^ (captions[None, :] * 104729)) % 1000003
+    column = {int(c): j for j, c in enumerate(captions)}
+    for row, image in enumerate(images.tolist()):
+        for caption, more in bonus[image]:
+            if caption in column:
+                scores[row, column[caption]] += more
+    return scores
+
+
+def direction(folder: Path, side: str) -> dict[str, float]:
+    """All measures of one direction, in five blocks of queries, which are also the folds of COCO 1K."""
+    captions = np.load(folder / "coco_test_ids.npy")
+    owner = read(folder / "original_caption_to_image.json")
+    images = np.array([owner[int(c)][0] for c in captions[::5]])
+    own, verified = (read(folder / f"{name}_image_to_caption.json") for name in ("original", "eccv"))
+    bonus = {
+        i: [(c, 999000) for c in own[i] if c % 3] + [(c, 998000) for c in verified.get(i, []) if c % 2 == 0]
+        for i in images.tolist()
+    }
+    queries, gallery = (images, captions) if side == "i2t" else (captions, images)
+    column = {int(c): j for j, c in enumerate(gallery)}
+    name = "image_to_caption" if side == "i2t" else "caption_to_image"
+    tables = [read(folder / f"{prefix}_{name}.json") for prefix in ("original", "cxc", "eccv")]
+    sets = [Positives.of([[column.get(c, -1) for c in t.get(int(q), [])] for q in queries]) for t in tables]
+
+    blocks, fold_ranks, cut_ranks, refused = [], [], [], 0
+    for fold in range(5):
+        rows = np.arange(len(queries) // 5) + fold * (len(queries) // 5)
+        columns = np.arange(len(gallery) // 5) + fold * (len(gallery) // 5)
+        if side == "i2t":
+            scores = model_free(queries[rows], gallery, bonus)
+        else:
+            scores = model_free(gallery, queries[rows], bonus).T
+        # Ties go to the smaller id: room for ids below 2 ** 20 under each score.
+        scores = scores * 2**20 - gallery[None, :]
+        blocks.append(shared_ranks(scores, [s.take(rows) for s in sets]))
+        small = sets[0].take(rows).within(columns)
+        fold_ranks.append(positive_ranks(scores[:, columns], small))
+        top = np.argpartition(scores, -50, axis=1)[:, -50:]
+        top = np.take_along_axis(top, np.argsort(-np.take_along_axis(scores, top, 1), axis=1), 1)
+        lists = [row[(row >= columns[0]) & (row <= columns[-1])] - columns[0] for row in top]
+        try:
+            ranking.recall_at_k(list_ranks(lists, small, gallery=len(columns)), 10)
+        except InputError:
+            refused += 1
+        cut_ranks.append(list_ranks(lists, small, gallery=len(columns), beyond_is_wrong=True))
+
+    coco, cxc, eccv = (join(parts) for parts in zip(*blocks, strict=True))
+    found = {f"coco_5k_r{k}": ranking.recall_at_k(coco, k).mean() for k in (1, 5, 10)}
+    found |= {f"cxc_r{k}": np.nanmean(ranking.recall_at_k(cxc, k)) for k in (1, 5, 10)}
+    found["eccv_map_at_r"] = ranking.map_at_r(eccv)[sets[2].defined].mean()
+    found["eccv_r_precision"] = ranking.r_precision(eccv)[sets[2].defined].mean()
+    found["eccv_r1"] = ranking.recall_at_k(eccv, 1)[sets[2].defined].mean()
+    for k in (1, 5, 10):
+        found[f"coco_1k_r{k}"] = np.mean([ranking.recall_at_k(ranks, k).mean() for ranks in fold_ranks])
+    found["cut_1k_r10"] = np.mean([ranking.recall_at_k(ranks, 10).mean() for ranks in cut_ranks])
+    return found | {"refused": refused}

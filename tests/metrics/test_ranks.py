@@ -1,0 +1,187 @@
+"""Ranks of positives: counted two ways, from lists, in blocks, in parts of a gallery."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics import ranks as module
+from counterfoil.metrics.ranks import Positives, Ranks, join, list_ranks, positive_ranks, shared_ranks
+
+Task = tuple[ndarray, list[list[int]], list[list[float]]]
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> Task:
+    """Few levels of scores, so that ties abound; any positives, absent ones among them."""
+    n, gallery = draw(st.integers(1, 5)), draw(st.integers(1, 12))
+    levels = st.lists(st.integers(0, 4), min_size=gallery, max_size=gallery)
+    scores = np.array([draw(levels) for _ in range(n)], dtype=draw(st.sampled_from([float, np.float32, int])))
+    items = [draw(st.lists(st.integers(0, gallery - 1), unique=True)) for _ in range(n)]
+    items = [[*row, *([-1] * draw(st.integers(0, 2)))] for row in items]
+    gains = [[draw(st.sampled_from([0.5, 1.0])) for _ in row] for row in items]
+    return scores, items, gains
+
+
+def made(task: Task) -> tuple[ndarray, Positives]:
+    scores, items, gains = task
+    return scores, Positives.of(items, gains)
+
+
+def entries(ranks: Ranks) -> list[tuple[float, ...]]:
+    """What is known of each positive, in an order of its own."""
+    columns = (ranks.query, ranks.wrong, ranks.tied, ranks.before, ranks.gains)
+    return sorted(zip(*(c.tolist() for c in columns), strict=True))
+
+
+def by_hand(scores: ndarray, positives: Positives) -> list[tuple[float, ...]]:
+    """The same, item by item from the meaning of the words."""
+    found = []
+    for q, row in enumerate(scores.tolist()):
+        part = slice(positives.starts[q], positives.starts[q + 1])
+        own = [i for i in positives.items[part].tolist() if i >= 0]
+        others = [s for i, s in enumerate(row) if i not in own]
+        for item, gain in zip(positives.items[part].tolist(), positives.gains[part].tolist(), strict=True):
+            if item >= 0:
+                wrong, tied = sum(s > row[item] for s in others), sum(s == row[item] for s in others)
+                found.append((q, wrong, tied, sum(row[i] > row[item] for i in own), gain))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("sort_from", [1, 3, 100])
+@given(tasks())
+def test_both_ways_of_counting_count_the_same(sort_from: int, task: Task) -> None:
+    scores, positives = made(task)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SORT_FROM", sort_from)
+        patch.setattr(module, "_SORT_AT_ONCE", 20)
+        ranks = positive_ranks(scores, positives)
+    assert entries(ranks) == by_hand(scores, positives)
+    assert not ranks.cut.any()
+    order = np.lexsort((ranks.before, ranks.query))
+    assert (order == np.arange(len(order))).all()
+
+
+@given(tasks(), st.integers(1, 5))
+def test_blocks_of_any_size_are_the_whole(task: Task, size: int) -> None:
+    scores, positives = made(task)
+    parts = [
+        positive_ranks(scores[lo : lo + size], positives.take(slice(lo, lo + size)))
+        for lo in range(0, len(scores), size)
+    ]
+    joined, whole = join(parts), positive_ranks(scores, positives)
+    for name in ("query", "wrong", "tied", "before", "gains", "depth"):
+        assert (getattr(joined, name) == getattr(whole, name)).all()
+    for name in ("starts", "items", "gains"):
+        assert (getattr(joined.positives, name) == getattr(positives, name)).all()
+    assert joined.gallery == whole.gallery
+
+
+@given(tasks(), st.integers(0, 2**32 - 1))
+def test_the_order_of_items_and_queries_and_the_level_of_scores_do_not_matter(task: Task, seed: int) -> None:
+    scores, positives = made(task)
+    rng = np.random.default_rng(seed)
+    columns, rows = rng.permutation(scores.shape[1]), rng.permutation(len(scores))
+    moved = Positives(
+        positives.starts,
+        np.where(positives.items >= 0, np.argsort(columns)[positives.items], -1),
+        positives.gains,
+    )
+    assert entries(positive_ranks(scores[:, columns] + 8, moved)) == by_hand(scores, positives)
+    turned = positive_ranks(scores[rows], positives.take(rows))
+    assert sorted((rows[q], *rest) for q, *rest in entries(turned)) == by_hand(scores, positives)
+
+
+@given(tasks(), st.data())
+def test_sets_that_share_a_block_get_what_each_gets_alone(task: Task, data: st.DataObject) -> None:
+    scores, first = made(task)
+    gallery = scores.shape[1]
+    second = Positives.of(
+        [data.draw(st.lists(st.integers(-1, gallery - 1), unique=True)) for _ in range(len(scores))]
+    )
+    for shared, positives in zip(shared_ranks(scores, [first, second]), (first, second), strict=True):
+        assert entries(shared) == by_hand(scores, positives)
+
+
+@given(tasks(), st.data())
+def test_a_part_of_the_gallery_is_a_task_of_its_own(task: Task, data: st.DataObject) -> None:
+    scores, positives = made(task)
+    columns = np.array(data.draw(st.lists(st.integers(0, scores.shape[1] - 1), unique=True)), dtype=np.int64)
+    place = {int(c): i for i, c in enumerate(columns)}
+    rows = [positives.items[positives.starts[q] : positives.starts[q + 1]] for q in range(len(scores))]
+    small = Positives.of([[place[i] for i in row.tolist() if i in place] for row in rows])
+    part = positives.within(columns)
+    assert (part.starts == small.starts).all()
+    assert (part.items == small.items).all()
+    if len(columns):
+        found = positive_ranks(scores[:, columns], part)
+        plain = [entry[:4] for entry in by_hand(scores[:, columns], small)]
+        assert sorted(entry[:4] for entry in entries(found)) == sorted(plain)
+
+
+@given(tasks(), st.integers(0, 2**32 - 1))
+def test_lists_are_scores_without_ties(task: Task, seed: int) -> None:
+    scores, positives = made(task)
+    rng = np.random.default_rng(seed)
+    gallery = scores.shape[1]
+    lists = [rng.permutation(gallery) for _ in scores]
+    untied = np.stack([-np.argsort(ranking) for ranking in lists])
+    full = list_ranks(lists, positives, gallery=gallery)
+    assert entries(full) == by_hand(untied, positives)
+    assert not full.cut.any()
+    length = int(rng.integers(0, gallery + 1))
+    cut = list_ranks([ranking[:length] for ranking in lists], positives, gallery=gallery)
+    kept = [e for e in by_hand(untied, positives) if e[1] + e[3] < length]
+    assert entries(cut) == kept
+    lost = np.bincount([q for q, *_ in by_hand(untied, positives)], minlength=len(scores))
+    lost -= np.bincount([q for q, *_ in kept], minlength=len(scores))
+    assert (cut.cut == (lost > 0)).all()
+
+
+def test_infinite_scores_are_in_order_and_nan_is_named() -> None:
+    scores = np.array([[np.inf, 0.0, -np.inf], [1.0, 2.0, 3.0]])
+    ranks = positive_ranks(scores, Positives.of([[1, 2], [0]]))
+    assert ranks.wrong.tolist() == [1, 1, 2]
+    scores[1, 2] = np.nan
+    with pytest.raises(ScoreError, match=r"query 1, item 2: a score is not a number; given: NaN"):
+        positive_ranks(scores, Positives.of([[1, 2], [0]]))
+
+
+def test_absent_positives_are_counted() -> None:
+    positives = Positives.of([[0, -1, -1], [], [-1]])
+    assert positives.absent.tolist() == [2, 0, 1]
+    assert positives.counts.tolist() == [3, 0, 1]
+    assert positives.defined.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("items", "gains", "message"),
+    [
+        ([[0], [2, 1, 2]], None, "query 1: a positive is listed twice; given: 2"),
+        ([[-2]], None, "a positive is no column; given: -2"),
+        ([[1, 2]], [[1.0, 0.0]], "a positive's gain is out of range; given: 0.0"),
+        ([[1]], [[float("nan")]], "a positive's gain is out of range; given: nan"),
+        ([[1, 2]], [[1.0]], "items and gains of positives do not go together"),
+    ],
+)
+def test_positives_that_cannot_be(items: list[list[int]], gains: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Positives.of(items, gains)  # type: ignore[arg-type]
+
+
+def test_scores_and_lists_that_do_not_fit() -> None:
+    positives = Positives.of([[0, 3]])
+    with pytest.raises(ScoreError, match="1 queries x 3 items; allowed: 1 queries, more than 3 items"):
+        positive_ranks(np.zeros((1, 3)), positives)
+    with pytest.raises(ScoreError, match="given: 2 queries"):
+        positive_ranks(np.zeros((2, 4)), positives)
+    with pytest.raises(InputError, match="given: 2 rankings; allowed: 1"):
+        list_ranks([np.array([0]), np.array([1])], positives, gallery=4)
+    with pytest.raises(InputError, match="query 0: a ranking lists an item twice"):
+        list_ranks([np.array([0, 1, 0])], positives, gallery=4)
+    with pytest.raises(InputError, match="query 0: a ranking leaves the gallery; allowed: 0 to 3"):
+        list_ranks([np.array([0, 4])], positives, gallery=4)
+    with pytest.raises(InputError, match="a positive is not in the gallery; given: 3"):
+        list_ranks([np.array([0, 1])], positives, gallery=3)
