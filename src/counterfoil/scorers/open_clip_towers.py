@@ -1,4 +1,4 @@
-"""The towers of an open_clip model as functions of bytes and words: scaling, tokens, and which tower to use."""
+"""The towers of an open_clip model as functions of bytes and words: scaling, tokens, which tower to use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
