@@ -56,9 +56,10 @@ def test_both_ways_of_counting_count_the_same(sort_from: int, task: Task) -> Non
     scores, positives = made(task)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_SORT_FROM", sort_from)
-        patch.setattr(module, "_SORT_AT_ONCE", 20)
+        patch.setattr(module, "_AT_ONCE", 20)
         ranks = positive_ranks(scores, positives)
-    assert entries(ranks) == by_hand(scores, positives)
+        transposed = positive_ranks(np.asfortranarray(scores), positives)
+    assert entries(ranks) == entries(transposed) == by_hand(scores, positives)
     assert not ranks.cut.any()
     order = np.lexsort((ranks.before, ranks.query))
     assert (order == np.arange(len(order))).all()

@@ -19,8 +19,8 @@ from counterfoil.errors import InputError, ScoreError
 
 # From this many positives of a query on, sorting its scores once is faster than comparing with each.
 _SORT_FROM = 6
-# Rows are sorted in copies of at most so many scores.
-_SORT_AT_ONCE = 1 << 20
+# Rows are copied and sorted in slabs of about so many scores.
+_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -212,24 +212,33 @@ def _counts(scores: ndarray, query: ndarray, score: ndarray) -> tuple[ndarray, n
     gallery = scores.shape[1]
     above, level = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
     group, size = runs(query)
-    begin = np.cumsum(size) - size
-    many = size >= _SORT_FROM
+    ends = np.cumsum(size)
     compared = np.empty(gallery, dtype=bool)
-    for first, count in zip(begin[~many].tolist(), size[~many].tolist(), strict=True):
-        row = scores[query[first]]
-        for at in range(first, first + count):
-            above[at] = higher = np.count_nonzero(np.greater(row, score[at], out=compared))
-            level[at] = np.count_nonzero(np.greater_equal(row, score[at], out=compared)) - higher
-    sorted_rows = np.flatnonzero(many)
-    slab = max(1, _SORT_AT_ONCE // max(gallery, 1))
-    for lo in range(0, len(sorted_rows), slab):
-        chosen = sorted_rows[lo : lo + slab]
-        entries = np.flatnonzero(np.isin(group, chosen, kind="table"))
-        rows = np.sort(scores[query[begin[chosen]]], axis=1)
-        of = np.searchsorted(chosen, group[entries])
-        up_to = _insertion(rows, of, score[entries], right=True)
-        above[entries] = gallery - up_to
-        level[entries] = up_to - _insertion(rows, of, score[entries], right=False)
+    slab = max(1, _AT_ONCE // max(gallery, 1))
+    for lo in range(0, len(size), slab):
+        sizes = size[lo : lo + slab]
+        begins = ends[lo : lo + slab] - sizes
+        rows = query[begins]
+        # A transposed block is copied slab by slab: its rows lie scattered in memory.
+        scattered = scores.strides[1] != scores.itemsize
+        block, rows = (
+            (np.ascontiguousarray(scores[rows]), np.arange(len(rows))) if scattered else (scores, rows)
+        )
+        few = np.flatnonzero(sizes < _SORT_FROM)
+        own = zip(rows[few].tolist(), begins[few].tolist(), sizes[few].tolist(), strict=True)
+        for row, first, count in own:
+            for at in range(first, first + count):
+                above[at] = higher = np.count_nonzero(np.greater(block[row], score[at], out=compared))
+                level[at] = np.count_nonzero(np.greater_equal(block[row], score[at], out=compared)) - higher
+        many = np.flatnonzero(sizes >= _SORT_FROM)
+        if len(many):
+            in_order = np.sort(block[rows[many]], axis=1)
+            here = np.arange(begins[0], ends[lo + len(sizes) - 1])
+            entries = here[sizes[group[here] - lo] >= _SORT_FROM]
+            of = np.searchsorted(many, group[entries] - lo)
+            up_to = _insertion(in_order, of, score[entries], right=True)
+            above[entries] = gallery - up_to
+            level[entries] = up_to - _insertion(in_order, of, score[entries], right=False)
     return above, level
 
 

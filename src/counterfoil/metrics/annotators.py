@@ -1,0 +1,226 @@
+"""What machine annotators do to a benchmark: whom they favour, what they find, how much they leave out.
+
+A machine annotator proposes the top k of its own ranking; people verify the proposals. A benchmark made so
+favours the models that proposed (P002 section 3 and appendix E).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Real
+from numpy import ndarray
+
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics.ranks import Positives
+
+
+def subsets(n: int) -> Bool[ndarray, "subsets n"]:
+    """All non-empty sets of n annotators as rows of members, small ones first; the last is all of them.
+
+    >>> subsets(2).astype(int).tolist()
+    [[1, 0], [0, 1], [1, 1]]
+    """
+    chosen = [c for size in range(1, n + 1) for c in combinations(range(n), size)]
+    return np.array([[i in c for i in range(n)] for c in chosen], dtype=bool).reshape(-1, n)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Mean absolute differences to the reference, per set of annotators, in the unit of the performance.
+
+    `total` over all models, `own` (self-bias) over those in the set, `others` (non-self-bias) over the rest;
+    NaN where there are none to average over.
+    """
+
+    total: Float[ndarray, "subsets"]
+    own: Float[ndarray, "subsets"]
+    others: Float[ndarray, "subsets"]
+
+
+def bias(
+    performance: Float[ndarray, "subsets models"],
+    annotators: Bool[ndarray, "subsets models"],
+    reference: Float[ndarray, "models"],
+) -> Bias:
+    """How far models are from their true performance on benchmarks verified from each set of annotators.
+
+    `performance[t, m]` is what model m gets where the proposals of the models marked in `annotators[t]` were
+    verified, `reference[m]` what it gets where those of all were, the nearest there is to the truth.
+
+    Source: P002 equation E.5 and the text below E.6.
+
+    >>> first = bias(np.array([[70.0, 60.0]]), np.array([[True, False]]), np.array([71.0, 65.0]))
+    >>> first.total.item(), first.own.item(), first.others.item()
+    (3.0, 1.0, 5.0)
+    """
+    away = np.abs(performance - reference)
+    return Bias(away.mean(axis=1), _mean_where(away, annotators), _mean_where(away, ~annotators))
+
+
+def by_size(
+    values: Float[ndarray, "subsets"], annotators: Bool[ndarray, "subsets models"]
+) -> dict[int, float]:
+    """The mean over the sets of each number of annotators: a curve of P002 Figure E.2.
+
+    >>> by_size(np.array([4.0, 2.0, 0.0]), subsets(2))
+    {1: 3.0, 2: 0.0}
+    """
+    size = annotators.sum(axis=1)
+    return {int(s): float(values[size == s].mean()) for s in np.unique(size)}
+
+
+def precision_recall(
+    dataset: Positives, judged: Positives, positive: Positives
+) -> tuple[Float[ndarray, "queries"], Float[ndarray, "queries"]]:
+    """Per query, how many of a data set's positives people confirm, and how many of theirs it has.
+
+    `dataset` are the positives in question (r), `judged` the pairs that people looked at (h), `positive`
+    those they accepted (t), all over the same queries and items (absent ones are left out). Only what was
+    judged counts, r' = r and h:
+
+        precision = |r' and t| / |r'|,     recall = 1 - |t without r'| / |t|.
+
+    Precision is NaN where r' is empty, recall where t is. P002 leaves the queries of an empty r' out of
+    both means: `np.nanmean(recall[~np.isnan(precision)])`. Raises `InputError` for different numbers of
+    queries and where an accepted pair was not judged.
+
+    Source: P002 section 3.3 and Table 2.
+
+    >>> r, h, t = Positives.of([[1, 2, 9]]), Positives.of([[1, 2, 3, 4]]), Positives.of([[1, 3, 4]])
+    >>> [round(value.item(), 4) for value in precision_recall(r, h, t)]
+    [0.5, 0.3333]
+    """
+    n = len(dataset.starts) - 1
+    if not n == len(judged.starts) - 1 == len(positive.starts) - 1:
+        raise InputError(
+            "judgements are of other queries",
+            given=f"{n}, {len(judged.starts) - 1} and {len(positive.starts) - 1} queries",
+            allowed="the same queries in all",
+        )
+    width = 1 + max(int(p.items.max(initial=0)) for p in (dataset, judged, positive))
+    r, h, t = ((p.queries * width + p.items)[p.items >= 0] for p in (dataset, judged, positive))
+    stray = np.flatnonzero(~np.isin(t, h))
+    if len(stray):
+        raise InputError(
+            "an accepted pair was never judged",
+            where=f"query {t[stray[0]] // width}",
+            given=f"item {t[stray[0]] % width}",
+            allowed="items among the judged ones",
+        )
+    kept = r[np.isin(r, h)]
+    both = np.bincount(kept[np.isin(kept, t)] // width, minlength=n)
+    return _share(both, np.bincount(kept // width, minlength=n)), _share(
+        both, np.bincount(t // width, minlength=n)
+    )
+
+
+def multiplicity(positives: Positives) -> dict[int, int]:
+    """How many queries have how many positives, ascending: the histogram of P002 Figure 3a.
+
+    >>> multiplicity(Positives.of([[1, 2], [3], [0]]))
+    {1: 2, 2: 1}
+    """
+    numbers, queries = np.unique(positives.counts, return_counts=True)
+    return dict(zip(numbers.tolist(), queries.tolist(), strict=True))
+
+
+def top_k(scores: Real[ndarray, "queries gallery"], k: int) -> Int[ndarray, "queries k"]:
+    """The first k items of each query in a block of scores, best first; of equal ones the lower column.
+
+    Raises `ScoreError` for NaN and `InputError` where the gallery has fewer than k items.
+
+    >>> top_k(np.array([[0.5, 0.9, 0.5, 0.5]]), 3)
+    array([[1, 0, 2]])
+    """
+    n, gallery = scores.shape
+    if not 1 <= k <= gallery:
+        raise InputError("there is no such top of the gallery", given=f"k = {k}", allowed=f"1 to {gallery}")
+    if scores.dtype.kind == "f" and np.isnan(scores).any():
+        raise ScoreError("a score is not a number", given="NaN")
+    if not n:
+        return np.empty((0, k), dtype=np.int64)
+    least = np.partition(scores, gallery - k, axis=1)[:, gallery - k]
+    query, item = np.nonzero(scores >= least[:, None])
+    # Equal scores share a number, which can be negated where an unsigned score cannot.
+    levels = np.unique(scores[query, item], return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((item, -levels, query))
+    first = np.searchsorted(query, np.arange(n))
+    return item[order][first[:, None] + np.arange(k)]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidate pairs for people to verify: each once, with the place at which each model proposed it.
+
+    `place[p, m]` is from 1 on, 0 where model m did not propose pair p.
+    """
+
+    query: Int[ndarray, "pairs"]
+    item: Int[ndarray, "pairs"]
+    place: Int[ndarray, "pairs models"]
+
+    def within(self, k: int) -> Bool[ndarray, "pairs models"]:
+        """Which model proposes which pair when each hands in its first k."""
+        return (self.place > 0) & (self.place <= k)
+
+
+def pool(tops: Sequence[Int[ndarray, "queries k"]]) -> Pool:
+    """The union of the first k items of several models for the same queries, by query and item.
+
+    Items are numbers of 0 and above. Raises `InputError` for no model.
+
+    Source: P002 section 3.2 (the top 5 of five models).
+
+    >>> both = pool([np.array([[7, 4]]), np.array([[4, 9]])])
+    >>> both.item.tolist(), both.place.tolist()
+    ([4, 7, 9], [[2, 1], [1, 0], [0, 2]])
+    """
+    if not tops:
+        raise InputError("nobody proposes pairs", given="0 models", allowed="1 or more")
+    n, k = tops[0].shape
+    width = 1 + max(int(top.max(initial=0)) for top in tops)
+    codes = [(np.arange(n)[:, None] * width + top).reshape(-1) for top in tops]
+    pairs, where = np.unique(np.concatenate(codes), return_inverse=True)
+    place = np.zeros((len(pairs), len(tops)), dtype=np.int64)
+    for model, at in enumerate(np.split(where.reshape(-1), len(tops))):
+        place[at, model] = np.tile(np.arange(1, k + 1), n)
+    return Pool(pairs // width, pairs % width, place)
+
+
+def pool_yield(pooled: Pool, k: int) -> Float[ndarray, "models k"]:
+    """How many pairs come together: entry [m - 1, j - 1] for m models that hand in their first j each.
+
+    The mean over all choices of m models: a pair that c of M models propose is in with chance
+    1 - C(M - c, m) / C(M, m).
+
+    >>> pool_yield(pool([np.array([[7, 4]]), np.array([[4, 9]])]), 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    models = pooled.place.shape[1]
+    curve = np.empty((models, k))
+    chance = np.array(
+        [[1 - comb(models - c, m) / comb(models, m) for c in range(models + 1)] for m in range(1, models + 1)]
+    )
+    for j in range(1, k + 1):
+        proposers = np.bincount(pooled.within(j).sum(axis=1), minlength=models + 1)
+        curve[:, j - 1] = chance @ proposers
+    return curve
+
+
+def proposed_by(pooled: Pool, annotators: Bool[ndarray, "models"], k: int) -> Bool[ndarray, "pairs"]:
+    """Which pairs a set of annotators would have had verified, each handing in its first k."""
+    chosen: ndarray = (pooled.within(k) & annotators).any(axis=1)
+    return chosen
+
+
+def _mean_where(values: ndarray, chosen: ndarray) -> ndarray:
+    return _share(np.where(chosen, values, 0.0).sum(axis=1), chosen.sum(axis=1))
+
+
+def _share(part: ndarray, whole: ndarray) -> ndarray:
+    """part / whole, NaN where there is nothing."""
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)

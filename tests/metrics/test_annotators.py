@@ -1,0 +1,177 @@
+"""Machine annotators: bias, coverage and pools, against P002 and against sets written out."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics.annotators import (
+    bias,
+    by_size,
+    multiplicity,
+    pool,
+    pool_yield,
+    precision_recall,
+    proposed_by,
+    subsets,
+    top_k,
+)
+from counterfoil.metrics.ranks import Positives
+
+# P002 Table E.1a, text-to-image recall at 1: a row per model (PVSE, VSRN, PCME, ViLT, CLIP), a column per
+# annotator, the last column with all of them.
+RECALL = np.array(
+    [
+        [76.5, 63.6, 67.6, 45.3, 42.0, 76.6],
+        [68.0, 80.1, 69.0, 51.1, 47.2, 80.1],
+        [67.7, 64.3, 77.3, 46.0, 44.1, 77.4],
+        [59.5, 59.8, 58.8, 62.0, 49.3, 72.4],
+        [51.7, 51.5, 52.6, 42.8, 49.3, 64.3],
+    ]
+)
+
+
+def test_the_examples_of_equation_e6() -> None:
+    found = bias(RECALL.T, np.vstack([np.eye(5), np.ones(5)]).astype(bool), RECALL[:, 5])
+    assert [round(v[0], 1) for v in (found.total, found.own, found.others)] == [9.5, 0.1, 11.8]
+    # By hand from the column of CLIP: differences 34.6, 32.9, 33.3, 23.1 and 15.0 to the last column.
+    assert found.total[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1 + 15.0) / 5)
+    assert found.own[4] == pytest.approx(15.0)
+    assert found.others[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1) / 4)
+    # With all annotators there is no bias by definition, and nobody left to be among the others.
+    assert found.total[5] == found.own[5] == 0
+    assert np.isnan(found.others[5])
+
+
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_bias_is_the_mean_of_both_parts(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    members = subsets(n)
+    assert len(members) == 2**n - 1
+    assert (members.sum(axis=1)[1:] >= members.sum(axis=1)[:-1]).all()
+    performance, reference = rng.random((len(members), n)), rng.random(n)
+    found = bias(performance, members, reference)
+    size = members.sum(axis=1)
+    parts = size * found.own + (n - size) * np.nan_to_num(found.others)
+    assert found.total == pytest.approx(parts / n)
+    curve = by_size(found.total, members)
+    assert list(curve) == list(range(1, n + 1))
+    assert curve[1] == pytest.approx(np.abs(performance[:n] - reference).mean())
+    assert curve[n] == pytest.approx(np.abs(performance[-1] - reference).mean())
+
+
+@st.composite
+def judgements(draw: st.DrawFn) -> list[tuple[set[int], set[int], set[int]]]:
+    items = st.sets(st.integers(0, 7))
+    rows = draw(st.lists(st.tuples(items, items, items), min_size=1, max_size=5))
+    return [(r, h, t & h) for r, h, t in rows]
+
+
+@given(judgements())
+def test_precision_and_recall_of_sets(rows: list[tuple[set[int], set[int], set[int]]]) -> None:
+    sets = [Positives.of([sorted(row[i]) for row in rows]) for i in range(3)]
+    precision, recall = precision_recall(*sets)
+    for q, (r, h, t) in enumerate(rows):
+        kept = r & h
+        if kept:
+            assert precision[q] == pytest.approx(len(kept & t) / len(kept))
+        else:
+            assert np.isnan(precision[q])
+        if t:
+            assert recall[q] == pytest.approx(1 - len(t - kept) / len(t))
+        else:
+            assert np.isnan(recall[q])
+
+
+def test_judgements_that_do_not_fit() -> None:
+    one, two = Positives.of([[1]]), Positives.of([[1], [2]])
+    with pytest.raises(InputError, match="given: 2, 1 and 1 queries"):
+        precision_recall(two, one, one)
+    with pytest.raises(InputError, match="query 1: an accepted pair was never judged; given: item 2"):
+        precision_recall(two, Positives.of([[1], [3]]), two)
+    # What the gallery does not hold was neither judged nor missed.
+    precision, recall = precision_recall(Positives.of([[0], [2, -1]]), two, two)
+    assert np.isnan(precision[0])
+    assert recall.tolist() == [0, 1]
+    assert precision[1] == 1
+
+
+def test_multiplicity_counts_queries() -> None:
+    assert multiplicity(Positives.of([[1, 2, 3], [], [4], [0, 9, 1]])) == {0: 1, 1: 1, 3: 2}
+
+
+def test_table_3_of_p002(shared_data: Path) -> None:
+    """Positives per data set over the queries of ECCV Caption."""
+
+    def table(name: str) -> dict[str, list[int]]:
+        return json.loads((shared_data / "eccv" / f"{name}.json").read_text())
+
+    counts = {}
+    for side in ("image_to_caption", "caption_to_image"):
+        queries = table(f"eccv_{side}")
+        for name in ("original", "cxc", "eccv"):
+            rows = table(f"{name}_{side}")
+            positives = Positives.of([rows.get(q, []) for q in queries])
+            histogram = multiplicity(positives)
+            assert sum(histogram.values()) == len(queries)
+            counts[name, side] = sum(n * times for n, times in histogram.items())
+    assert counts == {
+        ("original", "image_to_caption"): 6305,
+        ("cxc", "image_to_caption"): 8906,
+        ("eccv", "image_to_caption"): 22550,
+        ("original", "caption_to_image"): 1332,
+        ("cxc", "caption_to_image"): 1895,
+        ("eccv", "caption_to_image"): 11279,
+    }
+
+
+@given(st.integers(1, 4), st.integers(1, 9), st.data())
+def test_the_top_is_what_sorting_puts_first(n: int, gallery: int, data: st.DataObject) -> None:
+    rows = data.draw(
+        st.lists(st.lists(st.integers(0, 3), min_size=gallery, max_size=gallery), min_size=n, max_size=n)
+    )
+    k = data.draw(st.integers(1, gallery))
+    for kind in (np.float32, np.int64, np.uint8):
+        scores = np.array(rows, dtype=kind)
+        assert (top_k(scores, k) == np.argsort(-scores.astype(float), axis=1, kind="stable")[:, :k]).all()
+
+
+def test_tops_that_are_not_there() -> None:
+    with pytest.raises(InputError, match="given: k = 3; allowed: 1 to 2"):
+        top_k(np.zeros((1, 2)), 3)
+    with pytest.raises(ScoreError, match="NaN"):
+        top_k(np.array([[0.0, np.nan]]), 1)
+    assert top_k(np.zeros((0, 4)), 2).shape == (0, 2)
+    with pytest.raises(InputError, match="nobody proposes"):
+        pool([])
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_a_pool_is_a_union_of_sets(models: int, n: int, k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tops = [np.stack([rng.permutation(6)[:k] for _ in range(n)]) for _ in range(models)]
+    pooled = pool(tops)
+
+    def handed_in(chosen: tuple[int, ...], j: int) -> set[tuple[int, int]]:
+        return {(q, int(i)) for m in chosen for q in range(n) for i in tops[m][q, :j]}
+
+    pairs = list(zip(pooled.query.tolist(), pooled.item.tolist(), strict=True))
+    assert pairs == sorted(handed_in(tuple(range(models)), k))
+    for (q, item), places in zip(pairs, pooled.place.tolist(), strict=True):
+        for top, place in zip(tops, places, strict=True):
+            row: ndarray = top[q]
+            assert (row[place - 1] == item) if place else (item not in row)
+    curve = pool_yield(pooled, k)
+    for m in range(1, models + 1):
+        choices = list(combinations(range(models), m))
+        for j in range(1, k + 1):
+            assert curve[m - 1, j - 1] == pytest.approx(np.mean([len(handed_in(c, j)) for c in choices]))
+    for members in subsets(models):
+        taken = [p for p, yes in zip(pairs, proposed_by(pooled, members, k), strict=True) if yes]
+        assert taken == sorted(handed_in(tuple(np.flatnonzero(members).tolist()), k))
