@@ -19,7 +19,7 @@ from counterfoil.errors import InputError, ScoreError
 
 # From this many positives of a query on, sorting its scores once is faster than comparing with each.
 _SORT_FROM = 6
-# Rows are copied and sorted in slabs of about so many scores.
+# A transposed block is copied in parts of about so many scores.
 _AT_ONCE = 1 << 20
 
 
@@ -146,9 +146,9 @@ class Ranks:
 def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Positives) -> Ranks:
     """The ranks of all positives in a block of scores, higher being better.
 
-    Takes any number of queries with the *whole* gallery. Needs memory for a copy of a million scores beside
-    the block. Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite scores
-    are in order.
+    Takes any number of queries with the *whole* gallery, transposed blocks included. Needs little memory
+    beside the block. Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite
+    scores are in order.
 
     >>> ranks = positive_ranks(np.array([[0.9, 0.5, 0.7, 0.5]]), Positives.of([[0, 1]]))
     >>> ranks.wrong, ranks.tied, ranks.before
@@ -174,19 +174,39 @@ def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Positi
     if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ScoreError("a score is not a number", where=f"query {row}, item {column}", given="NaN")
-    codes = [p.queries[p.items >= 0] * gallery + p.items[p.items >= 0] for p in sets]
-    pairs, places = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
-    query, item = np.divmod(pairs, max(gallery, 1))
-    score = scores[query, item]
-    above, level = _counts(scores, query, score)
-    ends = np.cumsum([len(c) for c in codes])
+    query, item, places = distinct_pairs(sets, gallery)
+    above, level = _counts(scores, query, scores[query, item])
     return tuple(
-        _ranks(p, above[at], level[at], gallery) for p, at in zip(sets, np.split(places, ends), strict=False)
+        from_counts(p, above[at], level[at], gallery=gallery) for p, at in zip(sets, places, strict=True)
     )
 
 
-def _ranks(positives: Positives, above: ndarray, level: ndarray, gallery: int) -> Ranks:
-    """From how many items of any kind score above each positive and as high, itself included."""
+def distinct_pairs(
+    sets: Sequence[Positives], gallery: int
+) -> tuple[Int[ndarray, "pairs"], Int[ndarray, "pairs"], tuple[Int[ndarray, "_"], ...]]:
+    """The pairs of query and item in any of several sets, each once, by query and item, absent ones left out.
+
+    Returns their queries, their items, and for each set where its own pairs are among them.
+
+    >>> query, item, places = distinct_pairs([Positives.of([[2], [0]]), Positives.of([[1, 2], []])], 3)
+    >>> query, item, places[1]
+    (array([0, 0, 1]), array([1, 2, 0]), array([0, 1]))
+    """
+    codes = [p.queries[p.items >= 0] * gallery + p.items[p.items >= 0] for p in sets]
+    pairs, places = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
+    query, item = np.divmod(pairs, max(gallery, 1))
+    ends = np.cumsum([len(c) for c in codes])
+    return query, item, tuple(np.split(places, ends)[:-1])
+
+
+def from_counts(
+    positives: Positives, above: Int[ndarray, "present"], level: Int[ndarray, "present"], *, gallery: int
+) -> Ranks:
+    """The ranks of positives of which it is known how many items of any kind score above, and as high.
+
+    In the order of the positives, absent ones left out; each is itself one of those as high. What `tally`
+    adds up over the parts of a gallery.
+    """
     present = positives.items >= 0
     query, gains = positives.queries[present], positives.gains[present]
     order = np.lexsort((above, query))
@@ -211,47 +231,30 @@ def _counts(scores: ndarray, query: ndarray, score: ndarray) -> tuple[ndarray, n
     """How many scores of its row are above each given one, and how many equal it; rows ascending."""
     gallery = scores.shape[1]
     above, level = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
-    group, size = runs(query)
+    _, size = runs(query)
     ends = np.cumsum(size)
+    begins = ends - size
     compared = np.empty(gallery, dtype=bool)
-    slab = max(1, _AT_ONCE // max(gallery, 1))
+    # The rows of a transposed block lie scattered in memory: they are copied, some at a time.
+    scattered = scores.strides[1] != scores.itemsize
+    slab = max(1, _AT_ONCE // max(gallery, 1)) if scattered else max(1, len(size))
     for lo in range(0, len(size), slab):
-        sizes = size[lo : lo + slab]
-        begins = ends[lo : lo + slab] - sizes
-        rows = query[begins]
-        # A transposed block is copied slab by slab: its rows lie scattered in memory.
-        scattered = scores.strides[1] != scores.itemsize
-        block, rows = (
-            (np.ascontiguousarray(scores[rows]), np.arange(len(rows))) if scattered else (scores, rows)
-        )
-        few = np.flatnonzero(sizes < _SORT_FROM)
-        own = zip(rows[few].tolist(), begins[few].tolist(), sizes[few].tolist(), strict=True)
-        for row, first, count in own:
-            for at in range(first, first + count):
-                above[at] = higher = np.count_nonzero(np.greater(block[row], score[at], out=compared))
-                level[at] = np.count_nonzero(np.greater_equal(block[row], score[at], out=compared)) - higher
-        many = np.flatnonzero(sizes >= _SORT_FROM)
-        if len(many):
-            in_order = np.sort(block[rows[many]], axis=1)
-            here = np.arange(begins[0], ends[lo + len(sizes) - 1])
-            entries = here[sizes[group[here] - lo] >= _SORT_FROM]
-            of = np.searchsorted(many, group[entries] - lo)
-            up_to = _insertion(in_order, of, score[entries], right=True)
-            above[entries] = gallery - up_to
-            level[entries] = up_to - _insertion(in_order, of, score[entries], right=False)
+        rows = query[begins[lo : lo + slab]]
+        block = np.ascontiguousarray(scores[rows]) if scattered else scores
+        places = range(len(rows)) if scattered else rows.tolist()
+        limits = zip(begins[lo : lo + slab].tolist(), ends[lo : lo + slab].tolist(), strict=True)
+        for row, (begin, end) in zip(places, limits, strict=True):
+            if end - begin < _SORT_FROM:
+                for at in range(begin, end):
+                    above[at] = higher = np.count_nonzero(np.greater(block[row], score[at], out=compared))
+                    from_here = np.count_nonzero(np.greater_equal(block[row], score[at], out=compared))
+                    level[at] = from_here - higher
+            else:
+                ordered, asked = np.sort(block[row]), score[begin:end]
+                up_to = ordered.searchsorted(asked, side="right")
+                above[begin:end] = gallery - up_to
+                level[begin:end] = up_to - ordered.searchsorted(asked, side="left")
     return above, level
-
-
-def _insertion(rows: ndarray, at: ndarray, score: ndarray, *, right: bool) -> ndarray:
-    """Where each score goes in its sorted row, as `numpy.searchsorted` says it; all at once."""
-    low, high = np.zeros(len(at), np.int64), np.full(len(at), rows.shape[1])
-    for _ in range(rows.shape[1].bit_length()):
-        middle = (low + high) // 2
-        found = rows[at, np.minimum(middle, rows.shape[1] - 1)]
-        up = (low < high) & ((found <= score) if right else (found < score))
-        high = np.where(up, high, middle)
-        low = np.where(up, middle + 1, low)
-    return low
 
 
 def list_ranks(
