@@ -9,7 +9,9 @@ random weights, which costs what a trained one costs. Compared are
 
 * the official loop: a row at a time, one image, two captions padded to 77 tokens, batches of one;
 * the engine, from files to scores, at each precision;
-* the same towers fed from memory: pictures decoded beforehand, captions sorted and batched beforehand;
+* open_clip's own towers fed from memory: pictures decoded and captions tokenised beforehand, captions sorted
+  by length and cut to the longest of their batch (in the same precision where the processor has it);
+* our towers fed from memory in the same way: what decoding, the cache and the bookkeeping cost on top;
 * the engine's second run, from its cache.
 
 All of them take turns, round by round, and every figure is the median of the rounds: the machine's mood
@@ -207,6 +209,39 @@ def memory_work(scorer: Any, benchmark: Benchmark) -> Callable[[], None]:
     return work
 
 
+def bare_work(official: tuple[Any, Any, Any], benchmark: Benchmark, precision: str) -> Callable[[], None]:
+    """open_clip's own towers over the same distinct items, with everything before them already done."""
+    import copy
+
+    import torch
+
+    model, transform, tokenizer = official
+    dtype = torch.bfloat16 if precision == "bf16" and computes_bf16() else torch.float32
+    model = copy.deepcopy(model).to(dtype)
+    pixels = torch.stack([transform(image.decode()) for image in benchmark.images]).to(dtype)
+    texts = list(dict.fromkeys(str(caption.text) for caption in benchmark.captions))
+    ids = tokenizer(texts)
+    ends = ids.argmax(dim=-1) + 1
+    order = ends.argsort()
+    batches = [ids[part][:, : int(ends[part].max())] for part in order.split(BATCH)]
+
+    def encode_text(tokens: Any) -> Any:
+        # `model.encode_text` adds all 77 positions; this is the same for fewer, exact under the causal mask.
+        length = tokens.shape[1]
+        x = model.token_embedding(tokens) + model.positional_embedding[:length]
+        x = model.ln_final(model.transformer(x, attn_mask=model.attn_mask[:length, :length]))
+        return x[torch.arange(len(x)), tokens.argmax(dim=-1)] @ model.text_projection
+
+    def work() -> None:
+        with torch.inference_mode():
+            for batch in pixels.split(BATCH):
+                model.encode_image(batch)
+            for tokens in batches:
+                encode_text(tokens)
+
+    return work
+
+
 def computes_bf16() -> bool:
     """Whether the processor multiplies bf16 numbers itself (AMX, or AVX-512's own instructions)."""
     import torch
@@ -271,7 +306,8 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         precision: load(f"{ARCHITECTURE}/{path}", Options(device="cpu", precision=precision))
         for precision in options.precision
     }
-    bare = {precision: memory_work(scorer, work) for precision, scorer in scorers.items()}
+    ours_fed = {precision: memory_work(scorer, work) for precision, scorer in scorers.items()}
+    theirs_fed = {precision: bare_work(official, work, precision) for precision in scorers}
     rates: dict[str, list[ndarray]] = defaultdict(list)
     decisions: dict[str, int] = {}
     margins: dict[str, float] = {}
@@ -287,12 +323,14 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
                 return run(work, scorer, cache=cache, batch_size=BATCH, workers=options.workers)
 
             cold, answers = timed(ours)
-            memory, _ = timed(bare[precision])
+            bare, _ = timed(theirs_fed[precision])
+            memory, _ = timed(ours_fed[precision])
             warm, again = timed(ours)
             assert again.values.tobytes() == answers.values.tobytes()
             if kept:
                 rates[f"engine, {precision}"].append(len(rows) / cold)
-                rates[f"towers from memory, {precision}"].append(len(rows) / memory)
+                rates[f"bare towers, {precision}"].append(len(rows) / bare)
+                rates[f"our towers, {precision}"].append(len(rows) / memory)
                 rates[f"engine again, {precision}"].append(len(rows) / warm)
             found = answers.values[sample]
             decisions[precision] = int(
@@ -321,12 +359,11 @@ def report(
         if precision not in decisions:
             continue
         engine, again = f"engine, {precision}", f"engine again, {precision}"
-        faster, share = ratio(engine, "official loop"), ratio(engine, f"towers from memory, {precision}")
-        cached = ratio(again, engine)
+        faster, cached = ratio(engine, "official loop"), ratio(again, engine)
+        bare, share = ratio(engine, f"bare towers, {precision}"), ratio(engine, f"our towers, {precision}")
         print(f"{precision}: {faster[0]:.1f} | {faster[1]:.1f} times the official loop (wanted {wanted})")
-        print(
-            f"      {share[0]:.0%} | {share[1]:.0%} of the rate of the towers fed from memory (wanted 90 %)"
-        )
+        print(f"      {bare[0]:.0%} | {bare[1]:.0%} of the rate of the bare towers from memory (wanted 90 %)")
+        print(f"      {share[0]:.0%} | {share[1]:.0%} of the rate of our own towers fed from memory")
         print(f"      {cached[0]:.0f} | {cached[1]:.0f} times as fast from cache (wanted 50)")
         print(
             f"      {decisions[precision]} of {rows} decisions differ from the official loop's; "

@@ -56,7 +56,12 @@ def manifest(
             "images": str(images.resolve()) if images is not None else None,
             "revision": benchmark.card.revision,
         },
-        "scorer": {**scorer.identity.to_json(), "key": scorer.identity.key},
+        "scorer": {
+            **scorer.identity.to_json(),
+            "key": scorer.identity.key,
+            # What does not change answers beyond rounding: versions of its libraries, device, towers used.
+            **({"made_with": dict(found)} if (found := getattr(scorer, "provenance", None)) else {}),
+        },
         "machine": {
             "device": str(getattr(scorer, "device", device)),
             "batch_size": batch_size,
