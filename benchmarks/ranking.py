@@ -9,14 +9,16 @@ blocks. For these the scores of the positives must be known beforehand; they com
 where one is not what the block says to the last bit, that caption is ranked again on its own.
 
 The yardsticks are what people write first, full rankings in dictionaries of lists, once with the measures
-written out here and once with the package `eccv_caption` where it can be imported (it is given all but COCO
-1K, which it cannot compute from some of the queries). They rank every n-th query and their seconds are
-multiplied by n: all of them take about ten gigabytes. One thread, unless OMP_NUM_THREADS says otherwise.
+written out here and, with `--data`, once with the package `eccv_caption` where it can be imported. They rank
+every n-th query and their seconds are multiplied by n: all of them take about ten gigabytes, and only with all
+of them can the package compute COCO 1K. A product has one thread, unless OMP_NUM_THREADS says otherwise;
+`--threads` works on so many blocks at a time.
 """
 
 import argparse
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
@@ -101,8 +103,9 @@ def ours(
     ids: tuple[ndarray, ndarray],
     sets: dict[str, dict[str, Table]],
     size: int,
+    threads: int,
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """All measures of both directions, and the seconds of each part."""
+    """All measures of both directions, and the seconds of each part (of all threads together)."""
     seconds = dict.fromkeys(("positives", "products", "image to text", "text to image", "measures"), 0.0)
     since = perf_counter()
 
@@ -123,46 +126,55 @@ def ours(
         early[at] = (images[lo : lo + size] @ captions[columns].T)[item[at] - lo, where]
     spent("products")
 
+    def block(lo: int) -> tuple[tuple[Ranks, ...], Ranks, list[tuple[ndarray, ...]], tuple[ndarray, ndarray]]:
+        """Ranks of captions, in all and in the fold; counts of images for each caption; which are exact."""
+        marks = [perf_counter()]
+        rows, fold = slice(lo, lo + size), lo * FOLDS // n
+        scores = images[rows] @ captions.T
+        marks.append(perf_counter())
+        first, last = fold * m // FOLDS, (fold + 1) * m // FOLDS
+        part = [p.take(rows) for p in i2t]
+        whole = shared_ranks(scores, part)
+        small = positive_ranks(scores[:, first:last], part[0].within(np.arange(first, last)))
+        marks.append(perf_counter())
+        inside = np.flatnonzero(in_1k & (query >= first) & (query < last))
+        everything = np.arange(len(query))
+        counts = [
+            (at, *tally(scores[:, start:end], query[at] - start, early[at]))
+            for start, end, at in ((0, m, everything), (first, last, inside))
+        ]
+        at = np.flatnonzero((item >= lo) & (item < lo + size))
+        same = early[at] == scores[item[at] - lo, query[at]]
+        marks.append(perf_counter())
+        for name, taken in zip(("products", "image to text", "text to image"), np.diff(marks), strict=True):
+            seconds[name] += float(taken)
+        return whole, small, counts, (at, same)
+
     above, level = np.zeros((2, len(query)), np.int64), np.zeros((2, len(query)), np.int64)
     exact = np.ones(len(query), dtype=bool)
     blocks: list[tuple[Ranks, ...]] = []
     folds: list[list[Ranks]] = [[] for _ in range(FOLDS)]
-    for lo in range(0, n, size):
-        rows = slice(lo, lo + size)
-        scores = images[rows] @ captions.T
-        spent("products")
-        fold = lo * FOLDS // n
-        first, last = fold * m // FOLDS, (fold + 1) * m // FOLDS
-        part = [p.take(rows) for p in i2t]
-        blocks.append(shared_ranks(scores, part))
-        folds[fold].append(positive_ranks(scores[:, first:last], part[0].within(np.arange(first, last))))
-        spent("image to text")
-        for kind, (start, end, at) in enumerate(
-            (
-                (0, m, np.arange(len(query))),
-                (first, last, np.flatnonzero(in_1k & (query >= first) & (query < last))),
-            )
-        ):
-            higher, equal = tally(scores[:, start:end], query[at] - start, early[at])
-            above[kind, at] += higher
-            level[kind, at] += equal
-        at = np.flatnonzero((item >= lo) & (item < lo + size))
-        exact[at] = early[at] == scores[item[at] - lo, query[at]]
-        spent("text to image")
+    with ThreadPoolExecutor(threads) as pool:
+        for lo, done in zip(range(0, n, size), pool.map(block, range(0, n, size)), strict=True):
+            whole, small_ranks, counts, (checked, same) = done
+            blocks.append(whole)
+            folds[lo * FOLDS // n].append(small_ranks)
+            for kind, (at, higher, equal) in enumerate(counts):
+                above[kind, at] += higher
+                level[kind, at] += equal
+            exact[checked] = same
+    since = perf_counter()
 
     again = np.unique(query[~exact])
     if len(again):
-        # Rounded otherwise in the small product: all of these captions' scores from one product.
-        for kind, rows in enumerate((np.arange(n)[None].repeat(len(again), 0), None)):
-            for q in range(len(again)):
-                at = np.flatnonzero(query == again[q])
-                fold = again[q] * FOLDS // m
-                chosen = (
-                    rows[q] if rows is not None else np.arange(fold * n // FOLDS, (fold + 1) * n // FOLDS)
-                )
-                scores = images @ captions[again[q]]
-                higher, equal = tally(scores[chosen, None], np.zeros(len(at), np.int64), scores[item[at]])
-                above[kind, at], level[kind, at] = higher, equal
+        # Rounded otherwise in the small product: all scores of such a caption from one product of its own.
+        for caption in again:
+            at, scores = np.flatnonzero(query == caption), images @ captions[caption]
+            fold = caption * FOLDS // m
+            own = np.arange(fold * n // FOLDS, (fold + 1) * n // FOLDS)
+            for kind, rows in enumerate((np.arange(n), own)):
+                counts = tally(scores[rows, None], np.zeros(len(at), np.int64), scores[item[at]])
+                above[kind, at], level[kind, at] = counts
         spent("text to image")
 
     ranks = {"i2t": [join(parts) for parts in zip(*blocks, strict=True)]}
@@ -281,6 +293,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the six JSON files and coco_test_ids.npy")
     parser.add_argument("--block", type=int, default=250, help="images in a block, a divisor of 1,000")
+    parser.add_argument("--threads", type=int, default=1, help="blocks at a time")
     parser.add_argument("--every", type=int, default=20, help="the yardsticks rank every n-th query")
     chosen = parser.parse_args()
     images, captions, sets = tables(chosen.data)
@@ -297,11 +310,14 @@ def main() -> None:
     product = perf_counter() - start
 
     start = perf_counter()
-    found, parts = ours(image_side, caption_side, (images, captions), sets, chosen.block)
+    found, parts = ours(image_side, caption_side, (images, captions), sets, chosen.block, chosen.threads)
     seconds = perf_counter() - start
     again = int(parts.pop("captions ranked again"))
     print(f"  one matrix product alone      {product:8.2f} s")
-    print(f"  counterfoil                   {seconds:8.2f} s  in blocks of {chosen.block} x {CAPTIONS}")
+    print(
+        f"  counterfoil                   {seconds:8.2f} s  in blocks of {chosen.block} x {CAPTIONS}, "
+        f"{chosen.threads} at a time"
+    )
     print("    " + ", ".join(f"{name} {taken:.2f}" for name, taken in parts.items()))
     print(f"    {again} captions ranked again; peak memory {peak():.2f} GB, {at_start:.2f} before")
 
@@ -328,7 +344,7 @@ def main() -> None:
     print(f"  dictionaries of full rankings {prepared:8.2f} s  (every {scale}th query, scaled)")
     print(f"  loops over them               {looped:8.2f} s  (scaled)")
     print(f"  ratio to dictionaries and loops {(prepared + looped) / seconds:6.1f}")
-    official = package(sides)
+    official = package(sides) if chosen.data else None
     if official is not None:
         what = "eccv_caption" if scale == 1 else "eccv_caption but for COCO 1K"
         print(f"  {what:<29} {official[0] * scale:8.2f} s  (scaled)")
