@@ -110,6 +110,18 @@ def test_an_object_keyed_by_pair(tmp_path: Path) -> None:
     assert found.ids == ("x",)
 
 
+def test_an_object_of_right_and_wrong_by_question(tmp_path: Path) -> None:
+    for name, text in (("a", '{"0": true, "1": false}'), ("b", '{"0": 1, "1": 0}')):
+        (tmp_path / f"{name}.json").write_text(text)
+        table = given.load(str(tmp_path / f"{name}.json"))
+        assert table.kind == "choice_outcome"
+        assert table.ids == ("0", "1")
+        assert table.right["accuracy"].tolist() == [True, False]
+    # Ones and zeros beside ids of pairs are scores: a crowd may be that sure.
+    (tmp_path / "c.json").write_text('{"0_c0": 1, "0_c1": 0}')
+    assert given.load(str(tmp_path / "c.json")).kind == "choice_scores"
+
+
 @pytest.mark.parametrize("form", ["{id}_c{slot}", "{id}_i{slot}", "{id}_s{slot}"])
 def test_pairs_of_choices(form: str, tmp_path: Path) -> None:
     labels = [form.format(id=name, slot=slot) for name in ("a_c", "b") for slot in (1, 0, 2)]
@@ -233,7 +245,7 @@ def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
         (["label,score", "1_c0_i0,1", "1_c0_i0,1"], r"row 2, column 'label': id occurs twice"),
         (["label,score", "1_c0_i0,1", "seven,1"], r"row 2, column 'label': the id does not say which pair"),
         (
-            ["id,score", "a,1"],
+            ["id,score", "a,0.7"],
             r"the ids do not say which pair a score belongs to; given: a; allowed: '17_c0_i1'",
         ),
         (["id,score", "a_c0,1", "a_c2,1"], r"question 'a' has 2 of its 3 scores"),

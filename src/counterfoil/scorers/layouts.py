@@ -177,13 +177,19 @@ def _choice_outcome(table: Table, identifier: str | None) -> list[Layout]:
     return [
         _layout("choice_outcome", (column,), identifier, "right or wrong per question")
         for column in table.columns
-        if column.lower() in OUTCOMES and _is_truth(table.columns[column])
+        if _is_truth(table.columns[column])
+        and (column.lower() in OUTCOMES or (column.lower() in SCORES and not _names_pairs(table, identifier)))
     ]
 
 
 def _pair_scores(table: Table, identifier: str | None) -> list[Layout]:
     columns = [name for name in table.columns if name.lower() in SCORES] if identifier else []
-    return [_pairs(table, str(identifier), column) for column in columns]
+    truths = not _names_pairs(table, identifier)
+    return [
+        _pairs(table, str(identifier), column)
+        for column in columns
+        if not (truths and _is_truth(table.columns[column]))
+    ]
 
 
 _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
@@ -193,6 +199,12 @@ _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
     _choice_outcome,
     _pair_scores,
 )
+
+
+def _names_pairs(table: Table, identifier: str | None) -> bool:
+    """Whether the ids say which pair of a question a row is of."""
+    first = "" if identifier is None else str(table.columns[identifier][0]).strip()
+    return bool(_PAIR.fullmatch(first) or _ONE.fullmatch(first))
 
 
 def _pairs(table: Table, identifier: str, column: str) -> Layout:
