@@ -9,10 +9,10 @@ blocks. For these the scores of the positives must be known beforehand; they com
 where one is not what the block says to the last bit, that caption is ranked again on its own.
 
 The yardsticks are what people write first, full rankings in dictionaries of lists, once with the measures
-written out here and, with `--data`, once with the package `eccv_caption` where it can be imported. They rank
-every n-th query and their seconds are multiplied by n: all of them take about ten gigabytes, and only with all
-of them can the package compute COCO 1K. A product has one thread, unless OMP_NUM_THREADS says otherwise;
-`--threads` works on so many blocks at a time.
+written out here and, with `--data`, once with the package `eccv_caption` where it can be imported. They
+rank every n-th query and their seconds are multiplied by n: all of them take about ten gigabytes, and only
+with all of them can the package compute COCO 1K. A product has one thread, unless OMP_NUM_THREADS says
+otherwise; `--threads` works on so many blocks at a time.
 """
 
 import argparse
