@@ -138,10 +138,10 @@ def top_k(scores: Real[ndarray, "queries gallery"], k: int) -> Int[ndarray, "que
     n, gallery = scores.shape
     if not 1 <= k <= gallery:
         raise InputError("there is no such top of the gallery", given=f"k = {k}", allowed=f"1 to {gallery}")
-    if scores.dtype.kind == "f" and np.isnan(scores).any():
-        raise ScoreError("a score is not a number", given="NaN")
     if not n:
         return np.empty((0, k), dtype=np.int64)
+    if scores.dtype.kind == "f" and np.isnan(scores.min()):
+        raise ScoreError("a score is not a number", given="NaN")
     least = np.partition(scores, gallery - k, axis=1)[:, gallery - k]
     query, item = np.nonzero(scores >= least[:, None])
     # Equal scores share a number, which can be negated where an unsigned score cannot.
