@@ -214,7 +214,7 @@ def from_counts(
     """
     present = positives.items >= 0
     query, gains = positives.queries[present], positives.gains[present]
-    order = np.lexsort((above, query))
+    order = np.argsort(query * (gallery + 1) + above, kind="stable")
     query, gains, above, level = query[order], gains[order], above[order], level[order]
     group, size = runs(query, above)
     begin = np.searchsorted(query, query)
