@@ -37,6 +37,7 @@ slow: $(READY)  ## the long simulation studies
 bench: $(READY)  ## speed, as ratios against straightforward loops in the same run
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/ranking.py
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
