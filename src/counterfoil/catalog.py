@@ -13,6 +13,7 @@ from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers.remembered import remembered
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,12 @@ def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
     return from_table(benchmark_card(name), table)
 
 
-def scorer(spec: str, options: Options = DEFAULT) -> Any:
+def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
     Returns a `Scorer`, an `Embedder`, a `GivenTable` or `GivenEmbeddings`. Raises `UnknownNameError` for a
-    prefix nobody knows.
+    prefix nobody knows. With a folder `memory`, a model in local files whose identity is remembered there is
+    loaded only once something is left to compute.
     """
     prefix, colon, argument = spec.partition(":")
     known = scorers()
@@ -174,7 +176,10 @@ def scorer(spec: str, options: Options = DEFAULT) -> Any:
     if not argument:
         entry = known[prefix]
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
-    return _resolve(known[prefix].target)(argument, options)
+    load = _resolve(known[prefix].target)
+    if memory is not None and known[prefix].extra == "models":
+        return remembered(prefix, argument, options, load, memory)
+    return load(argument, options)
 
 
 def _resolve(target: str) -> Any:

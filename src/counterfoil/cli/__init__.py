@@ -61,6 +61,10 @@ def main() -> NoReturn:
         # Typer turns Ctrl-C into this exit code before we see it.
         if isinstance(stop, KeyboardInterrupt) or stop.code == INTERRUPTED:
             print("counterfoil: stopped; finished work is kept and will not be repeated", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
+            # then end by the signal in spite of sys.exit. All our cleaning up has been done on the way here.
+            os._exit(INTERRUPTED)
         raise
     sys.exit(0)

@@ -146,11 +146,11 @@ def command(
     )
     say = (lambda text: None) if quiet else terminal.note
     warn = (lambda text: None) if quiet else terminal.warn
+    kept = None if no_cache else cache_folder(cache)
     with terminal.busy(f"loading {scorer}", quiet=quiet):
-        loaded = catalog.scorer(_beside_data(scorer, data), options)
+        loaded = catalog.scorer(_beside_data(scorer, data), options, memory=kept)
     if (described := getattr(loaded, "described", None)) is not None:
         say(f"{scorer}: {described}")
-    kept = None if no_cache else cache_folder(cache)
     processes = min(8, os.cpu_count() or 1) if workers is None else workers
 
     results: list[dict[str, Any]] = []

@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, MissingExtraError, ModelError
-from counterfoil.scorers.base import Identity, Options, text_of
+from counterfoil.scorers.base import Identity, Options, cosines, text_of
 from counterfoil.scorers.pictures import Preparation, prepared
 
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -77,8 +77,8 @@ class DualEncoder:
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
-        """Cosine of captions[i] with images[i], summed in float64; in [-1, 1] up to rounding."""
-        return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
+        """The cosine of captions[i] with images[i]; in [-1, 1] up to rounding."""
+        return cosines(captions, images)
 
     def _texts(self, captions: Sequence[Caption]) -> list[str]:
         before, _, after = self.identity.prompt.partition("{}")
