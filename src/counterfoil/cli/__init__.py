@@ -3,9 +3,13 @@
 Exit codes: 0 on success, 2 on input that cannot be used, 130 on Ctrl-C.
 """
 
+import _thread
 import os
 import sys
-from typing import Annotated, NoReturn
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -46,8 +50,21 @@ def _top(
     """Do these images and captions belong together, and how sure can we be of the answer?"""
 
 
+def _pass_on(otherwise: Callable[[Any], object], unraisable: Any) -> None:
+    """Ctrl-C that hit a finaliser or a callback, where Python drops it, comes again a moment later."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        otherwise(unraisable)
+        return
+    # Not at once: that would hit this very function.
+    again = threading.Timer(0.05, _thread.interrupt_main)
+    again.daemon = True
+    again.start()
+
+
 def main() -> NoReturn:
     """Run the command line; every error we raise on purpose is one line on stderr."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(_pass_on, hook)
     try:
         app(standalone_mode=True)
     except CounterfoilError as error:
@@ -67,4 +84,6 @@ def main() -> NoReturn:
             # then end by the signal in spite of sys.exit. All our cleaning up has been done on the way here.
             os._exit(INTERRUPTED)
         raise
+    finally:
+        sys.unraisablehook = hook
     sys.exit(0)
