@@ -6,7 +6,7 @@ from rich.text import Text
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import MAIN
+from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.report.markup import written
 from counterfoil.report.tables import overview
@@ -72,7 +72,7 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
         f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} questions"
     )
     table.add_column("%", overflow="fold")
-    main = MAIN[comparison.runs[0].benchmark.questions.form]
+    main = main_measures(comparison.runs[0].benchmark)
     for column in plain.columns:
         table.add_column(column.label, justify="right", no_wrap=True)
     for row in plain.rows:

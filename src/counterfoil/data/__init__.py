@@ -4,9 +4,9 @@ The forms, readers and files of benchmarks live here. Nothing here knows a model
 """
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.questions import Choice, Gallery, Quad, Search
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
-from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
 
 __all__ = [
     "Answers",
@@ -16,8 +16,12 @@ __all__ = [
     "Card",
     "Choice",
     "FileSource",
+    "Gallery",
     "Image",
     "Outcomes",
+    "Placed",
     "Quad",
+    "Rankings",
     "Scores",
+    "Search",
 ]

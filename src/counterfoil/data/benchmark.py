@@ -1,5 +1,6 @@
 """A benchmark: a card of facts, items, and questions over them. It never sees a model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from counterfoil.data.questions import Choice, Quad, clusters
+from counterfoil.data.questions import Choice, Gallery, Quad, clusters
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
+from counterfoil.metrics.ranks import Positives
 from counterfoil.store import digest, digest_value
 
 
@@ -22,7 +24,7 @@ class Card(BaseModel):
 
     name: str
     title: str
-    form: Literal["quad", "choice"]
+    form: Literal["quad", "choice", "gallery"]
     #: Number of questions of the official release; None where it is the user's own.
     size: int | None = None
     #: Number of questions in each group that readers check, {group: questions}.
@@ -64,7 +66,7 @@ class Benchmark:
     card: Card
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
-    questions: Quad | Choice
+    questions: Quad | Choice | Gallery
     source: str = ""
     #: The folder or file a user named with --data, so that a report can find the pictures again.
     path: Path | None = None
@@ -72,6 +74,22 @@ class Benchmark:
     def __post_init__(self) -> None:
         if not len(self.questions):
             raise DataError("the benchmark has no questions", where=self.source or self.card.name)
+        if isinstance(self.questions, Gallery):
+            given, allowed = (
+                (len(self.images), len(self.captions)),
+                (
+                    self.questions.n_images,
+                    self.questions.n_captions,
+                ),
+            )
+            if given != allowed:
+                raise DataError(
+                    "the items are not those of the gallery",
+                    where=self.source or self.card.name,
+                    given="{} images and {} captions".format(*given),
+                    allowed="{} and {}".format(*allowed),
+                )
+            return
         captions, images = self.questions.pairs()
         for kind, positions, items in (("caption", captions, self.captions), ("image", images, self.images)):
             if positions.min() < 0 or positions.max() >= len(items):
@@ -89,13 +107,35 @@ class Benchmark:
     def __len__(self) -> int:
         return len(self.questions)
 
+    @property
+    def paired(self) -> Quad | Choice:
+        """The questions, where they are about pairs; raises `DataError` for a gallery, which lists none."""
+        if isinstance(self.questions, Gallery):
+            raise DataError("a gallery asks about no pairs", where=self.name, allowed="quads or choices")
+        return self.questions
+
+    @property
+    def gallery(self) -> Gallery:
+        """The questions, where they are those of a gallery; raises `DataError` for other forms."""
+        if not isinstance(self.questions, Gallery):
+            raise DataError(
+                "not a gallery",
+                where=self.name,
+                given=f"a benchmark of form '{self.questions.form}'",
+                allowed="coco-5k, eccv and other galleries",
+            )
+        return self.questions
+
     @cached_property
     def clusters(self) -> NDArray[np.int64]:
         """(n,) numbers; questions that share an image or a caption, directly or through others, share one.
 
-        Captions are the same where their texts are; images where they show one photograph (`photos`).
+        Captions are the same where their texts are; images where they show one photograph (`photos`). In a
+        gallery an image and the captions written for it share one.
         """
-        captions, images = self.questions.pairs()
+        if isinstance(self.questions, Gallery):
+            return self.questions.clusters()
+        captions, images = self.paired.pairs()
         text_of = _same([c.text if c.text is not None else (c.id,) for c in self.captions])
         return clusters([text_of[captions], _same(list(self.photos))[images]])
 
@@ -124,8 +164,17 @@ class Benchmark:
     def available(self) -> "Benchmark":
         """The benchmark of the questions whose images and captions are all at hand; itself where all are.
 
-        Raises `DataError` where none is.
+        Raises `DataError` where none is, and for a gallery of which some is missing: with fewer items in it,
+        it would be another, easier one.
         """
+        if isinstance(self.questions, Gallery):
+            if self.captions_at_hand and self.images_at_hand:
+                return self
+            raise DataError(
+                "a gallery is measured whole, and some of its items are not at hand",
+                where=self.source or self.name,
+                hint="measure from given scores or embeddings, or read a smaller gallery of your own",
+            )
         captions, images = self.questions.pairs()
         has_text = np.asarray([caption.text is not None for caption in self.captions])
         has_source = np.asarray([image.source is not None for image in self.images])
@@ -145,9 +194,11 @@ class Benchmark:
     @cached_property
     def digest(self) -> str:
         """Names the questions: captions, image ids, what goes together, groups; no pixels, no item order."""
-        captions, images = self.questions.pairs()
         texts = [c.text if c.text is not None else [c.id] for c in self.captions]
         names = [[i.id, i.crop] for i in self.images]
+        if isinstance(self.questions, Gallery):
+            return _gallery_digest(self.questions, texts, names)
+        captions, images = self.questions.pairs()
         return digest_value(
             {
                 "form": self.questions.form,
@@ -160,11 +211,16 @@ class Benchmark:
         )
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
-        """The benchmark of the chosen questions (a mask or positions), without items that none asks for."""
+        """The benchmark of the chosen questions (a mask or positions), without items that none asks for.
+
+        A gallery stays whole, whatever queries are chosen.
+        """
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else np.asarray(chosen)
         if not len(positions):
             raise DataError("no question is left", where=self.source or self.name)
         old = self.questions
+        if isinstance(old, Gallery):
+            return replace(self, questions=old.select(np.sort(positions)))
         ids = tuple(old.ids[i] for i in positions)
         groupings = {name: tuple(labels[i] for i in positions) for name, labels in old.groupings.items()}
         captions, images = (part[positions] for part in old.pairs())
@@ -195,6 +251,28 @@ class Benchmark:
             images=tuple(self.images[i] for i in kept_images),
             captions=tuple(self.captions[i] for i in kept_captions),
         )
+
+
+def _gallery_digest(questions: Gallery, texts: Sequence[object], names: Sequence[object]) -> str:
+    """Names queries, gallery and what is right, whatever the order of the positions behind them."""
+    facts: dict[str, object] = {
+        "form": questions.form,
+        "ids": questions.ids,
+        "captions": list(texts),
+        "images": list(names),
+        "owners": questions.owners.tolist(),
+        "parts": [questions.query_parts.tolist()],
+    }
+    for name, search in (("i2t", questions.i2t), ("t2i", questions.t2i)):
+        found = search.positives
+        if isinstance(found, Positives):
+            facts[name] = [
+                array.tolist() for array in (search.queries, found.starts, found.items, found.gains)
+            ]
+        else:
+            codes = [np.packbits(c, axis=1).tobytes().hex() for c in (found.query_codes, found.item_codes)]
+            facts[name] = [search.queries.tolist(), *codes, list(found.thresholds), found.cap]
+    return digest_value(facts)
 
 
 def _same(values: list[object]) -> NDArray[np.int64]:

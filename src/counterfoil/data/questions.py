@@ -5,7 +5,7 @@ hundred thousand questions is a few arrays.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
+from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.ranks import Positives
 
 Ids = NDArray[np.int64]
 
@@ -45,6 +47,10 @@ class Questions:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def used(self) -> tuple[Ids, Ids]:
+        """Positions of the captions and of the images that questions ask about, in order of first use."""
+        raise NotImplementedError
 
     def groups(self) -> dict[str, NDArray[np.bool_]]:
         """Every group of every grouping as a mask over the questions, in order of first appearance.
@@ -82,6 +88,10 @@ class Quad(Questions):
         _check_shape("captions", self.captions, (len(self), 2))
         _check_shape("images", self.images, (len(self), 2))
 
+    def used(self) -> tuple[Ids, Ids]:
+        """Positions of the captions, and of the images, in order of first use."""
+        return _first_use(self.captions), _first_use(self.images)
+
     def pairs(self) -> tuple[Ids, Ids]:
         """(caption, image) positions of every score asked for, each of shape (n, 2, 2)."""
         captions = np.repeat(self.captions[:, :, None], 2, axis=2)
@@ -118,10 +128,131 @@ class Choice(Questions):
                 allowed=f"1 to {self.candidates.shape[1] - 1}",
             )
 
+    def used(self) -> tuple[Ids, Ids]:
+        """Positions of the captions, and of the images, in order of first use."""
+        captions, images = self.pairs()
+        return _first_use(captions), _first_use(images)
+
     def pairs(self) -> tuple[Ids, Ids]:
         """(caption, image) positions of every score asked for, each of shape (n, k)."""
         query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
         return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One direction of retrieval: queries of one kind, a gallery of the other, and what is right.
+
+    `queries` are positions of the queries among the benchmark's images (image to text) or captions (text to
+    image). `positives` has a row per query; its items are positions in the other kind, -1 for a right answer
+    that the gallery does not hold. With a rule in place of a list (`Plausible`), right is what the rule says.
+    """
+
+    queries: Ids
+    positives: Positives | Plausible
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Which queries have a right answer; by rule their own image, at least, is one."""
+        if isinstance(self.positives, Plausible):
+            return np.ones(len(self.queries), dtype=bool)
+        return self.positives.defined
+
+    def take(self, rows: Ids) -> "Search":
+        """The search of some of the queries."""
+        return Search(self.queries[rows], self.positives.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery(Questions):
+    """Every query against a whole gallery, in both directions.
+
+    A question is a query: first those of `i2t` (images, among all captions), then those of `t2i` (captions,
+    among all images); `ids` has one for each, written "i2t/IMAGE" and "t2i/CAPTION". `owners` gives for every
+    caption the position of the image it was written for, -1 where nobody knows. With `image_parts` and
+    `caption_parts` (the part of every item, 0, 1, ...) a query sees only the items of its own part, and a
+    measure is the mean over the parts: COCO 1K is five parts of a thousand images.
+    """
+
+    i2t: Search = field(kw_only=True)
+    t2i: Search = field(kw_only=True)
+    owners: Ids = field(kw_only=True)
+    #: How many images there are; there are as many captions as owners.
+    n_images: int = field(kw_only=True)
+    image_parts: Ids | None = field(default=None, kw_only=True)
+    caption_parts: Ids | None = field(default=None, kw_only=True)
+
+    form: ClassVar[str] = "gallery"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.ids) != len(self.i2t) + len(self.t2i):
+            raise DataError(
+                "not one id per query",
+                given=f"{len(self.ids)} ids",
+                allowed=f"{len(self.i2t)} images and {len(self.t2i)} captions",
+            )
+        if (self.image_parts is None) != (self.caption_parts is None):
+            raise DataError("only one kind of item is in parts", hint="give parts of images and of captions")
+        for name, search, of_query, of_item in (
+            ("image", self.i2t, self.n_images, self.n_captions),
+            ("caption", self.t2i, self.n_captions, self.n_images),
+        ):
+            _check_search(name, search, of_query, of_item)
+        if len(self.owners) and (self.owners.min() < -1 or self.owners.max() >= self.n_images):
+            raise DataError("a caption's image is no image of the gallery", given=int(self.owners.max()))
+        if self.image_parts is not None and self.caption_parts is not None:
+            _check_shape("parts of images", self.image_parts, (self.n_images,))
+            _check_shape("parts of captions", self.caption_parts, (self.n_captions,))
+            _check_parts("i2t", self.i2t, self.image_parts, self.caption_parts)
+            _check_parts("t2i", self.t2i, self.caption_parts, self.image_parts)
+
+    @property
+    def n_captions(self) -> int:
+        """How many captions there are."""
+        return len(self.owners)
+
+    @property
+    def directions(self) -> NDArray[np.int64]:
+        """0 for every image query, then 1 for every caption query."""
+        return np.repeat([0, 1], [len(self.i2t), len(self.t2i)])
+
+    @property
+    def query_parts(self) -> NDArray[np.int64]:
+        """The part of every query, 0 throughout where there are none."""
+        if self.image_parts is None or self.caption_parts is None:
+            return np.zeros(len(self), dtype=np.int64)
+        return np.concatenate([self.image_parts[self.i2t.queries], self.caption_parts[self.t2i.queries]])
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Which queries have a right answer: the others have no value under any measure."""
+        return np.concatenate([self.i2t.defined, self.t2i.defined])
+
+    def clusters(self) -> Ids:
+        """A number per query: an image and the captions written for it share one."""
+        own = np.where(self.owners >= 0, self.owners, self.n_images + np.arange(self.n_captions))
+        together = np.concatenate([self.i2t.queries, own[self.t2i.queries]])
+        _, first, inverse = np.unique(together, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
+
+    def used(self) -> tuple[Ids, Ids]:
+        """All captions and all images: the whole gallery."""
+        return np.arange(self.n_captions), np.arange(self.n_images)
+
+    def select(self, rows: Ids) -> "Gallery":
+        """The gallery with some of its queries (rows of `ids`, ascending)."""
+        split = len(self.i2t)
+        return replace(
+            self,
+            ids=tuple(self.ids[i] for i in rows),
+            groupings={name: tuple(labels[i] for i in rows) for name, labels in self.groupings.items()},
+            i2t=self.i2t.take(rows[rows < split]),
+            t2i=self.t2i.take(rows[rows >= split] - split),
+        )
 
 
 def clusters(items: Sequence[ndarray]) -> Ids:
@@ -150,6 +281,45 @@ def clusters(items: Sequence[ndarray]) -> Ids:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
     return order[inverse.reshape(-1)].astype(np.int64)
+
+
+def _first_use(positions: ndarray) -> Ids:
+    values, first = np.unique(positions, return_index=True)
+    return values[np.argsort(first)].astype(np.int64)
+
+
+def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
+    """That a search points into the benchmark's items and has a row of right answers per query."""
+    positions = search.queries
+    if len(positions) and not 0 <= positions.min() <= positions.max() < queries:
+        raise DataError(f"a query is no {kind}", given=int(positions.max()), allowed=f"0 to {queries - 1}")
+    if len(np.unique(positions)) != len(positions):
+        raise DataError(f"an {kind} is a query twice" if kind == "image" else "a caption is a query twice")
+    found = search.positives
+    if isinstance(found, Plausible):
+        _check_shape(f"codes of {kind} queries", found.query_codes, (len(search), found.item_codes.shape[1]))
+        _check_shape("codes of items", found.item_codes, (items, found.item_codes.shape[1]))
+        return
+    if len(found.counts) != len(search):
+        raise DataError(
+            "not a row of right answers per query", given=len(found.counts), allowed=str(len(search))
+        )
+    if len(found.items) and found.items.max() >= items:
+        raise DataError(
+            "a right answer is outside the gallery",
+            given=int(found.items.max()),
+            allowed=f"-1 to {items - 1}",
+        )
+
+
+def _check_parts(name: str, search: Search, of_query: Ids, of_item: Ids) -> None:
+    """That no right answer lies in another part than its query: there it could never be found."""
+    if isinstance(search.positives, Plausible):
+        return
+    present = search.positives.items >= 0
+    asked = of_query[search.queries][search.positives.queries[present]]
+    if (of_item[search.positives.items[present]] != asked).any():
+        raise DataError(f"a right answer of {name} lies in another part of the gallery than its query")
 
 
 def _check_shape(name: str, array: ndarray, shape: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What a scorer answered: scores per pair, or, where only those were kept, right and wrong per question."""
+"""What a scorer answered: scores per pair; or right and wrong per question; or places in a gallery."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Scores:
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
-        shape = benchmark.questions.pairs()[0].shape
+        shape = benchmark.paired.pairs()[0].shape
         if self.values.shape != shape:
             raise ScoreError(
                 "scores have the wrong shape", where=where, given=self.values.shape, allowed=str(shape)
@@ -49,4 +49,33 @@ class Outcomes:
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
-Answers = Scores | Outcomes
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where a scorer puts the right answers of one direction of a gallery, and what it puts first.
+
+    For every positive of the search, in its order: `above` items score strictly above it (-1 where it was
+    not found: the gallery does not hold it, or a given ranking ends before it), `level` items score as high,
+    itself included (0 where not found). `depth` says how far down each query's ranking is known: its whole
+    gallery, unless a ranking was given that is shorter. `top` holds the first items of each query, best
+    first, as positions (-1 behind the end), and `top_scores` their scores (NaN where only an order is known).
+    Where right is what a rule says there is nothing to count: `shares` holds the R-Precision per threshold,
+    tie policy (strict, half, optimistic) and query.
+    """
+
+    above: NDArray[np.int64]
+    level: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    top: NDArray[np.int32]
+    top_scores: NDArray[np.float32]
+    shares: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """What a scorer answered to a gallery, in both directions; never the scores of all pairs."""
+
+    i2t: Placed
+    t2i: Placed
+
+
+Answers = Scores | Outcomes | Rankings

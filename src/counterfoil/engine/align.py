@@ -59,7 +59,7 @@ def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
             else "scores of candidates, or right and wrong per question",
         )
     if given.values is not None:
-        asked = benchmark.questions.pairs()[0].shape[1:]
+        asked = benchmark.paired.pairs()[0].shape[1:]
         if given.values.shape[1:] != asked:
             raise ScoreError(
                 f"the table has another number of candidates than {benchmark.name}",
@@ -145,7 +145,7 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int6
 
 
 def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
-    captions, images = benchmark.questions.pairs()
+    captions, images = benchmark.paired.pairs()
     where = given.identity.name
     image_rows = _item_rows(
         "image", [i.id for i in benchmark.images], given.image_ids, len(given.images), benchmark, where

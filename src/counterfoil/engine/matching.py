@@ -134,7 +134,7 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     """Captions of the table by slot, and of the questions by slot, where they are at hand."""
     if given.folded:  # its rows are pairs, not questions
         return {}, {}
-    questions = benchmark.questions
+    questions = benchmark.paired
     if isinstance(questions, Choice):
         asked = questions.candidates if questions.asks == "image" else questions.query[:, None]
     else:
@@ -186,7 +186,7 @@ def _files(given: GivenTable) -> list[str] | None:
 
 
 def _file_columns(benchmark: Benchmark) -> list[list[str]]:
-    questions = benchmark.questions
+    questions = benchmark.paired
     if isinstance(questions, Choice):
         first = questions.query if questions.asks == "image" else questions.candidates[:, 0]
     else:
@@ -207,7 +207,7 @@ def _subsets(given: GivenTable) -> list[str] | None:
 
 def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
     """Where a benchmark may keep its subsets: before the slash of the ids, or as a grouping, or as two."""
-    questions = benchmark.questions
+    questions = benchmark.paired
     columns = [[name.split("/")[0] for name in questions.ids]] if all("/" in i for i in questions.ids) else []
     columns += [list(labels) for labels in questions.groupings.values()]
     if {"type", "subtype"} <= questions.groupings.keys():

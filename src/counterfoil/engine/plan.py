@@ -39,12 +39,12 @@ class Plan:
 
 def used_images(benchmark: Benchmark) -> Int64[ndarray, "used"]:
     """Positions of the images that some question asks about, in order of first use."""
-    return _first_use(benchmark.questions.pairs()[1])
+    return benchmark.questions.used()[1]
 
 
 def used_captions(benchmark: Benchmark) -> Int64[ndarray, "used"]:
     """Positions of the captions that some question asks about, in order of first use."""
-    return _first_use(benchmark.questions.pairs()[0])
+    return benchmark.questions.used()[0]
 
 
 def plan(benchmark: Benchmark, image_keys: Sequence[str]) -> Plan:
@@ -62,7 +62,7 @@ def plan(benchmark: Benchmark, image_keys: Sequence[str]) -> Plan:
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])
     """
-    captions, images = benchmark.questions.pairs()
+    captions, images = benchmark.paired.pairs()
     used_i, used_c = used_images(benchmark), used_captions(benchmark)
     image_of, first_i = _distinct(used_i, image_keys, len(benchmark.images))
     texts = [benchmark.captions[position].text for position in used_c]
@@ -101,11 +101,6 @@ def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> li
         ]
         for s in range(0, len(rows), size)
     ]
-
-
-def _first_use(positions: ndarray) -> Int64[ndarray, "used"]:
-    values, first = np.unique(positions, return_index=True)
-    return values[np.argsort(first)].astype(np.int64)
 
 
 def _distinct(used: ndarray, names: Sequence[Hashable], items: int) -> tuple[ndarray, list[int]]:

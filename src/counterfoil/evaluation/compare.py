@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import MAIN
+from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.run import Run
 from counterfoil.stats.estimates import difference_bootstrap
 from counterfoil.stats.tests import holm, mcnemar, paired_permutation
@@ -106,7 +106,7 @@ def _compare(
 ) -> Comparison:
     if baseline not in {run.name for run in runs}:
         baseline = None
-    main = MAIN[runs[0].benchmark.questions.form]
+    main = main_measures(runs[0].benchmark)
     order = list(range(len(runs)))
     if baseline is not None:
         # The baseline last, so that every pair with it reads "scorer minus baseline".

@@ -10,7 +10,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.questions import Choice, Gallery, Quad
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation.result import Estimate, Result
@@ -32,8 +32,18 @@ class Interval(StrEnum):
     FOLDS = "folds"
 
 
-#: The measures that comparisons test, by form: what papers put first.
-MAIN: Mapping[str, tuple[str, ...]] = {"quad": ("i2t", "t2i", "group"), "choice": ("accuracy",)}
+_MAIN: Mapping[str, tuple[str, ...]] = {"quad": ("i2t", "t2i", "group"), "choice": ("accuracy",)}
+
+
+def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
+    """The measures that comparisons test: what papers put first.
+
+    For a gallery the first measure of its card (R@1 where it names none), in both directions and their mean.
+    """
+    if isinstance(benchmark.questions, Gallery):
+        first = benchmark.card.measures[0] if benchmark.card.measures else "recall_at_1"
+        return tuple(f"{side}_{first}" for side in ("i2t", "t2i", "mean"))
+    return _MAIN[benchmark.questions.form]
 
 
 def measure_names(benchmark: Benchmark) -> tuple[str, ...]:

@@ -162,11 +162,11 @@ def _answers(benchmark: Benchmark, table: pa.Table) -> Answers:
     if all(pa.types.is_boolean(table[name].type) for name in names):
         return Outcomes({name: column.astype(bool) for name, column in zip(names, columns, strict=True)})
     flat = np.stack(columns, axis=1).astype(np.float64)
-    return Scores(flat.reshape(benchmark.questions.pairs()[0].shape))
+    return Scores(flat.reshape(benchmark.paired.pairs()[0].shape))
 
 
 def _items_table(benchmark: Benchmark, items: Mapping[str, NDArray[np.float64]]) -> pa.Table:
-    questions = benchmark.questions
+    questions = benchmark.paired
     columns: dict[str, pa.Array] = {
         "question": pa.array(questions.ids, pa.string()),
         "cluster": pa.array(benchmark.clusters, pa.int64()),

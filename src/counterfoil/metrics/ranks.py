@@ -223,6 +223,34 @@ def from_counts(
     return Ranks(positives, query, above - before, level - size[group], before, gains, depth, gallery)
 
 
+def from_places(
+    positives: Positives,
+    above: Int[ndarray, "pairs"],
+    level: Int[ndarray, "pairs"],
+    *,
+    depth: Int[ndarray, "queries"],
+    gallery: int,
+) -> Ranks:
+    """The ranks of positives from what was kept of them: counts for each, absent and unfound ones included.
+
+    `above` items score above a positive and `level` as high, itself included; `above` is -1 where the gallery
+    does not hold the positive or the ranking, known `depth` items deep, does not reach it.
+
+    >>> pair = Positives.of([[2, 9]])
+    >>> from_places(pair, np.array([1, -1]), np.array([1, 0]), depth=np.array([3]), gallery=10).wrong
+    array([1])
+    """
+    found = above >= 0
+    kept = replace(
+        positives,
+        starts=np.concatenate([[0], np.cumsum(np.bincount(positives.queries[found], minlength=len(depth)))]),
+        items=np.where(found, np.maximum(positives.items, 0), -1)[found],
+        gains=positives.gains[found],
+    )
+    ranks = from_counts(kept, above[found], level[found], gallery=gallery)
+    return replace(ranks, positives=positives, depth=depth)
+
+
 def runs(*keys: ndarray) -> tuple[ndarray, ndarray]:
     """Which run of equal keys each entry belongs to, and how long each run is."""
     new = np.ones(len(keys[0]), dtype=bool)

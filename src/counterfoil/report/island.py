@@ -66,7 +66,7 @@ def spread(comparison: Comparison) -> list[int]:
 def benchmark_data(comparison: Comparison, album: Album, *, pictures: bool, captions: bool) -> dict[str, Any]:
     """The questions of one benchmark with every scorer's answers, and pictures as far as `album` has room."""
     benchmark = richest(comparison)
-    questions = benchmark.questions
+    questions = benchmark.paired
     caption_at, image_at = questions.pairs()
     if isinstance(questions, Quad):
         caption_at, image_at = questions.captions, questions.images

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from counterfoil.data.questions import Questions
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import MAIN
+from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, written
@@ -71,7 +71,8 @@ def overview(*comparisons: Comparison, finer: bool = True) -> Table:
         title, form = comparison.runs[0].benchmark.card.title, comparison.runs[0].benchmark.questions.form
         by_run = {run.name: run.result.measures for run in comparison.runs}
         names = list(dict.fromkeys(name for measures in by_run.values() for name in measures))
-        first = [name for name in names if name in MAIN[form]]
+        main = main_of(comparison.runs[0].benchmark)
+        first = [name for name in names if name in main]
         rest = [name for name in names if name not in first] if finer else []
         for name in first + rest:
             finer_block = f"{title} (finer)" if len(comparisons) > 1 else "finer measures"
@@ -166,8 +167,8 @@ def differences(comparison: Comparison, measure: str) -> Table:
 
 def main_measures(comparison: Comparison) -> tuple[str, ...]:
     """The measures that papers put first, of those that any run has."""
-    form = comparison.runs[0].benchmark.questions.form
-    return tuple(name for name in MAIN[form] if any(name in run.result.measures for run in comparison.runs))
+    main = main_of(comparison.runs[0].benchmark)
+    return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
 
 
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
