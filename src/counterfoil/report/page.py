@@ -5,19 +5,16 @@ browser of questions alone. A content security policy forbids the page to fetch 
 script but its own.
 """
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Quad
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report import drawing, figures, markup, tables
+from counterfoil.report import drawing, figures, frame, tables
+from counterfoil.report.frame import Drawing, Panels
 from counterfoil.report.island import benchmark_data, richest, to_json
 from counterfoil.report.notes import Note, lead, notes, ties
 from counterfoil.report.pictures import BUDGET, Album
@@ -29,25 +26,6 @@ PICTURES = ("auto", "always", "never")
 MANY_GROUPS = 8
 #: More scorers or groups than this, and dots would need more room than a screen has.
 _DOTS_GROUPS, _DOTS_RUNS = 4, 6
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure in the page: for wide screens, and for narrow ones where that needs another layout."""
-
-    title: str
-    caption: str
-    wide: str
-    narrow: str = ""
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Small figures of one kind, side by side as far as there is room."""
-
-    title: str
-    caption: str
-    drawings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -109,17 +87,13 @@ def page(
         benchmark = benchmark_data(comparison, album, pictures=may and pictures != "never", captions=may)
         data.append({**benchmark, "anchor": anchor})
         chapters.append(_chapter(comparison, anchor, _about_pictures(benchmark, may, pictures, card.licence)))
-    script = _static("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    return _template().render(
+    return frame.render(
+        "page.html",
         title=title,
+        scripts=("page.js",),
         chapters=chapters,
         provenance=_provenance(comparisons),
         broken=album.broken,
-        style=_static("page.css"),
-        script=script,
-        policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
         data=to_json({"benchmarks": data, "pictures": album.uris}),
     )
 
@@ -312,25 +286,3 @@ def _anchors(comparisons: Sequence[Comparison]) -> list[str]:
         plain = f"b-{plain or 'benchmark'}"
         anchors.append(plain if plain not in anchors else f"{plain}-{len(anchors)}")
     return anchors
-
-
-@cache
-def _template() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("counterfoil.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["written"] = markup.written
-    environment.globals["LABELS"] = tables.LABELS
-    environment.globals["MEANINGS"] = tables.MEANINGS
-    return environment.get_template("page.html")
-
-
-@cache
-def _static(name: str) -> str:
-    return (files("counterfoil.report") / "static" / name).read_text(encoding="utf-8")

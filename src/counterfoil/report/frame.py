@@ -1,0 +1,104 @@
+"""What every page shares: it is one file with its own style and script, and a policy forbids the rest.
+
+A page is a template that extends `base.html`. It carries its style, its pictures and its data, fetches
+nothing, and may run no script but its own: the policy names that one by its digest.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from counterfoil.report import markup, tables
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure in the page: for wide screens, and for narrow ones where that needs another layout."""
+
+    title: str
+    caption: str
+    wide: str
+    narrow: str = ""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Small figures of one kind, side by side as far as there is room."""
+
+    title: str
+    caption: str
+    drawings: tuple[str, ...]
+
+
+def render(
+    template: str,
+    *,
+    title: str,
+    styles: Sequence[str] = ("page.css",),
+    scripts: Sequence[str] = (),
+    **values: Any,
+) -> str:
+    """The page that `template` (a file in templates/) makes of `values`, as HTML.
+
+    `styles` and `scripts` are files in static/, in the order in which they apply and run; all scripts of a
+    page become one, and without scripts the page may run none.
+
+    >>> "script-src" in render("base.html", title="A page without a script")
+    False
+    """
+    script = "".join(static(name) for name in scripts)
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            title=title,
+            style="".join(static(name) for name in styles),
+            script=script,
+            policy=policy(script),
+            **values,
+        )
+    )
+
+
+def policy(script: str = "") -> str:
+    """The content security policy of a page: its own style, pictures it carries, and this script alone.
+
+    >>> policy()
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    """
+    allowed = ""
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+        allowed = f"script-src 'sha256-{digest}'; "
+    return (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; {allowed}"
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def static(name: str) -> str:
+    """The text of a file in static/."""
+    return (files("counterfoil.report") / "static" / name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Any:
+    """Jinja, with everything escaped that a template does not mark safe, and no name that is not given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("counterfoil.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["written"] = markup.written
+    made.globals["LABELS"] = tables.LABELS
+    made.globals["MEANINGS"] = tables.MEANINGS
+    return made
