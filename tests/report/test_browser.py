@@ -205,7 +205,7 @@ def test_nothing_spills_over_the_side_at_any_width(
 def test_print_leaves_the_browser_of_questions_out(report: str, opened: Callable[..., Any]) -> None:
     view = opened(report)
     view.emulate_media(media="print")
-    assert not view.locator("#browser").is_visible()
+    assert not view.locator("#questions .browser").is_visible()
     assert not view.locator("body > nav").is_visible()
     assert view.locator("table.numbers").first.is_visible()
 

@@ -18,9 +18,9 @@ def test_a_page_without_a_script_may_run_none() -> None:
 
 
 def test_several_scripts_are_one_and_the_policy_names_it() -> None:
-    text = frame.render("base.html", title="Twice", scripts=("page.js", "page.js"))
+    text = frame.render("base.html", title="Twice", scripts=("pairs.js", "pairs.js"))
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.S)
-    assert script == 2 * frame.static("page.js")
+    assert script == 2 * frame.static("pairs.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in html.unescape(text)
 

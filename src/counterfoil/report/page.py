@@ -90,7 +90,7 @@ def page(
     return frame.render(
         "page.html",
         title=title,
-        scripts=("page.js",),
+        scripts=("browser.js", "pairs.js"),
         chapters=chapters,
         provenance=_provenance(comparisons),
         broken=album.broken,

@@ -1,0 +1,144 @@
+// The browser of quads and choices.
+(() => {
+  const { benchmarks, pictures } = JSON.parse(document.getElementById("data").textContent);
+  const quad = (b) => b.form === "quad";
+
+  // ---- which questions ---------------------------------------------------------------------------------------
+  const labelsOf = (b, q) => b.groupings.map((g) => (g.codes[q] < 0 ? "" : g.labels[g.codes[q]]));
+  function passes(b, q, state) {
+    if (!state.group) return true;
+    const [g, label] = state.group.split(".").map(Number);
+    return b.groupings[g] && b.groupings[g].codes[q] === label;
+  }
+  function margin(b, q, model) {
+    const s = model.scores[q];
+    if (quad(b)) return Math.min(s[0], s[3]) - Math.max(s[1], s[2]);
+    return Math.min(...s.slice(0, b.correct)) - Math.max(...s.slice(b.correct));
+  }
+  function orders(b, model) {
+    if (!model.scores) return [];
+    return [
+      { value: "close", label: "closest calls first", by: (q) => Math.abs(margin(b, q, model)) },
+      { value: "worst", label: "most wrong by margin first", by: (q) => margin(b, q, model) },
+    ];
+  }
+  function filters(b, select) {
+    if (!b.groupings.length) return [];
+    const groups = b.groupings.map((g, i) => ({
+      label: g.name,
+      options: g.labels.map((label, j) => ({ value: `${i}.${j}`, label: `${label} (${count(g.codes.filter((c) => c === j).length)})` })),
+    }));
+    return [select("group", "Group", [{ value: "", label: "all groups" }, ...groups])];
+  }
+
+  // ---- cards -------------------------------------------------------------------------------------------------
+  function picture(b, i, alt) {
+    const [name, number] = b.images[i];
+    if (number < 0) return el("span", { class: "name" }, `image ${name}`);
+    return el("img", { src: pictures[number], alt, title: name });
+  }
+  const caption = (b, c) => {
+    const [text, name] = b.captions[c];
+    return text === null ? el("span", { class: "name" }, `caption ${name}`) : text;
+  };
+  const directions = (model, q) => {
+    const bits = parseInt(model.directions[q], 16);
+    return { ipos2t: !!(bits & 1), ineg2t: !!(bits & 2), tpos2i: !!(bits & 4), tneg2i: !!(bits & 8) };
+  };
+
+  // Two captions by two images. A wrong pair is tinted where it keeps a true one from winning.
+  function quadTable(b, q, model) {
+    const right = directions(model, q);
+    const texts = model.scores ? written(model.scores[q]) : null;
+    const [c0, c1] = b.captionAt[q];
+    const [i0, i1] = b.imageAt[q];
+    const cell = (slot, own, fails) =>
+      el("td", { class: `score ${own ? "true" : fails ? "beats" : ""}`, title: own ? "belongs together" : fails ? "scores at least as high as a true pair" : null },
+        texts ? texts[slot] : own ? "true" : "");
+    const picks = (ok) => el("td", { class: "picks" }, mark(ok));
+    const table = el("table", { class: "pairs" },
+      el("caption", { class: "visually-hidden" }, `Scores of ${model.name}: captions in rows, images in columns`),
+      el("thead", {}, el("tr", {},
+        el("td", {}),
+        el("th", { scope: "col", class: "image" }, picture(b, i0, "first image")),
+        el("th", { scope: "col", class: "image" }, picture(b, i1, "second image")),
+        el("th", { scope: "col", class: "picks" }, el("span", { class: "word" }, "picks its image")))),
+      el("tbody", {},
+        el("tr", {}, el("th", { scope: "row", class: "text" }, caption(b, c0)),
+          cell(0, true), cell(1, false, !right.tpos2i || !right.ineg2t), picks(right.tpos2i)),
+        el("tr", {}, el("th", { scope: "row", class: "text" }, caption(b, c1)),
+          cell(2, false, !right.tneg2i || !right.ipos2t), cell(3, true), picks(right.tneg2i)),
+        el("tr", {}, el("th", { scope: "row", class: "axis" }, "picks its caption"),
+          el("td", { class: "picked" }, mark(right.ipos2t)), el("td", { class: "picked" }, mark(right.ineg2t)), el("td", {}))));
+    return table;
+  }
+  function quadModels(b, q, chosen) {
+    const scored = b.models.some((model) => model.scores);
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"),
+      el("th", { scope: "col", class: "marks" }, "I2T"), el("th", { scope: "col", class: "marks" }, "T2I"));
+    if (scored) for (const pair of ["C₀I₀", "C₀I₁", "C₁I₀", "C₁I₁"]) head.append(el("th", { scope: "col" }, pair));
+    const rows = b.models.map((model, m) => {
+      const right = directions(model, q);
+      const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
+        el("td", { class: "marks" }, mark(right.ipos2t), mark(right.ineg2t)), el("td", { class: "marks" }, mark(right.tpos2i), mark(right.tneg2i)));
+      if (scored) {
+        const texts = model.scores ? written(model.scores[q]) : ["", "", "", ""];
+        texts.forEach((text, slot) => row.append(el("td", { class: slot === 0 || slot === 3 ? "true" : null }, text)));
+      }
+      return row;
+    });
+    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
+  }
+  function choiceTable(b, q, model) {
+    const fromImage = b.asks === "image";
+    const candidates = fromImage ? b.captionAt[q] : b.imageAt[q];
+    const scores = model.scores ? model.scores[q] : null;
+    const texts = scores ? written(scores) : null;
+    const bar = scores ? Math.min(...scores.slice(0, b.correct)) : 0;
+    const failed = model.kinds[q] !== "0";
+    const rows = candidates.map((c, k) => {
+      const own = k < b.correct;
+      const beats = scores && failed && !own && scores[k] >= bar;
+      return el("tr", {},
+        el("th", { scope: "row" }, fromImage ? caption(b, c) : picture(b, c, `candidate ${k + 1}`)),
+        el("td", { class: `score ${own ? "true" : beats ? "beats" : ""}`, title: own ? "a right one" : beats ? "scores at least as high as a right one" : null },
+          texts ? texts[k] : own ? "right" : "wrong"));
+    });
+    const table = el("table", { class: "candidates" },
+      el("caption", { class: "visually-hidden" }, `Candidates and their scores by ${model.name}`), el("tbody", {}, ...rows));
+    const query = fromImage ? picture(b, b.imageAt[q][0], "the image asked about") : el("p", {}, caption(b, b.captionAt[q][0]));
+    return el("div", { class: "query" }, query, table);
+  }
+  function choiceModels(b, q, chosen) {
+    const k = (b.asks === "image" ? b.captionAt : b.imageAt)[q].length;
+    const scored = b.models.some((model) => model.scores);
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, ""));
+    if (scored) for (let i = 0; i < k; i++) head.append(el("th", { scope: "col" }, i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong"));
+    const rows = b.models.map((model, m) => {
+      const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
+        el("td", { class: "marks" }, mark(model.kinds[q] === "0")));
+      if (scored) (model.scores ? written(model.scores[q]) : Array(k).fill("")).forEach((text, i) => row.append(el("td", { class: i < b.correct ? "true" : null }, text)));
+      return row;
+    });
+    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
+  }
+
+  openBrowser({
+    place: "questions",
+    noun: ["Question", "questions"],
+    benchmarks,
+    empty: { group: "" },
+    placeholder: "words, id or group",
+    passes,
+    orders,
+    filters,
+    pictured: (b, q) => b.imageAt[q].every((i) => b.images[i][1] >= 0),
+    haystack: (b, q) => [b.ids[q], ...b.captionAt[q].map((c) => b.captions[c][0] || ""), ...labelsOf(b, q)].join("\n").toLowerCase(),
+    legend: (b, model) => `What fails for ${model.name}${b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : ""}`,
+    card: (b, q, m) => ({
+      groups: [...new Set(labelsOf(b, q).filter(Boolean))].join(" · "),
+      body: [quad(b) ? quadTable(b, q, b.models[m]) : choiceTable(b, q, b.models[m])],
+      models: () => (quad(b) ? quadModels(b, q, m) : choiceModels(b, q, m)),
+    }),
+  });
+})();
