@@ -9,6 +9,7 @@ from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, written
+from counterfoil.report.naming import LABELS, MEANINGS, SIDES, parted
 
 __all__ = [
     "LABELS",
@@ -21,6 +22,7 @@ __all__ = [
     "differences",
     "group_rows",
     "groupings",
+    "headline",
     "main_measures",
     "overview",
     "ranking",
@@ -30,58 +32,54 @@ __all__ = [
     "written",
 ]
 
-#: What a measure is called in print: the names of P000 Table 3.
-LABELS: Mapping[str, str] = {
-    "i2t": "I2T",
-    "t2i": "T2I",
-    "group": "Group",
-    "ipos2t": "Ipos2T",
-    "ineg2t": "Ineg2T",
-    "tpos2i": "Tpos2I",
-    "tneg2i": "Tneg2I",
-    "group_match": "Group match",
-    "accuracy": "Accuracy",
-    "accuracy_macro": "Accuracy (macro)",
-}
 
-#: One line on what each measure asks, for readers who meet it for the first time.
-MEANINGS: Mapping[str, str] = {
-    "i2t": "both images pick their own caption",
-    "t2i": "both captions pick their own image",
-    "group": "both directions are right",
-    "ipos2t": "the first image picks its caption",
-    "ineg2t": "the second image picks its caption",
-    "tpos2i": "the first caption picks its image",
-    "tneg2i": "the second caption picks its image",
-    "group_match": "the right matching has the larger sum of scores",
-    "accuracy": "the right candidate scores above all others",
-    "accuracy_macro": "accuracy averaged over groups, each counting the same",
-}
-
-
-def overview(*comparisons: Comparison, finer: bool = True) -> Table:
+def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
     """One row per scorer, one column per measure: the layout of P000 Table 3.
 
     Benchmarks stand side by side; scorers are matched by name and a scorer without a value has an empty
-    cell. `finer=False` keeps the main measures only. The first row is chance.
+    cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
+    columns per direction, as P002 Table 4. The first row is chance.
     """
     columns: list[Column] = []
     values: list[dict[str, Estimate]] = []
     for comparison in comparisons:
-        title, form = comparison.runs[0].benchmark.card.title, comparison.runs[0].benchmark.questions.form
         by_run = {run.name: run.result.measures for run in comparison.runs}
-        names = list(dict.fromkeys(name for measures in by_run.values() for name in measures))
-        main = main_of(comparison.runs[0].benchmark)
-        first = [name for name in names if name in main]
-        rest = [name for name in names if name not in first] if finer else []
-        for name in first + rest:
-            finer_block = f"{title} (finer)" if len(comparisons) > 1 else "finer measures"
-            block = title if name in first or form == "choice" else finer_block
-            columns.append(Column(LABELS.get(name, name), block, measure=name, size=_size(comparison, name)))
+        for name, block, label in _headed(
+            comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
+        ):
+            columns.append(Column(label, block, measure=name, size=_size(comparison, name)))
             values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
     return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
+
+
+def _headed(
+    comparison: Comparison, *, finer: bool, measures: Sequence[str] | None, alone: bool
+) -> list[tuple[str, str, str]]:
+    """The measures of an overview, each with the heading over its column and the label on it."""
+    benchmark = comparison.runs[0].benchmark
+    title, form = benchmark.card.title, benchmark.questions.form
+    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
+    main = main_of(benchmark)
+    if measures is not None:
+        names = [name for name in measures if name in names]
+    elif not finer:
+        names = [name for name in names if name in main]
+    if form == "gallery":
+        headed = [(name, *parted(name)) for name in names]
+        return [
+            (name, SIDES[of] if alone else f"{title}: {SIDES[of].lower()}", LABELS.get(base, base))
+            for side in SIDES
+            for name, of, base in headed
+            if of == side
+        ]
+    first = [name for name in names if name in main]
+    other = "finer measures" if alone else f"{title} (finer)"
+    return [
+        (name, title if name in first or form == "choice" else other, LABELS.get(name, name))
+        for name in [*first, *(name for name in names if name not in first)]
+    ]
 
 
 def by_group(
@@ -169,6 +167,13 @@ def main_measures(comparison: Comparison) -> tuple[str, ...]:
     """The measures that papers put first, of those that any run has."""
     main = main_of(comparison.runs[0].benchmark)
     return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
+
+
+def headline(comparison: Comparison) -> tuple[str, ...]:
+    """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
+    bases = comparison.runs[0].benchmark.card.measures or ("recall_at_1", "recall_at_5", "recall_at_10")
+    known = {name for run in comparison.runs for name in run.result.measures}
+    return tuple(name for side in SIDES for base in bases if (name := f"{side}_{base}") in known)
 
 
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:

@@ -1,0 +1,120 @@
+"""What measures are called in print, and one line on what each asks.
+
+Those of retrieval are written by pattern: a direction before the measure, any K behind the recall.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+#: The directions of retrieval, by the prefix of a measure's name, as a heading says them.
+SIDES: Mapping[str, str] = {"i2t": "Image to text", "t2i": "Text to image", "mean": "Mean of both"}
+
+_SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "Mean"}
+_ASKS = {
+    "i2t": "each image looks for its captions",
+    "t2i": "each caption looks for its images",
+    "mean": "the mean of both directions",
+}
+
+_LABELS = {
+    # The names of P000 Table 3.
+    "i2t": "I2T",
+    "t2i": "T2I",
+    "group": "Group",
+    "ipos2t": "Ipos2T",
+    "ineg2t": "Ineg2T",
+    "tpos2i": "Tpos2I",
+    "tneg2i": "Tneg2I",
+    "group_match": "Group match",
+    "accuracy": "Accuracy",
+    "accuracy_macro": "Accuracy (macro)",
+    # Those of P002 section 4.1 and Appendix E.
+    "r_precision": "R-Precision",
+    "map_at_r": "mAP@R",
+    "mrr": "MRR",
+    "ndcg": "nDCG",
+    "graded_r_precision": "graded R-Precision",
+    "pmrp": "PMRP",
+}
+
+_MEANINGS = {
+    "i2t": "both images pick their own caption",
+    "t2i": "both captions pick their own image",
+    "group": "both directions are right",
+    "ipos2t": "the first image picks its caption",
+    "ineg2t": "the second image picks its caption",
+    "tpos2i": "the first caption picks its image",
+    "tneg2i": "the second caption picks its image",
+    "group_match": "the right matching has the larger sum of scores",
+    "accuracy": "the right candidate scores above all others",
+    "accuracy_macro": "accuracy averaged over groups, each counting the same",
+    "r_precision": "the share of right answers among the first R, where R of them exist",
+    "map_at_r": "as R-Precision, with right answers worth more the earlier they come",
+    "mrr": "one over the place of the first right answer",
+    "ndcg": "right answers worth less the later they come, over the best possible order",
+    "graded_r_precision": "as R-Precision, with a partial match worth its part",
+    "pmrp": "R-Precision where all that shows nearly the same classes of object is right",
+}
+
+_RECALL = re.compile(r"(graded_)?recall_at_([1-9]\d*)")
+
+
+def parted(measure: str) -> tuple[str, str]:
+    """The direction and the rest of a measure of retrieval; no direction for other measures.
+
+    >>> parted("i2t_recall_at_5"), parted("i2t"), parted("group_match")
+    (('i2t', 'recall_at_5'), ('', 'i2t'), ('', 'group_match'))
+    """
+    side, _, base = measure.partition("_")
+    return (side, base) if side in SIDES and base else ("", measure)
+
+
+class _Names(Mapping[str, str]):
+    """Measure to text, known ones listed and the others by pattern."""
+
+    def __init__(self, known: Mapping[str, str], find: Callable[[str], str | None]) -> None:
+        self._known, self._find = known, find
+
+    def __getitem__(self, measure: str) -> str:
+        found = self._find(measure)
+        if found is None:
+            raise KeyError(measure)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _label(measure: str) -> str | None:
+    side, base = parted(measure)
+    if recall := _RECALL.fullmatch(base):
+        found = f"{'graded ' if recall[1] else ''}R@{recall[2]}"
+    elif base in _LABELS:
+        found = _LABELS[base]
+    else:
+        return None
+    return f"{_SHORT[side]} {found}" if side else found
+
+
+def _meaning(measure: str) -> str | None:
+    side, base = parted(measure)
+    if recall := _RECALL.fullmatch(base):
+        k = int(recall[2])
+        if recall[1]:
+            found = "what the first place is worth: 1 for a full match, less for a partial one"
+        else:
+            found = "a right answer comes first" if k == 1 else f"a right answer is among the first {k:,}"
+    elif base in _MEANINGS:
+        found = _MEANINGS[base]
+    else:
+        return None
+    return f"{found}; {_ASKS[side]}" if side else found
+
+
+#: What a measure is called in print.
+LABELS: Mapping[str, str] = _Names(_LABELS, _label)
+#: One line on what a measure asks, for readers who meet it for the first time.
+MEANINGS: Mapping[str, str] = _Names(_MEANINGS, _meaning)
