@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -107,6 +108,8 @@ class Options:
     column: str | None = None
     #: Seed of scorers that draw numbers.
     seed: int = 0
+    #: An npz file with the ids of the images and captions that a given similarity is of.
+    ids: Path | None = None
 
 
 DEFAULT = Options()

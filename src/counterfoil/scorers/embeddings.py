@@ -2,6 +2,7 @@
 
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def read_embeddings(path: Path) -> Embeddings:
     float16 becomes float32. Raises `DataError` for files that are no npz, cut off, of other names, shapes or
     types, with rows that are not finite or all zero, and with ids that are doubled or too few.
     """
-    arrays = _arrays(path)
+    arrays = read_arrays(path, ("images", "captions"), after="embeddings:")
     image_name, images = _one_of(arrays, IMAGES, path)
     caption_name, captions = _one_of(arrays, CAPTIONS, path)
     images, captions = (
@@ -54,25 +55,30 @@ def read_embeddings(path: Path) -> Embeddings:
     return Embeddings(
         images=images,
         captions=captions,
-        image_ids=_ids(arrays, IMAGE_IDS, len(images), path),
-        caption_ids=_ids(arrays, CAPTION_IDS, len(captions), path),
+        image_ids=ids_of(arrays, IMAGE_IDS, len(images), path, per="embedding"),
+        caption_ids=ids_of(arrays, CAPTION_IDS, len(captions), path, per="embedding"),
     )
 
 
-def _arrays(path: Path) -> dict[str, Any]:
+def read_arrays(path: Path, names: Sequence[str], *, after: str) -> dict[str, Any]:
+    """All arrays of the npz file `path`, by name.
+
+    What belongs there (`names`), and after what the path was given, is said in errors. Raises `DataError` for
+    files that are no npz, cut off, or hold pickled objects.
+    """
     try:
         # Opened here, so that the file is closed where NumPy gives up on a broken archive.
         with open(path, "rb") as file:
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, ndarray):
                 raise DataError(
-                    "holds one array, not images and captions",
+                    f"holds one array, not {' and '.join(names)}",
                     where=path,
-                    hint="save both with numpy.savez(path, images=..., captions=...)",
+                    hint=f"save them with numpy.savez(path, {', '.join(f'{name}=...' for name in names)})",
                 )
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path after 'embeddings:'") from None
+        raise DataError("no such file", where=path, hint=f"check the path after '{after}'") from None
     except IsADirectoryError:
         raise DataError("is a folder", where=path, hint="name the npz file in it") from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -141,7 +147,13 @@ def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
     return values
 
 
-def _ids(arrays: dict[str, Any], names: tuple[str, ...], rows: int, path: Path) -> tuple[str, ...] | None:
+def ids_of(
+    arrays: dict[str, Any], names: tuple[str, ...], rows: int, path: Path, *, per: str
+) -> tuple[str, ...] | None:
+    """The ids among the arrays of a file, as strings, or None where it has none under any of the names.
+
+    Raises `DataError` where they are not one per `per` (what a row is, for the message), or one occurs twice.
+    """
     found = [name for name in arrays if name.lower() in names]
     if not found:
         return None
@@ -152,7 +164,7 @@ def _ids(arrays: dict[str, Any], names: tuple[str, ...], rows: int, path: Path) 
             "ids are not a list of integers or strings", where=where, given=f"{array.dtype} {array.shape}"
         )
     if len(array) != rows:
-        raise DataError("not one id per embedding", where=where, given=f"{len(array)} ids", allowed=str(rows))
+        raise DataError(f"not one id per {per}", where=where, given=f"{len(array)} ids", allowed=str(rows))
     ids = tuple(
         value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
         for value in array.tolist()

@@ -2,6 +2,7 @@
 
 A table says in its header what it holds (`counterfoil.scorers.layouts` reads that). Which row answers which
 question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
+Scores of all images with all captions, and rankings, have modules of their own (`similarity`, `rankings`).
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from counterfoil.errors import DataError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.embeddings import read_embeddings
 from counterfoil.scorers.layouts import Kind, parse, recognise
+from counterfoil.scorers.rankings import GivenRankings, holds_rankings, load_rankings
+from counterfoil.scorers.similarity import GivenSimilarity, load_similarity
 from counterfoil.store import digest_file, digest_value
 
 
@@ -82,13 +85,18 @@ class GivenEmbeddings:
         return dot / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
 
 
-def load(argument: str, options: Options = DEFAULT) -> GivenTable:
+def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilarity | GivenRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
-    `options.column` picks the column where the header leaves a choice. A run's own folder gives its
-    `scores.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for missing, doubled
-    or non-finite scores; `DataError` for files that cannot be read.
+    An npy file is a similarity (see `similarity`); a JSON object with "i2t" and "t2i", and an npz file, are
+    rankings (see `rankings`). `options.column` picks the column where the header leaves a choice. A run's own
+    folder gives its `scores.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for
+    missing, doubled or non-finite scores; `DataError` for files that cannot be read.
     """
+    if Path(argument).suffix.lower() == ".npy":
+        return load_similarity(argument, options)
+    if holds_rankings(Path(argument)):
+        return load_rankings(argument, options)
     only(f"given:{argument}", options, "column")
     path = _table_at(Path(argument))
     table = read_table(path)

@@ -1,0 +1,222 @@
+"""Rankings that somebody else made: for every query the ids of what was found, best first, cut anywhere.
+
+Two kinds of file hold them, recognised by what is in them:
+
+* JSON: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`, ids as numbers or strings,
+  lists as long as they come. Fit for lists of tens or hundreds: the full rankings of COCO's 5,000 test images
+  and 25,000 captions are 2 GB of text, which take ten times that in memory.
+* npz, for full rankings: `image_ids` (n,), `i2t` (n, k) of caption ids, `caption_ids` (m,), `t2i` (m, j) of
+  image ids, a row per query; behind the end of a shorter list stands -1 (integers) or "" (strings).
+
+Both directions must be there. A list that names an item twice is refused: what it leaves out is unknown.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.tables import parse_json
+from counterfoil.errors import DataError
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_arrays
+from counterfoil.store import digest_file
+
+_ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")
+# {"i2t": {"17": [ ..., as no table begins.
+_BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\[))')
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """A ranked list per query: that of query q is `found[starts[q]:starts[q + 1]]`, best first.
+
+    Its entries are places in `items`, the ids of everything that any list names.
+    """
+
+    queries: tuple[str, ...]
+    items: tuple[str, ...]
+    starts: Int[ndarray, "bounds"]
+    found: Int[ndarray, "entries"]
+
+    @property
+    def lengths(self) -> Int[ndarray, "queries"]:
+        """How many items each list names."""
+        return np.diff(self.starts)
+
+    def __getitem__(self, query: str) -> tuple[str, ...]:
+        """The ids that a query's list names, best first."""
+        at = self.queries.index(query)
+        return tuple(self.items[i] for i in self.found[self.starts[at] : self.starts[at + 1]])
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRankings:
+    """The ranked captions of images (`i2t`) and the ranked images of captions (`t2i`)."""
+
+    identity: Identity
+    i2t: Lists
+    t2i: Lists
+
+
+def holds_rankings(path: Path) -> bool:
+    """Whether a file is of rankings: a JSON object that begins with "i2t" or "t2i", or any npz file."""
+    if path.suffix.lower() == ".npz":
+        return True
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        beginning = file.read(4096).decode("utf-8-sig", "ignore")
+    return _BEGINNING.match(beginning) is not None
+
+
+def load_rankings(argument: str, options: Options = DEFAULT) -> GivenRankings:
+    """The rankings in a JSON or npz file.
+
+    Raises `DataError` for files that cannot be read, where a direction is missing, where something is no list
+    of ids, and where a list names an item twice.
+    """
+    only(f"given:{argument}", options)
+    path = Path(argument)
+    i2t, t2i = _from_arrays(path) if path.suffix.lower() == ".npz" else _from_json(path)
+    return GivenRankings(Identity(name=f"given:{argument}", weights=digest_file(path)), i2t, t2i)
+
+
+def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> Lists:
+    """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids.
+
+    >>> lists = to_lists({"17": [4, 2], "9": ["2"]})
+    >>> lists["17"], lists["9"], lists.lengths
+    (('4', '2'), ('2',), array([2, 1]))
+    """
+    place: dict[str, int] = {}
+    parts = []
+    for query, ids in ranked.items():
+        here = f"{where}, query '{query}'"
+        if not isinstance(ids, list | tuple):
+            raise DataError("not a list of ids", where=here, given=str(ids)[:40], allowed="[id, id, ...]")
+        odd = next((i for i in ids if isinstance(i, bool) or not isinstance(i, int | str)), None)
+        if odd is not None:
+            raise DataError("not an id", where=here, given=str(odd)[:40], allowed="whole numbers and strings")
+        names = [i if isinstance(i, str) else str(i) for i in ids]
+        if len(set(names)) < len(names):
+            double = next(name for at, name in enumerate(names) if name in names[:at])
+            raise _doubled(here, double)
+        parts.append(np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int32))
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+    return Lists(tuple(ranked), tuple(place), starts, np.concatenate([np.empty(0, np.int32), *parts]))
+
+
+def _from_json(path: Path) -> tuple[Lists, Lists]:
+    try:
+        value = parse_json(path.read_text(encoding="utf-8-sig"), where=path)
+    except FileNotFoundError:
+        raise DataError("no such file", where=path, hint="check the path after 'given:'") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    if not isinstance(value, dict):
+        raise DataError("not rankings", where=path, allowed='{"i2t": {...}, "t2i": {...}}')
+    _check_directions(value, path)
+    for side in ("i2t", "t2i"):
+        if not isinstance(value[side], dict):
+            raise DataError(
+                "not an object of lists", where=f"{path}, '{side}'", allowed="{query id: [ids], ...}"
+            )
+    # One direction at a time, so that its text-like form is gone before the next is made.
+    i2t = to_lists(value.pop("i2t"), where=f"{path}, i2t")
+    return i2t, to_lists(value.pop("t2i"), where=f"{path}, t2i")
+
+
+def _from_arrays(path: Path) -> tuple[Lists, Lists]:
+    arrays = read_arrays(path, _ARRAYS, after="given:")
+    if not {"i2t", "t2i"} & arrays.keys():
+        raise DataError(
+            "not rankings",
+            where=path,
+            given=f"arrays {', '.join(arrays) or '(none)'}",
+            allowed=_ARRAYS,
+            hint=f"embeddings are given as embeddings:{path}",
+        )
+    _check_directions(arrays, path)
+    found = []
+    for side, names, kind in (("i2t", IMAGE_IDS, "image"), ("t2i", CAPTION_IDS, "caption")):
+        table = arrays.pop(side)
+        where = f"{path}, array '{side}'"
+        if table.ndim != 2 or table.dtype.kind not in "iuU":
+            raise DataError(
+                "not rows of ids",
+                where=where,
+                given=f"{table.dtype} {table.shape}",
+                allowed="integers or strings, (queries, length)",
+            )
+        queries = ids_of(arrays, names, len(table), path, per=f"row of '{side}'")
+        if queries is None:
+            raise DataError(f"no ids of the {kind} queries", where=path, allowed=f"an array '{kind}_ids'")
+        found.append(_from_rows(queries, table, where))
+    return found[0], found[1]
+
+
+def _check_directions(value: Mapping[str, Any], path: Path) -> None:
+    for side, what in (("i2t", "image id: [caption ids]"), ("t2i", "caption id: [image ids]")):
+        if side not in value:
+            raise DataError(
+                f"the direction '{side}' is missing",
+                where=path,
+                given=", ".join(value),
+                allowed=f'"{side}" with {what}',
+                hint="a benchmark is measured in both directions; an empty list ranks nothing for a query",
+            )
+
+
+def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> Lists:
+    """Lists from rows of ids, some rows at a time: what is made on the way is small beside the table."""
+    ends = "" if table.dtype.kind == "U" else -1
+    step = max(1, (1 << 22) // max(table.shape[1], 1))
+    rows = [slice(lo, lo + step) for lo in range(0, len(table), step)]
+    known = np.empty(0, table.dtype)
+    for part in rows:
+        known = np.union1d(known, table[part])
+    known = known[known != ends] if table.dtype.kind != "u" else known
+    if table.dtype.kind == "i" and len(known) and known[0] < 0:
+        raise DataError(
+            "not an id", where=where, given=int(known[0]), allowed="0 and above, -1 behind the end"
+        )
+    lengths, parts = [np.zeros(0, np.int64)], [np.empty(0, np.int32)]
+    for part in rows:
+        ids = table[part]
+        listed = ids != ends if table.dtype.kind != "u" else np.ones(ids.shape, dtype=bool)
+        length = listed.sum(axis=1)
+        holes = (listed != (np.arange(ids.shape[1]) < length[:, None])).any(axis=1)
+        if holes.any():
+            query = queries[part.start + int(np.argmax(holes))]
+            raise DataError(
+                "an id behind the end of a list", where=f"{where}, query '{query}'", given=repr(ends)
+            )
+        places = np.searchsorted(known, ids).astype(np.int32)
+        # Behind the ends stand numbers that occur nowhere, so that no two of a row are equal by themselves.
+        ordered = np.sort(np.where(listed, places, -1 - np.arange(ids.shape[1], dtype=np.int32)), axis=1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if twice.any():
+            at = int(np.argmax(twice))
+            double = ordered[at, 1:][ordered[at, 1:] == ordered[at, :-1]][0]
+            raise _doubled(f"{where}, query '{queries[part.start + at]}'", str(known[double]))
+        lengths.append(length)
+        parts.append(places[listed])
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+    return Lists(queries, tuple(str(i) for i in known.tolist()), starts, np.concatenate(parts))
+
+
+def _doubled(where: str, item: str) -> DataError:
+    return DataError(
+        "a ranking names an item twice",
+        where=where,
+        given=item,
+        hint="one of the two pushed another item out: make the list again from the scores",
+    )

@@ -1,0 +1,106 @@
+"""A similarity that somebody else computed: the scores of all images with all captions, in one npy file.
+
+Rows are images, columns captions, higher scores better. Without ids rows and columns are in the order of the
+benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in any order. The
+file stays on the disk: what is needed is read when it is needed.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Real
+from numpy import ndarray
+
+from counterfoil.errors import DataError
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_arrays
+from counterfoil.store import digest_file
+
+_SAVE = "save it with numpy.save(path, scores), rows being images and columns captions"
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSimilarity:
+    """Scores of images (rows) with captions (columns) as stored, memory-mapped; nothing is known of NaN yet.
+
+    Where ids are None rows and columns are in the benchmark's order.
+    """
+
+    identity: Identity
+    values: Real[ndarray, "images captions"]
+    image_ids: tuple[str, ...] | None = None
+    caption_ids: tuple[str, ...] | None = None
+
+
+def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarity:
+    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
+
+    Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
+    off or pickled, for other shapes and types, and for ids that are missing, doubled or not as many.
+    """
+    only(f"given:{argument}", options, "ids")
+    path = Path(argument)
+    values = _mapped(path)
+    if values.dtype.kind not in "iu" and values.dtype.type not in (np.float16, np.float32, np.float64):
+        raise DataError(
+            "a similarity is not of real numbers",
+            where=path,
+            given=values.dtype,
+            allowed="float16, float32, float64, integers",
+        )
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(
+            "a similarity has the wrong shape", where=path, given=values.shape, allowed="(images, captions)"
+        )
+    image_ids, caption_ids = (None, None) if options.ids is None else _ids(options.ids, path, values.shape)
+    return GivenSimilarity(
+        Identity(
+            name=f"given:{argument}",
+            weights=digest_file(path),
+            options={} if options.ids is None else {"ids": digest_file(options.ids)},
+        ),
+        values,
+        image_ids,
+        caption_ids,
+    )
+
+
+def _mapped(path: Path) -> ndarray:
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise DataError("no such file", where=path, hint="check the path after 'given:'") from None
+    except IsADirectoryError:
+        raise DataError("is a folder", where=path, hint="name the npy file in it") from None
+    except EOFError:
+        raise DataError("the file is empty", where=path, hint=_SAVE) from None
+    except ValueError as error:
+        # NumPy says so of cut files, of pickled objects and of files in no format it knows.
+        hint = "is the file cut off?" if "mmap length" in str(error) else _SAVE
+        raise DataError(
+            f"not a readable npy file: {error}",
+            where=path,
+            allowed="numbers, never pickled objects",
+            hint=hint,
+        ) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    if not isinstance(found, ndarray):
+        found.close()
+        raise DataError("is an npz file, not one array", where=path, hint=_SAVE)
+    return found
+
+
+def _ids(file: Path, path: Path, shape: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    arrays = read_arrays(file, ("image_ids", "caption_ids"), after="--ids")
+    rows = ids_of(arrays, IMAGE_IDS, shape[0], file, per=f"row of {path.name}")
+    columns = ids_of(arrays, CAPTION_IDS, shape[1], file, per=f"column of {path.name}")
+    if rows is None or columns is None:
+        raise DataError(
+            f"no ids of {'images' if rows is None else 'captions'}",
+            where=file,
+            given=", ".join(arrays) or "(no arrays)",
+            allowed="image_ids and caption_ids",
+        )
+    return rows, columns
