@@ -2,15 +2,23 @@
 
 import csv
 import json
+from collections.abc import Callable
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import quad
-from counterfoil.metrics.correlation import pearson, spearman
+from counterfoil.metrics.correlation import (
+    kendall_tau_b,
+    pearson,
+    spearman,
+    weighted_spearman,
+    weighted_tau_b,
+)
 
 
 def test_pearson_by_hand() -> None:
@@ -65,3 +73,50 @@ def test_winoground_table_6_to_the_printed_digit(model: str, shared_data: Path) 
         scores[int(example), int(caption[1]), int(image[1])] = row["score"]
     coefficient, p = pearson(words, quad.group(scores))
     assert (f"{coefficient:.2f}", f"{p:.2f}") == TABLE_6[model]
+
+
+def test_tau_b_of_the_micro_check_and_by_counting_pairs() -> None:
+    # FORMATS 0.4, from scipy's source.
+    x = np.array([0.1, 0.4, 0.4, 0.3, 0.9, 0.7, 0.2, 0.65])
+    y = np.array([1.0, 2.0, 3.0, 1.0, 4.0, 3.0, 2.0, 4.0])
+    assert kendall_tau_b(x, y) == pytest.approx(0.7463904913, abs=1e-10)
+    # Pairs of (1, 1), (2, 1), (3, 2): two agree, one is tied in the second: 2 / sqrt(3 * 2).
+    assert kendall_tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])) == pytest.approx(2 / 6**0.5)
+    assert kendall_tau_b(np.array([1.0, 2.0]), np.array([5.0, 3.0])) == -1
+    assert isnan(kendall_tau_b(np.ones(4), np.arange(4.0)))
+    with pytest.raises(InputError, match="too few rows for a correlation of ranks; given: 1"):
+        kendall_tau_b(np.ones(1), np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("many", "one"),
+    [(weighted_tau_b, kendall_tau_b), (weighted_spearman, lambda x, y: spearman(x, y)[0])],
+    ids=["tau", "spearman"],
+)
+def test_weights_are_copies_of_rows(many: Callable[..., Any], one: Callable[..., float]) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 4, size=(200, 6, 3)).astype(float)
+    weights = rng.integers(0, 3, size=(200, 6)).astype(float)
+    found = many(values, weights)
+    undefined = 0
+    for draw in range(200):
+        copies = np.repeat(values[draw], weights[draw].astype(int), axis=0)
+        for a in range(3):
+            for b in range(3):
+                if len(copies) < 3:
+                    continue
+                expected = one(copies[:, a], copies[:, b])
+                undefined += isnan(expected)
+                assert found[draw, a, b] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    assert undefined > 0
+
+
+def test_a_weighted_column_that_holds_nan_is_undefined_and_equal_columns_give_exactly_1() -> None:
+    values = np.random.default_rng(1).random((5, 4, 2))
+    values[:, :, 1] = values[:, :, 0]
+    assert (weighted_tau_b(values, np.ones((5, 4))) == 1).all()
+    values[2, 1, 1] = np.nan
+    found = weighted_spearman(values, np.ones((5, 4)))
+    assert np.isnan(found[2, 0, 1])
+    assert np.isnan(found[2, 1, 1])
+    assert found[2, 0, 0] == 1

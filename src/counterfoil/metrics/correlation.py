@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
 
@@ -38,6 +38,68 @@ def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[f
         return float("nan"), float("nan")
     found = spearmanr(first, second)
     return float(found.statistic), float(found.pvalue)
+
+
+def kendall_tau_b(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
+    """Kendall's tau-b: the balance of pairs of rows in one order and in opposite orders, ties allowed for.
+
+    (agreeing - opposed) / sqrt((pairs - pairs tied in `first`) * (pairs - pairs tied in `second`)), in
+    [-1, 1]; NaN where a column is constant. Two rows are enough for a value, of 1 or -1. Raises `InputError`
+    for fewer. P002 uses it between measures (Table 5) and between lists (Table A.1a).
+
+    >>> round(kendall_tau_b(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])), 6)
+    0.8
+    """
+    if len(first) < 2:
+        raise InputError("too few rows for a correlation of ranks", given=len(first), allowed="2 or more")
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(kendalltau(first, second, variant="b").statistic)
+
+
+def weighted_tau_b(
+    values: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
+) -> Float[ndarray, "draws columns columns"]:
+    """Kendall's tau-b between all pairs of columns in each of many samples whose rows have whole weights.
+
+    A row of weight 3 is three copies of it: a pair of different rows counts as often as the product of their
+    weights, and copies of one row, tied with each other in every column, count in no pair. The value is
+    `kendall_tau_b` of the rows written out as often as they weigh. NaN where a column does not vary among the
+    rows of weight above 0, or holds a NaN.
+
+    >>> values = np.array([[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]])
+    >>> weighted_tau_b(values, np.array([[1.0, 1.0, 1.0]]))[:, 0, 1].round(4)
+    array([0.3333])
+    >>> weighted_tau_b(values, np.array([[0.0, 1.0, 2.0]]))[:, 0, 1]
+    array([-1.])
+    """
+    i, j = np.triu_indices(values.shape[1], 1)
+    order = np.sign(values[:, i] - values[:, j])
+    return _normalised(order, weights[:, i] * weights[:, j])
+
+
+def weighted_spearman(
+    values: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
+) -> Float[ndarray, "draws columns columns"]:
+    """Spearman's correlation between all pairs of columns in each of many samples, as `weighted_tau_b`.
+
+    >>> values = np.array([[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]])
+    >>> weighted_spearman(values, np.array([[1.0, 1.0, 1.0]]))[:, 0, 1]
+    array([0.5])
+    """
+    # Twice the middle rank of a row, less its mean, is how many rows it beats less how many beat it.
+    order = np.sign(values[:, :, None] - values[:, None])
+    return _normalised(np.einsum("dijc,dj->dic", order, weights), weights)
+
+
+def _normalised(
+    rows: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
+) -> Float[ndarray, "draws columns columns"]:
+    """Weighted products of all pairs of columns over their lengths; whole numbers up to the last division."""
+    products = (rows * weights[..., None]).transpose(0, 2, 1) @ rows
+    squares = np.diagonal(products, axis1=1, axis2=2)
+    lengths = np.sqrt(squares[:, :, None] * squares[:, None])
+    return np.divide(products, lengths, out=np.full_like(products, np.nan), where=lengths > 0)
 
 
 def _constant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> bool:
