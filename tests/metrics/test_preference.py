@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.preference import bradley_terry
+from counterfoil.metrics.preference import bradley_terry, bradley_terry_draws, connected, one_sided
 
 # P002 Table D.1: row preferred to column, for A (only the first is wrong), B (only the first is right),
 # C (the first five are wrong), D (only the fifth is right), E (all wrong).
@@ -83,3 +83,39 @@ def test_votes_without_strengths(wins: list[list[float]], message: str) -> None:
 def test_too_few_rounds_are_said() -> None:
     with pytest.raises(InputError, match="preferences did not settle; given: 1 rounds"):
         bradley_terry(PRINTED, rounds=1)
+
+
+@given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_many_tables_at_once_give_what_each_gives_alone(n: int, draws: int, seed: int) -> None:
+    wins = np.random.default_rng(seed).integers(1, 200, size=(draws, n, n))
+    together = bradley_terry_draws(wins)
+    for table, strengths in zip(wins, together, strict=True):
+        assert strengths == pytest.approx(bradley_terry(table), rel=1e-6)
+
+
+@given(st.integers(2, 6).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(0, 1))))
+def test_strengths_exist_where_every_one_is_reached_by_wins(wins: ndarray) -> None:
+    n = len(wins)
+    # By hand: i reaches j where i beat j, or beat one who reaches j.
+    reached = {(i, j) for i in range(n) for j in range(n) if wins[i, j] or i == j}
+    while more := {(i, k) for i, j in reached for a, k in reached if a == j} - reached:
+        reached |= more
+    whole = len(reached) == n * n
+    assert connected(wins[None]).tolist() == [whole]
+    apart = one_sided(wins)
+    assert bool(apart) == (not whole)
+    if apart:
+        rest = [i for i in range(n) if i not in apart]
+        assert not wins[np.ix_(apart, rest)].any()
+        with pytest.raises(InputError, match="no finite strengths; "):
+            bradley_terry(wins)
+        with pytest.raises(InputError, match="draw 0: preferences have no finite strengths"):
+            bradley_terry_draws(wins[None])
+
+
+def test_lopsided_votes_settle() -> None:
+    # One win in a thousand: strengths 999 to 1, far from the start.
+    wins = np.array([[[0, 999, 999], [1, 0, 999], [1, 1, 0]]])
+    assert bradley_terry_draws(wins)[0] == pytest.approx(bradley_terry(wins[0]), rel=1e-6)
+    with pytest.raises(InputError, match="did not settle; given: 2 rounds"):
+        bradley_terry_draws(wins, rounds=2)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.stats.resampling import cluster_draws, cluster_sums, sign_draws, whole
+from counterfoil.stats.resampling import cluster_draws, cluster_sums, share_draws, sign_draws, whole
 
 #: Enough clusters that a block holds fewer than the 1,024 rows it may.
 MANY = 5000
@@ -119,3 +119,15 @@ def test_products_do_not_depend_on_how_the_columns_are_split() -> None:
     # Another order of summing, another order of columns, a row at a time: the same bits.
     again = np.stack([row[shuffled].astype(np.float64) @ made.numbers[shuffled][:, ::-1] for row in weights])
     assert (together == again[:, ::-1]).all()
+
+
+def test_shares_are_drawn_around_what_was_found() -> None:
+    parts, wholes = np.array([30, 0, 7, 0]), np.array([40, 5, 7, 0])
+    rows = np.concatenate(list(share_draws(parts, wholes, 4000, seed=3)))
+    assert rows.shape == (4000, 4)
+    assert (rows[:, 1:] == [0, 7, 0]).all()
+    # A binomial of 40 trials at 3/4: mean 30, variance 7.5; four standard errors of the mean of 4,000.
+    assert abs(rows[:, 0].mean() - 30) < 4 * (7.5 / 4000) ** 0.5
+    assert rows[:, 0].var() == pytest.approx(7.5, rel=0.1)
+    fewer = np.concatenate(list(share_draws(parts, wholes, 100, seed=3)))
+    assert (fewer == rows[:100]).all()

@@ -28,7 +28,7 @@ _DENOMINATORS = (1, 2, 12, 60, 2520)
 _EXACT_32, _EXACT_64 = 2.0**24, 2.0**53
 
 #: Each kind of draw has a stream of its own, so that two kinds from one seed have nothing in common.
-_COUNTS, _SIGNS = 0, 1
+_COUNTS, _SIGNS, _SHARES = 0, 1, 2
 
 
 def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
@@ -63,6 +63,23 @@ def sign_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndar
         packed = rng.integers(0, 256, size=(rows, width), dtype=np.uint8)
         bits = np.unpackbits(packed, axis=1, count=n_clusters)
         yield bits.astype(np.float32) * 2 - 1
+
+
+def share_draws(
+    parts: Int[ndarray, "n"], wholes: Int[ndarray, "n"], draws: int, *, seed: int
+) -> Iterator[Int[ndarray, "block n"]]:
+    """How many of `wholes` trials succeed in each draw with replacement, where `parts` of them did.
+
+    Yields blocks of rows; `draws` rows in all. The same seed gives the same rows, and more draws begin with
+    the rows of fewer.
+
+    >>> rows = np.concatenate(list(share_draws(np.array([3, 0]), np.array([4, 9]), 5, seed=0)))
+    >>> rows.shape, bool((rows[:, 0] <= 4).all()), rows[:, 1].tolist()
+    ((5, 2), True, [0, 0, 0, 0, 0])
+    """
+    chance = parts / np.maximum(wholes, 1)
+    for rng, rows in _blocks(max(len(parts), 1), draws, seed, _SHARES):
+        yield rng.binomial(wholes, chance, size=(rows, len(parts))).astype(np.int64)
 
 
 def _blocks(n_clusters: int, draws: int, seed: int, stream: int) -> Iterator[tuple[np.random.Generator, int]]:

@@ -1,0 +1,91 @@
+"""Votes between two things at a time, as people hand them in: a row per vote, or a square table of counts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.tables import Table, integers, labels, read_table
+from counterfoil.errors import DataError
+
+#: Columns that say who voted, so that one judge's votes are drawn together; the first there is counts.
+JUDGES = ("judge", "worker", "annotator", "cluster")
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """`wins[i, j]` votes preferred `names[i]` to `names[j]`; `judges`, where known, has a table per judge."""
+
+    names: tuple[str, ...]
+    wins: NDArray[np.int64]
+    judges: NDArray[np.int64] | None = None
+
+    @property
+    def total(self) -> int:
+        """How many votes there are between two different things."""
+        return int(self.wins.sum() - np.trace(self.wins))
+
+
+def read_votes(path: Path) -> Votes:
+    """The votes in a table (CSV, TSV, JSON, JSON Lines or Parquet).
+
+    Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
+    stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header
+    names the same things in the same order, each cell the votes for its row against its column.
+
+    Raises `DataError` where the table is neither, names are missing, or counts are not whole and 0 or above.
+    """
+    table = read_table(path)
+    if "winner" in table or "loser" in table:
+        return _from_rows(table)
+    return _from_square(table)
+
+
+def _from_rows(table: Table) -> Votes:
+    sides = [labels(table, "winner"), labels(table, "loser")]
+    for side, column in zip(sides, ("winner", "loser"), strict=True):
+        for row, name in enumerate(side):
+            if not name:
+                raise DataError("empty name", where=table.where(row, column))
+    count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
+    names = tuple(sorted({*sides[0], *sides[1]}))
+    number = {name: i for i, name in enumerate(names)}
+    winner, loser = (np.array([number[name] for name in side], dtype=np.int64) for side in sides)
+    n = len(names)
+    wins = np.zeros((n, n), dtype=np.int64)
+    np.add.at(wins, (winner, loser), count)
+    column = next((name for name in JUDGES if name in table), None)
+    if column is None:
+        return Votes(names, wins)
+    who = labels(table, column)
+    for row, name in enumerate(who):
+        if not name:
+            raise DataError("empty name", where=table.where(row, column))
+    _, judge = np.unique(who, return_inverse=True)
+    judges = np.zeros((int(judge.max()) + 1, n, n), dtype=np.int64)
+    np.add.at(judges, (judge.reshape(-1), winner, loser), count)
+    return Votes(names, wins, judges)
+
+
+def _from_square(table: Table) -> Votes:
+    first, *columns = table.columns
+    rows = labels(table, first)
+    if tuple(columns) != rows or len(set(rows)) < len(rows):
+        raise DataError(
+            "neither a list of votes nor a square table of them",
+            where=table.source,
+            given=f"columns {', '.join(table.columns)}; {len(table)} rows",
+            allowed="columns winner, loser[, count, judge], or as many columns as rows of the same names",
+        )
+    return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
+
+
+def _counts(table: Table, column: str) -> NDArray[np.int64]:
+    found = integers(table, column)
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        raise DataError(
+            "votes are counts", where=table.where(row, column), given=int(found[row]), allowed="0 and above"
+        )
+    return found

@@ -1,0 +1,185 @@
+"""What pairwise votes say of several things: Bradley-Terry strengths, how sure they are, and their order.
+
+Intervals are percentiles over resampled votes: whole judges where it is known who voted, since one judge's
+votes resemble each other, else the votes of each pair on their own. In a resample in which somebody wins
+every vote, strengths are not finite. Leaving it out would leave out just those in which the strongest wins
+most, and make intervals too narrow; so half a vote is added both ways to every pair that met, in those
+resamples alone, and they are counted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.votes import Votes
+from counterfoil.errors import InputError
+from counterfoil.metrics.preference import bradley_terry, bradley_terry_draws, connected, one_sided
+from counterfoil.stats.resampling import cluster_draws, share_draws
+
+#: Resamples are solved together, as many as fit this many numbers.
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """Strengths (they sum to 100) with intervals, and the chance that one is preferred to another.
+
+    `chance[i, j]` is p_i / (p_i + p_j), with `chance_low` and `chance_high`; `apart[i, j]` says whether that
+    interval leaves out one half. `separated` of the `draws` resamples needed the half votes (see the module).
+    """
+
+    names: tuple[str, ...]
+    strength: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    chance_low: NDArray[np.float64]
+    chance_high: NDArray[np.float64]
+    votes: int
+    judges: int | None
+    draws: int
+    seed: int
+    level: float
+    separated: int
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """(n, n): which pairs are told apart."""
+        found: NDArray[np.bool_] = (self.chance_low > 0.5) | (self.chance_high < 0.5)
+        return found & ~np.eye(len(self.names), dtype=bool)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Positions from the strongest to the weakest; of equal strengths the earlier name."""
+        return tuple(int(i) for i in np.argsort(-self.strength, kind="stable"))
+
+    @property
+    def written_order(self) -> str:
+        """The names by strength, "≈" between neighbours that are not told apart: "C > D ≈ A"."""
+        words = [self.names[self.order[0]]]
+        for before, after in zip(self.order, self.order[1:], strict=False):
+            words += [">" if self.apart[before, after] else "≈", self.names[after]]
+        return " ".join(words)
+
+    @property
+    def ranks(self) -> tuple[tuple[int, int], ...]:
+        """The best and the worst rank each may have: who is surely ahead of it, who surely behind."""
+        ahead = (self.apart & (self.chance < 0.5)).sum(axis=1)
+        behind = (self.apart & (self.chance > 0.5)).sum(axis=1)
+        return tuple((int(a) + 1, len(self.names) - int(b)) for a, b in zip(ahead, behind, strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values, strongest first."""
+        return {
+            "order": self.written_order,
+            "strengths": {
+                self.names[i]: {
+                    "value": float(self.strength[i]),
+                    "low": float(self.low[i]),
+                    "high": float(self.high[i]),
+                    "rank_best": self.ranks[i][0],
+                    "rank_worst": self.ranks[i][1],
+                }
+                for i in self.order
+            },
+            "preferred": {
+                self.names[i]: {
+                    self.names[j]: {
+                        "value": float(self.chance[i, j]),
+                        "low": float(self.chance_low[i, j]),
+                        "high": float(self.chance_high[i, j]),
+                    }
+                    for j in self.order
+                    if j != i
+                }
+                for i in self.order
+            },
+            "votes": self.votes,
+            "judges": self.judges,
+            "interval": {
+                "method": "bootstrap over judges" if self.judges else "bootstrap over votes",
+                "level": self.level,
+                "draws": self.draws,
+                "seed": self.seed,
+                "draws_with_half_votes": self.separated,
+            },
+        }
+
+
+def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: float = 0.95) -> Preferences:
+    """Bradley-Terry strengths of what was voted on, with percentile intervals.
+
+    Raises `InputError`, names included, where a group won all votes or none against the rest, where there
+    are fewer than two things, and for a single judge, over whom nothing can be resampled.
+
+    Source: P002 appendix D.1.
+
+    >>> found = preferences(Votes(("a", "b"), np.array([[0, 30], [10, 0]])), draws=200)
+    >>> found.written_order, found.strength.round(3).tolist(), bool(found.low[0] < 75 < found.high[0])
+    ('a > b', [75.0, 25.0], True)
+    """
+    if len(votes.names) > 1 and (apart := one_sided(votes.wins)):
+        some = ", ".join(votes.names[i] for i in apart[:5]) + (", …" if len(apart) > 5 else "")
+        raise InputError(
+            "preferences have no finite strengths",
+            given=f"{some}: no vote won against the rest",
+            allowed="every group wins and loses some",
+            hint="leave those out, or collect more votes",
+        )
+    strength = bradley_terry(votes.wins)
+    judges = None if votes.judges is None else len(votes.judges)
+    if judges == 1:
+        raise InputError("one judge alone has no spread", hint="leave out the column that names judges")
+    drawn, separated = [], 0
+    met = (votes.wins + votes.wins.T > 0) & ~np.eye(len(votes.names), dtype=bool)
+    for wins in _resamples(votes, draws, seed):
+        split = ~connected(wins)
+        separated += int(split.sum())
+        drawn.append(bradley_terry_draws(wins + 0.5 * (met & split[:, None, None])))
+    found = np.concatenate(drawn)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(found, tails, axis=0)
+    # Monotone in the ratio of the strengths, so its percentiles are those of the log ratio.
+    between = [np.quantile(one[:, None] / (one[:, None] + found), tails, axis=0) for one in found.T]
+    chance_low, chance_high = np.stack(between, axis=1)
+    return Preferences(
+        names=votes.names,
+        strength=strength,
+        low=low,
+        high=high,
+        chance=strength[:, None] / (strength[:, None] + strength[None, :]),
+        chance_low=chance_low,
+        chance_high=chance_high,
+        votes=votes.total,
+        judges=judges,
+        draws=draws,
+        seed=seed,
+        level=level,
+        separated=separated,
+    )
+
+
+def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Blocks of (block, n, n) tables of votes drawn with replacement."""
+    n = len(votes.names)
+    if votes.judges is not None:
+        flat = votes.judges.reshape(len(votes.judges), -1).astype(np.float64)
+        blocks = (counts @ flat for counts in cluster_draws(len(flat), draws, seed=seed))
+    else:
+        i, j = np.triu_indices(n, 1)
+        here, there = votes.wins[i, j], votes.wins[j, i]
+
+        def tables() -> Iterator[NDArray[np.float64]]:
+            for won in share_draws(here, here + there, draws, seed=seed):
+                wins = np.zeros((len(won), n, n))
+                wins[:, i, j], wins[:, j, i] = won, here + there - won
+                yield wins.reshape(len(won), -1)
+
+        blocks = tables()
+    size = max(1, _AT_ONCE // (n * n))
+    for block in blocks:
+        for lo in range(0, len(block), size):
+            yield block[lo : lo + size].reshape(-1, n, n)
