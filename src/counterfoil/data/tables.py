@@ -6,7 +6,7 @@ turn a column into what a caller needs.
 
 import csv
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,10 +65,13 @@ def read_table(path: Path) -> Table:
         raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
 
 
-def parse_json(text: str, *, where: object) -> Any:
-    """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled."""
+def parse_json(text: str, *, where: object, without: Collection[str] = ()) -> Any:
+    """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled.
+
+    Keys in `without` are dropped from every object as soon as it is read.
+    """
     try:
-        return json.loads(text, object_pairs_hook=partial(_once, where))
+        return json.loads(text, object_pairs_hook=partial(_once, where, without))
     except json.JSONDecodeError as error:
         raise DataError(
             f"not valid JSON: {error.msg}",
@@ -79,12 +82,14 @@ def parse_json(text: str, *, where: object) -> Any:
         raise DataError("JSON nested too deeply", where=where) from None
 
 
-def _once(where: object, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(where: object, without: Collection[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         double = next(name for name in names if names.count(name) > 1)
         raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double}'")
+    for name in without:
+        found.pop(name, None)
     return found
 
 

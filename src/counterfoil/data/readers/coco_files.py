@@ -1,0 +1,233 @@
+"""COCO's own files: captions with their images, and the classes of object that every image shows.
+
+`captions_*.json` holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]},
+`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.columns import shown
+from counterfoil.data.questions import Ids
+from counterfoil.data.readers.matches import Places
+from counterfoil.data.records import FileSource
+from counterfoil.data.tables import parse_json
+from counterfoil.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Captioned:
+    """Images, and captions of which each was written for one: what captions files hold.
+
+    `owners` are positions among the images. `splits` names for every image the part of COCO that its file is
+    about ("val2014"), which is the folder its photograph lies in.
+    """
+
+    images: Ids
+    files: tuple[str, ...]
+    splits: tuple[str, ...]
+    captions: Ids
+    owners: Ids
+    texts: tuple[str, ...]
+    source: str
+
+
+def annotation_folder(data: Path) -> Path:
+    """The folder `annotations` in a folder of COCO, or the folder itself where it has none."""
+    inside = data / "annotations"
+    return inside if inside.is_dir() else data
+
+
+def captions_files(data: Path) -> list[Path]:
+    """The captions files of a folder by name, or the file itself; none is an empty list."""
+    return [data] if data.is_file() else sorted(annotation_folder(data).glob("captions_*.json"))
+
+
+def read_captions(files: Sequence[Path]) -> Captioned:
+    """All images and captions of some captions files, in their order.
+
+    Raises `DataError` naming file and entry where an id occurs twice (in one file or in two), an annotation's
+    image is unknown, or a caption is no text. An image may be without captions.
+    """
+    found = [_captions(file, *_age(file)) for file in files]
+    if len(found) == 1:
+        return found[0]
+    source = f"{files[0].parent}, {', '.join(file.name for file in files)}"
+    starts = np.cumsum([0, *(len(each.images) for each in found)])[:-1]
+    merged = Captioned(
+        images=np.concatenate([each.images for each in found]),
+        files=tuple(chain.from_iterable(each.files for each in found)),
+        splits=tuple(chain.from_iterable(each.splits for each in found)),
+        captions=np.concatenate([each.captions for each in found]),
+        owners=np.concatenate([each.owners + start for each, start in zip(found, starts, strict=True)]),
+        texts=tuple(chain.from_iterable(each.texts for each in found)),
+        source=source,
+    )
+    try:
+        Places(merged.images, "image", source)
+        Places(merged.captions, "caption", source)
+    except DataError as error:
+        raise DataError(f"{error}, over all files", hint="name one of the files with --data") from None
+    return merged
+
+
+def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
+    """Which classes of object each image shows, (images, classes), a column per category that occurs.
+
+    COCO numbers its 80 categories up to 90; columns that no image has would change no distance. Raises
+    `DataError` where an image is not among those that the files are about: without an annotation in a file
+    that knows it, it shows nothing, but of an unknown one nothing is known.
+    """
+    source = ", ".join(str(file) for file in files)
+    found = [_instances(file, *_age(file)) for file in files]
+    known = Places(np.unique(np.concatenate([covered for covered, _, _ in found])), "image", source)
+    lacking = np.flatnonzero(known.of(images) < 0)
+    if len(lacking):
+        raise DataError(
+            f"objects are not known of {len(lacking):,} of {len(images):,} images",
+            where=source,
+            given=f"image {images[lacking[0]]}",
+            hint="give the instances files of the same images",
+        )
+    categories, column = np.unique(np.concatenate([each for _, _, each in found]), return_inverse=True)
+    row = Places(images, "image", source).of(np.concatenate([each for _, each, _ in found]))
+    codes = np.zeros((len(images), len(categories)), dtype=bool)
+    codes[row[row >= 0], column[row >= 0]] = True
+    return codes
+
+
+def photographs(
+    names: Sequence[tuple[str, ...]], splits: Iterable[str], data: Path | None, images: Path | None
+) -> list[FileSource | None]:
+    """The file of every photograph, None where it is not at hand; each has one or several possible names.
+
+    Looks in `images`, else in the folder `data` (beside its `annotations`), and there in `images/SPLIT`,
+    `SPLIT`, `images` and the folder itself. Raises `DataError` where `images` is given and holds none.
+    """
+    if images is None and data is None:
+        return [None] * len(names)
+    base = images or (data if data is not None and data.is_dir() else data.parent if data else Path())
+    if images is None and base.name == "annotations":
+        base = base.parent
+    folders = [base / "images" / split for split in splits] + [base / split for split in splits]
+    listed = [
+        (folder, frozenset(os.listdir(folder)))
+        for folder in dict.fromkeys([*folders, base / "images", base])
+        if folder.is_dir()
+    ]
+    found = [
+        next(
+            (FileSource(folder / name) for folder, files in listed for name in possible if name in files),
+            None,
+        )
+        for possible in names
+    ]
+    if images is not None and not any(found):
+        raise DataError(
+            f"none of the {len(names):,} images is in this folder",
+            where=images,
+            hint=f"it should hold files like {names[0][0]}",
+        )
+    return found
+
+
+@lru_cache(maxsize=4)
+def _captions(path: Path, size: int, changed: int) -> Captioned:
+    """One captions file; several benchmarks of one command read it, so the last ones are kept."""
+    value = _object(path, ("images", "annotations"))
+    images, annotations = value["images"], value["annotations"]
+    ids = _whole(images, "id", f"{path}, images")
+    names = _texts(images, "file_name", f"{path}, images")
+    of_image = _whole(annotations, "image_id", f"{path}, annotations")
+    captions = _whole(annotations, "id", f"{path}, annotations")
+    texts = _texts(annotations, "caption", f"{path}, annotations")
+    owners = Places(ids, "image", path).of(of_image)
+    Places(captions, "caption", path)
+    if not len(captions):
+        raise DataError("no captions", where=path)
+    if (owners < 0).any():
+        at = int(np.argmax(owners < 0))
+        raise DataError(
+            f"the image of {int((owners < 0).sum()):,} captions is not in the file",
+            where=f"{path}, annotation {captions[at]}",
+            given=f"image_id {of_image[at]}",
+        )
+    split = path.stem.removeprefix("captions_")
+    return Captioned(ids, names, (split,) * len(ids), captions, owners, texts, str(path))
+
+
+@lru_cache(maxsize=4)
+def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
+    """The images a file is about, and for every object its image and its category."""
+    # Outlines are nine tenths of the file.
+    value = _object(path, ("images", "annotations"), without=("segmentation", "bbox"))
+    annotations = f"{path}, annotations"
+    return (
+        _whole(value["images"], "id", f"{path}, images"),
+        _whole(value["annotations"], "image_id", annotations),
+        _whole(value["annotations"], "category_id", annotations),
+    )
+
+
+def _age(path: Path) -> tuple[int, int]:
+    if not path.is_file():
+        raise DataError("no such file", where=path, hint="check the path given with --data")
+    facts = path.stat()
+    return facts.st_size, facts.st_mtime_ns
+
+
+def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
+    """The JSON value in a file; raises `DataError` naming the file, and line and column of what is broken."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    return parse_json(text, where=path, without=without)
+
+
+def _object(path: Path, keys: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Any]:
+    value = json_file(path, without)
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
+        raise DataError(
+            "not a COCO annotation file",
+            where=path,
+            given=", ".join(value) if isinstance(value, dict) else shown(value),
+            allowed=f"an object with the lists {' and '.join(keys)}",
+        )
+    return value
+
+
+def _column(entries: Sequence[Any], key: str, where: str) -> list[Any]:
+    try:
+        return [entry[key] for entry in entries]
+    except (KeyError, TypeError, IndexError):
+        at = next(i for i, entry in enumerate(entries) if not isinstance(entry, dict) or key not in entry)
+        raise DataError(f"no '{key}'", where=f"{where}, entry {at + 1}", given=shown(entries[at])) from None
+
+
+def _whole(entries: Sequence[Any], key: str, where: str) -> Ids:
+    values = _column(entries, key, where)
+    for at, value in enumerate(values):
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+            raise DataError(
+                f"'{key}' is no whole number", where=f"{where}, entry {at + 1}", given=shown(value)
+            )
+    return np.array(values, dtype=np.int64)
+
+
+def _texts(entries: Sequence[Any], key: str, where: str) -> tuple[str, ...]:
+    values = _column(entries, key, where)
+    for at, value in enumerate(values):
+        if not isinstance(value, str):
+            raise DataError(f"'{key}' is no text", where=f"{where}, entry {at + 1}", given=shown(value))
+    return tuple(values)

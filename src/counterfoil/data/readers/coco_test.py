@@ -1,0 +1,388 @@
+"""COCO's test half after Karpathy: 5,000 images in a fixed order, five captions each, and positives by id.
+
+The ids and the positives of COCO, CxC and ECCV Caption are files inside the PyPI package `eccv_caption`, read
+without importing it; a folder of the user's with files of the same names goes before it.
+"""
+
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.data.columns import shown
+from counterfoil.data.questions import Ids, Search
+from counterfoil.data.readers.coco_files import (
+    Captioned,
+    annotation_folder,
+    captions_files,
+    json_file,
+    photographs,
+    read_captions,
+)
+from counterfoil.data.readers.matches import Places, search
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.metrics.ranks import Positives
+
+IDS = "coco_test_ids.npy"
+KARPATHY = "dataset_coco.json"
+OWNERS = ("original_image_to_caption.json", "original_caption_to_image.json")
+CAPTIONS = "captions_val2014.json"
+
+#: COCO 1K is five parts of so many images, in the order of the test half.
+PART = 1000
+
+_EACH = 5
+
+
+@dataclass(frozen=True, eq=False)
+class CocoTest:
+    """The images and captions of the test half, in its order; `owners` are positions among the images."""
+
+    images: Ids
+    captions: Ids
+    owners: Ids
+    texts: tuple[str | None, ...]
+    #: The file names that an image may have.
+    files: tuple[tuple[str, ...], ...]
+    source: str
+
+    def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+        """The items of a benchmark, called by their ids in COCO, with the photographs that are at hand."""
+        sources = photographs(self.files, ("val2014", "train2017", "val2017"), data, images)
+        return (
+            tuple(
+                Image(str(name), source) for name, source in zip(self.images.tolist(), sources, strict=True)
+            ),
+            tuple(
+                Caption(str(name), text)
+                for name, text in zip(self.captions.tolist(), self.texts, strict=True)
+            ),
+        )
+
+    def parts(self) -> tuple[Ids, Ids]:
+        """The part of every image and caption: a thousand images each, with their captions, in order.
+
+        Raises `DataError` where that does not come out even.
+        """
+        return parts(self.owners, len(self.images), self.source)
+
+    def searches(self, i2t: Path, t2i: Path, *, every: bool) -> tuple[Search, Search]:
+        """The searches that two files of positives, {id: [ids]}, ask for.
+
+        With `every`, all images and captions are queries, those that the files do not list without right
+        answers; else those listed. Raises `DataError` for a query that is no item of the test half.
+        """
+        images = Places(self.images, "image", self.source)
+        captions = Places(self.captions, "caption", self.source)
+        return (
+            _search(i2t, images, captions, every=every),
+            _search(t2i, captions, images, every=every),
+        )
+
+
+def parts(owners: Ids, n_images: int, where: object) -> tuple[Ids, Ids]:
+    """The part of every image and caption where a thousand images after another are one.
+
+    Raises `DataError` where the number of images is no multiple of a thousand.
+    """
+    if n_images % PART:
+        raise DataError(
+            f"the images do not make parts of {PART:,}",
+            where=where,
+            given=f"{n_images:,} images",
+            hint="measure over the whole gallery instead",
+        )
+    of_image = np.arange(n_images, dtype=np.int64) // PART
+    return of_image, of_image[owners]
+
+
+def read_test(data: Path | None) -> CocoTest:
+    """The test half from what is in the folder `data`, else from the package `eccv_caption`.
+
+    The order comes from coco_test_ids.npy in the folder, else from Karpathy's dataset_coco.json there (the
+    first five captions of each image of its test split), else from the package. Texts come from
+    captions_val2014.json (or the captions files of 2017, which hold the same captions), else from Karpathy's
+    file, else there are none. Raises `MissingExtraError` where the package is needed and absent, `DataError`
+    where the folder has nothing of COCO, where captions of the test half are missing in the captions file,
+    and where two files give a caption to different images.
+    """
+    karpathy = place(data, KARPATHY)
+    if data is not None:
+        _check_folder(data)
+    if karpathy is not None and place(data, IDS) is None:
+        found = _karpathy(karpathy)
+    else:
+        found = _listed(find(data, IDS), find(data, OWNERS[1]), find(data, OWNERS[0]))
+        if karpathy is not None:
+            found = _with_karpathy(found, karpathy)
+    written = captions_of(data)
+    return _with_texts(found, read_captions(written)) if written else found
+
+
+def find(data: Path | None, name: str) -> Path:
+    """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
+    found = place(data, name)
+    if found is None:
+        found = package() / name
+        if not found.is_file():
+            raise DataError("file missing", where=found, hint="install the package eccv_caption anew")
+    return found
+
+
+def package() -> Path:
+    """The data folder of the package `eccv_caption`, which is not imported; raises `MissingExtraError`."""
+    spec = find_spec("eccv_caption")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("eccv_caption", "eccv")
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
+def said(path: Path) -> str:
+    """A file as provenance names it: those of the package without where it is installed."""
+    return f"eccv_caption, {path.name}" if path.parent.parent.name == "eccv_caption" else str(path)
+
+
+def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
+    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right).
+
+    Raises `DataError` where it is not such a file, naming the entry that does not fit.
+    """
+    value = json_file(path)
+    if not isinstance(value, dict) or not value:
+        raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
+    queries = np.array([_whole(key, path, key) for key in value], dtype=np.int64)
+    for key, row in value.items():
+        if not isinstance(row, list):
+            raise DataError(
+                "not a list of ids", where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]"
+            )
+    flat = [
+        each if type(each) is int else _whole(each, path, key) for key, row in value.items() for each in row
+    ]
+    sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
+    return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
+
+
+def _search(path: Path, queries: Places, items: Places, *, every: bool) -> Search:
+    ids, row, right = read_positives(path)
+    at = queries.of(ids)
+    if (at < 0).any():
+        raise DataError(
+            f"{int((at < 0).sum()):,} of {len(at):,} queries are no {queries.kind} of the gallery",
+            where=path,
+            given=f"{queries.kind} {ids[np.argmax(at < 0)]}",
+            hint="are these the positives of another gallery?",
+        )
+    asked = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(at)
+    rows = np.searchsorted(asked, at)[row]
+    names = [str(each) for each in queries.ids[asked].tolist()]
+    return search(asked, (rows, items.of(right)), names=names, where=path)
+
+
+def place(data: Path | None, name: str) -> Path | None:
+    """The file of that name in a folder or its `annotations`; or the file itself, if it is called so."""
+    if data is None:
+        return None
+    if data.is_file():
+        return data if data.name == name else None
+    return next(
+        (path for path in (data / name, annotation_folder(data) / name) if path.is_file()),
+        None,
+    )
+
+
+def captions_of(data: Path | None) -> list[Path]:
+    """The captions files in a folder: that of val2014 alone where it is there, else all there are."""
+    if data is None:
+        return []
+    val = place(data, CAPTIONS)
+    if val is not None:
+        return [val]
+    return [file for file in captions_files(data) if file.name.startswith("captions_")]
+
+
+def _check_folder(data: Path) -> None:
+    known = [IDS, KARPATHY, *OWNERS, "sits_test.csv"]
+    known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in _WAYS]
+    if any(place(data, name) for name in known) or captions_of(data):
+        return
+    if data.is_dir() and any((data / each / "val2014").is_dir() for each in ("", "images")):
+        return
+    raise DataError(
+        "nothing of COCO here",
+        where=data,
+        allowed=f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives",
+        hint="without --data, the files of the package eccv_caption are read",
+    )
+
+
+_WAYS = ("image_to_caption", "caption_to_image")
+
+
+def _listed(ids: Path, owners: Path, back: Path) -> CocoTest:
+    """The test half from its list of caption ids and the two files that say whose they are."""
+    captions = read_ids(ids)
+    Places(captions, "caption", ids)
+    known, row, image = read_positives(owners)
+    at = Places(known, "caption", owners).of(captions)
+    counts = np.bincount(row, minlength=len(known))
+    if (at < 0).any() or (counts != 1).any():
+        wrong = captions[np.argmax(at < 0)] if (at < 0).any() else known[np.argmax(counts != 1)]
+        raise DataError("a caption does not have one image", where=owners, given=f"caption {wrong}")
+    of_caption = image[at]
+    image_of, caption_row, caption = read_positives(back)
+    pairs = np.stack([captions, of_caption], axis=1)
+    others = np.stack([caption, image_of[caption_row]], axis=1)
+    if not _same(pairs, others):
+        raise DataError(
+            "the two directions do not agree", where=back, given=f"not the pairs of {owners.name}"
+        )
+    return _blocks(captions, of_caption, said(ids))
+
+
+def read_ids(path: Path) -> Ids:
+    """The ids in an npy file, (n,) int64; raises `DataError` where it is none of those."""
+    try:
+        ids = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"not an npy file of ids: {error}", where=path) from None
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+        given = f"{ids.dtype} {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
+        raise DataError("not a list of ids", where=path, given=given, allowed="whole numbers, shape (n,)")
+    return ids.astype(np.int64)
+
+
+def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
+    """Images in order of first use; COCO 1K needs the five captions of each to stand together."""
+    blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
+    images = blocks[:, 0]
+    if blocks.shape[1] != _EACH or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
+        raise DataError(
+            f"captions do not come {_EACH} to an image", where=source, hint="is this the list of another set?"
+        )
+    return CocoTest(
+        images=images,
+        captions=captions,
+        owners=np.repeat(np.arange(len(images), dtype=np.int64), _EACH),
+        texts=(None,) * len(captions),
+        files=tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist()),
+        source=source,
+    )
+
+
+def _karpathy(path: Path) -> CocoTest:
+    captions, images, texts = [], [], []
+    for image, sentences in _karpathy_images(path):
+        if len(sentences) < _EACH:
+            raise DataError(
+                "an image has too few captions", where=f"{path}, image {image}", given=len(sentences)
+            )
+        for caption, text in sentences[:_EACH]:
+            captions.append(caption)
+            images.append(image)
+            texts.append(text)
+    ids = np.array(captions, dtype=np.int64)
+    Places(ids, "caption", path)
+    return replace(_blocks(ids, np.array(images, dtype=np.int64), str(path)), texts=tuple(texts))
+
+
+def _with_karpathy(test: CocoTest, path: Path) -> CocoTest:
+    texts = {caption: text for _, sentences in _karpathy_images(path) for caption, text in sentences}
+    lacking = [caption for caption in test.captions.tolist() if caption not in texts]
+    if lacking:
+        raise _incomplete(path, len(lacking), len(test.captions), lacking[0])
+    return replace(
+        test,
+        texts=tuple(texts[caption] for caption in test.captions.tolist()),
+        source=f"{test.source}, {path}",
+    )
+
+
+def _karpathy_images(path: Path) -> list[tuple[int, list[tuple[int, str]]]]:
+    """The images of the test split, each with the ids and texts of its captions."""
+    value = json_file(path, ("tokens",))
+    images = value.get("images") if isinstance(value, dict) else None
+    if not isinstance(images, list):
+        raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
+    found: list[tuple[int, list[tuple[int, str]]]] = []
+    for at, image in enumerate(images):
+        try:
+            if image["split"] != "test":
+                continue
+            found.append(
+                (
+                    int(image["cocoid"]),
+                    [(int(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+                )
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
+    if not found:
+        raise DataError("no image of the split 'test'", where=path)
+    return found
+
+
+def _with_texts(test: CocoTest, written: Captioned) -> CocoTest:
+    at = Places(written.captions, "caption", written.source).of(test.captions)
+    if (at < 0).any():
+        lacking = test.captions[at < 0]
+        raise _incomplete(written.source, len(lacking), len(at), int(lacking[0]))
+    owners = written.images[written.owners[at]]
+    if (owners != test.images[test.owners]).any():
+        odd = int(np.argmax(owners != test.images[test.owners]))
+        raise DataError(
+            "two files give a caption to different images",
+            where=written.source,
+            given=f"caption {test.captions[odd]}: image {owners[odd]}",
+            allowed=f"image {test.images[test.owners[odd]]}, as in {test.source}",
+        )
+    names = [written.files[i] for i in written.owners[at][::_EACH].tolist()]
+    return replace(
+        test,
+        texts=tuple(written.texts[i] for i in at.tolist()),
+        files=tuple(
+            (name, *(other for other in known if other != name))
+            for name, known in zip(names, test.files, strict=True)
+        ),
+        source=f"{test.source}, {written.source}",
+    )
+
+
+def _incomplete(where: object, lacking: int, n: int, first: int) -> DataError:
+    return DataError(
+        f"{lacking:,} of the {n:,} captions of COCO's test half are not in this file",
+        where=where,
+        given=f"no caption {first}",
+        hint=f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'",
+    )
+
+
+def _same(left: Ids, right: Ids) -> bool:
+    """Whether two lists of pairs hold the same pairs."""
+    return left.shape == right.shape and np.array_equal(_sorted(left), _sorted(right))
+
+
+def _sorted(pairs: Ids) -> Ids:
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def same_pairs(search: Search, other: Search) -> bool:
+    """Whether two searches of opposite direction hold the same pairs."""
+    return _same(_pairs(search), _pairs(other)[:, ::-1])
+
+
+def _pairs(search: Search) -> Ids:
+    """(pairs, 2) positions of query and right answer."""
+    assert isinstance(search.positives, Positives)
+    return np.stack([search.queries[search.positives.queries], search.positives.items], axis=1)
+
+
+def _whole(value: object, path: Path, key: str) -> int:
+    """A whole number, or a string of one: keys of JSON objects are strings."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+        return value
+    raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")

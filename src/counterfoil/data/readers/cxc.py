@@ -1,0 +1,191 @@
+"""CrissCrossed Captions: image-caption pairs of COCO that people rated from 0 to 5; 3 and more is right.
+
+The test half is read from the two files of positives by id or from sits_test.csv (columns caption, image,
+agg_score, sampling_method), which must agree where both are there. A table of another half (sits_val.csv)
+makes a gallery of its own, of the captions and images it names.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.columns import shown
+from counterfoil.data.questions import Ids, Search
+from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.coco_test import (
+    CocoTest,
+    captions_of,
+    find,
+    place,
+    read_test,
+    said,
+    same_pairs,
+)
+from counterfoil.data.readers.matches import Places, gallery, search
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.tables import Table, floats, read_table, texts
+from counterfoil.errors import DataError, MissingExtraError
+
+TABLE = "sits_test.csv"
+
+#: Pairs rated at least so high are right ([CxC] section 4.2; P002 section 5.1).
+RIGHT = 3.0
+
+_HIGHEST = 5.0
+_ORIGINAL = "c2i_original"
+_FILES = ("cxc_image_to_caption.json", "cxc_caption_to_image.json")
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """CxC over COCO's test half, or over the items of one table.
+
+    All images and captions are queries; the 28 captions for which nothing is rated 3 or more have no right
+    answer. `data` is as for COCO 5K; or sits_val.csv, or a folder with nothing else. Raises `DataError` where
+    the directions, or files and table, do not agree, and naming the row that is broken.
+    """
+    lone = _lone(data)
+    if lone is not None:
+        return _of_table(card, lone, data, images)
+    test = read_test(data)
+    i2t, t2i, source = _positives(test, data)
+    pictures, captions = test.items(data, images)
+    return gallery(
+        card, pictures, captions, test.owners, (i2t, t2i), source=f"{test.source}, {source}", path=data
+    )
+
+
+def _lone(data: Path | None) -> Path | None:
+    """The table that is all there is to read, unless it is the test half's."""
+    if data is None or data.name == TABLE:
+        return None
+    if data.is_file():
+        return data if data.suffix.lower() == ".csv" else None
+    tables = sorted(data.glob("sits_*.csv"))
+    others = [TABLE, *_FILES, "coco_test_ids.npy", "dataset_coco.json"]
+    if any(place(data, name) for name in others) or captions_of(data):
+        return None
+    if len(tables) > 1:
+        raise DataError(
+            "several tables", where=data, given=", ".join(t.name for t in tables), hint="name one with --data"
+        )
+    return tables[0] if tables else None
+
+
+def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
+    """Both searches and where they were read from."""
+    table = place(data, TABLE)
+    try:
+        files = [find(data, name) for name in _FILES]
+    except MissingExtraError:
+        if table is None:
+            raise
+        files = []
+    found = []
+    if files:
+        i2t, t2i = test.searches(files[0], files[1], every=True)
+        if not same_pairs(i2t, t2i):
+            raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
+        found.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
+    if table is not None:
+        captions, images, scores, _ = _ratings(read_table(table))
+        right = scores >= RIGHT
+        found.append(
+            (
+                *_searches(
+                    Places(test.captions, "caption", test.source).of(captions),
+                    Places(test.images, "image", test.source).of(images),
+                    right,
+                    test.captions,
+                    test.images,
+                    table,
+                ),
+                str(table),
+            )
+        )
+    if len(found) == 2 and not same_pairs(found[0][0], found[1][1]):
+        raise DataError(
+            f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
+            where=table,
+            hint="take the one you do not trust out of the folder",
+        )
+    i2t, t2i, _ = found[0]
+    return i2t, t2i, ", ".join(source for _, _, source in found)
+
+
+def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
+    """The gallery of what one table names, in its order of pairs as they were written."""
+    table = read_table(path)
+    captions, pictures, scores, original = _ratings(table)
+    caption_ids, image_ids = (_first_use(each, original) for each in (captions, pictures))
+    caption, image = (
+        Places(caption_ids, "caption", path).of(captions),
+        Places(image_ids, "image", path).of(pictures),
+    )
+    owners = np.full(len(caption_ids), -1, dtype=np.int64)
+    owners[caption[original]] = image[original]
+    _, counts = np.unique(caption[original], return_counts=True)
+    if (counts > 1).any():
+        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
+    i2t, t2i = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
+    names = [(f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in image_ids.tolist()]
+    sources = photographs(names, ("val2014", "train2017", "val2017"), data, images)
+    return gallery(
+        card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}}),
+        [Image(str(i), source) for i, source in zip(image_ids.tolist(), sources, strict=True)],
+        [Caption(str(i)) for i in caption_ids.tolist()],
+        owners,
+        (i2t, t2i),
+        source=str(path),
+        path=data,
+    )
+
+
+def _ratings(table: Table) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
+    """Caption id, image id and score of every row, and whether the caption was written for the image."""
+    scores = floats(table, "agg_score")
+    if ((scores < 0) | (scores > _HIGHEST)).any():
+        row = int(np.argmax((scores < 0) | (scores > _HIGHEST)))
+        raise DataError(
+            "rating out of range", where=table.where(row, "agg_score"), given=scores[row], allowed="0 to 5"
+        )
+    original = np.array([name == _ORIGINAL for name in texts(table, "sampling_method")], dtype=bool)
+    return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores, original
+
+
+def _ids(table: Table, column: str, mark: str) -> Ids:
+    """ "COCO_val2014:sentid:732091" and "COCO_val2014_000000365325.jpg" as numbers."""
+    found = np.empty(len(table), dtype=np.int64)
+    for row, cell in enumerate(texts(table, column)):
+        number = cell.rpartition(mark)[2].removesuffix(".jpg")
+        if not number.isdecimal() or len(number) > 18:
+            raise DataError("no id of COCO", where=table.where(row, column), given=shown(cell))
+        found[row] = int(number)
+    return found
+
+
+def _searches(
+    caption: Ids, image: Ids, right: NDArray[np.bool_], caption_ids: Ids, image_ids: Ids, where: Path
+) -> tuple[Search, Search]:
+    """Both searches from rated pairs as positions: all items are queries."""
+    outside = (caption < 0) | (image < 0)
+    if outside.any():
+        raise DataError(
+            f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery",
+            where=where,
+            hint=f"is this another half? a lone table is read by itself: --data {where}",
+        )
+    every_image, every_caption = (np.arange(len(ids), dtype=np.int64) for ids in (image_ids, caption_ids))
+    pairs = caption[right], image[right]
+    return (
+        search(every_image, pairs[::-1], names=[str(i) for i in image_ids.tolist()], where=where),
+        search(every_caption, pairs, names=[str(i) for i in caption_ids.tolist()], where=where),
+    )
+
+
+def _first_use(ids: Ids, first: NDArray[np.bool_]) -> Ids:
+    """Distinct ids in order of first use, those in rows of `first` before all others."""
+    ordered = np.concatenate([ids[first], ids[~first]])
+    values, at = np.unique(ordered, return_index=True)
+    return values[np.argsort(at)]

@@ -1,0 +1,160 @@
+"""Flickr30k: Karpathy's JSON, the hub's CSV of the same, or the token file of a Flickr release."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.columns import shown
+from counterfoil.data.readers.coco_files import json_file, photographs
+from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.matches import gallery, own
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.tables import labels, read_table, texts
+from counterfoil.errors import DataError
+
+_KARPATHY = "dataset_flickr30k.json"
+_HUB = "flickr_annotations_30k.csv"
+_FOLDERS = ("flickr30k-images", "flickr30k_images", "Images")
+_TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
+
+#: (file name of an image, [(caption id, text), ...])
+_Entry = tuple[str, list[tuple[str, str]]]
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Images with the captions written for them; right is the own image.
+
+    Of dataset_flickr30k.json and of flickr_annotations_30k.csv (columns raw, sentids, split, filename,
+    img_id) the test split is read, captions called by their sentence ids; of a token file
+    (`NAME.jpg#0<TAB>caption`) all there is, captions called by their keys. Images are called by their file names. `data` is one of these
+    files or a folder with one. Raises `DataError` naming file and row of what does not fit.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    path = _file(data)
+    if path.suffix == ".json":
+        entries = _of_json(path)
+    elif path.suffix == ".csv":
+        entries = _of_csv(path)
+    else:
+        entries = _of_tokens(path)
+        title = f"Captions of {path.name}"
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
+    names = [name for name, _ in entries]
+    _once("image", names, path)
+    ids = [caption for _, captions in entries for caption, _ in captions]
+    _once("caption", ids, path)
+    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
+    owners = np.repeat(np.arange(len(entries)), [len(captions) for _, captions in entries]).astype(np.int64)
+    return gallery(
+        card,
+        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        [Caption(caption, text) for _, captions in entries for caption, text in captions],
+        owners,
+        own(owners, len(entries)),
+        source=str(path),
+        path=data,
+    )
+
+
+def _file(data: Path) -> Path:
+    if data.is_file():
+        return data
+    known = [data / _KARPATHY, data / _HUB]
+    found = [path for path in known if path.is_file()] or sorted(
+        [*data.glob("*.token*"), *data.glob("*token.txt")]
+    )
+    if not found:
+        raise DataError("nothing of Flickr30k here", where=data, allowed=f"{_KARPATHY}, {_HUB}, *.token")
+    return found[0]
+
+
+def _of_json(path: Path) -> list[_Entry]:
+    value = json_file(path, ("tokens",))
+    images = value.get("images") if isinstance(value, dict) else None
+    if not isinstance(images, list):
+        raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
+    found: list[_Entry] = []
+    for at, image in enumerate(images):
+        try:
+            if image["split"] == "test":
+                sentences = [(str(each["sentid"]), str(each["raw"])) for each in image["sentences"]]
+                found.append((str(image["filename"]), sentences))
+        except (KeyError, TypeError) as error:
+            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
+    return _some(found, path)
+
+
+def _of_csv(path: Path) -> list[_Entry]:
+    table = read_table(path)
+    splits, names = labels(table, "split"), texts(table, "filename")
+    raw, ids = texts(table, "raw"), texts(table, "sentids")
+    found: list[_Entry] = []
+    for row, split in enumerate(splits):
+        if split == "test":
+            captions, keys = (
+                _list(cell, table.where(row, column))
+                for cell, column in ((raw[row], "raw"), (ids[row], "sentids"))
+            )
+            if len(captions) != len(keys):
+                raise DataError(
+                    "not an id per caption",
+                    where=table.where(row),
+                    given=f"{len(keys)} ids, {len(captions)} captions",
+                )
+            found.append(
+                (names[row], [(str(key), str(text)) for key, text in zip(keys, captions, strict=True)])
+            )
+    return _some(found, path)
+
+
+def _of_tokens(path: Path) -> list[_Entry]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
+    found: dict[str, list[tuple[str, str]]] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            match = _TOKEN.fullmatch(line.rstrip("\r"))
+            if match is None:
+                raise DataError(
+                    "not a caption",
+                    where=f"{path}, line {number}",
+                    given=shown(line),
+                    allowed="NAME.jpg#0, a tab, the caption",
+                )
+            name, place, text = match.groups()
+            found.setdefault(name, []).append((f"{name}#{place}", text))
+    if not found:
+        raise DataError("no captions", where=path)
+    return list(found.items())
+
+
+def _list(cell: str, where: str) -> list[Any]:
+    try:
+        value = json.loads(cell)
+    except json.JSONDecodeError as error:
+        raise DataError(f"not a list: {error.msg}", where=where, given=shown(cell)) from None
+    if not isinstance(value, list):
+        raise DataError("not a list", where=where, given=shown(cell))
+    return value
+
+
+def _some(found: list[_Entry], path: Path) -> list[_Entry]:
+    if not found:
+        raise DataError("no image of the split 'test'", where=path)
+    return found
+
+
+def _once(kind: str, ids: Iterable[str], path: Path) -> None:
+    seen: set[str] = set()
+    for name in ids:
+        if name in seen:
+            raise DataError(f"{kind} id occurs twice", where=path, given=name, hint="ids are unique")
+        seen.add(name)

@@ -1,0 +1,188 @@
+"""Who goes with whom: right answers by id to the two searches of a gallery, and counts against the card.
+
+What the readers of galleries share. Ids become positions once, in bulk: a benchmark of 25,000 captions is a
+few arrays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Gallery, Ids, Search
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import DataError
+from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.ranks import Positives
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Positions of whole-number ids; raises `DataError` where an id occurs twice.
+
+    >>> Places(np.array([30, 10, 20]), "image", "ids.npy").of(np.array([10, 40, 30]))
+    array([ 1, -1,  0])
+    """
+
+    ids: Ids
+    kind: str
+    where: object
+
+    def __post_init__(self) -> None:
+        ordered = np.sort(self.ids)
+        double = ordered[1:][np.diff(ordered) == 0]
+        if len(double):
+            raise DataError(
+                f"{self.kind} id occurs twice", where=self.where, given=int(double[0]), hint="ids are unique"
+            )
+
+    def of(self, ids: Ids) -> Ids:
+        """The position of each id, -1 where there is none such."""
+        if not len(self.ids):
+            return np.full(len(ids), -1, dtype=np.int64)
+        order = np.argsort(self.ids, kind="stable")
+        near = np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)
+        return np.where(self.ids[order[near]] == ids, order[near], -1).astype(np.int64)
+
+
+def search(
+    queries: Ids,
+    pairs: tuple[Ids, Ids],
+    gains: NDArray[np.float64] | None = None,
+    *,
+    names: Sequence[str],
+    where: object,
+) -> Search:
+    """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
+
+    Positions of right answers are -1 where the gallery does not hold them. Within a query they are sorted.
+    `names` calls the queries in messages. Raises `DataError` where nothing is right for any query, where a
+    query has right answers and the gallery holds none of them, and where a pair is listed twice.
+    """
+    query, item = pairs
+    if not len(item):
+        raise DataError("no query has a right answer", where=where)
+    order = np.lexsort((item, query))
+    query, item = query[order], item[order]
+    double = (np.diff(query) == 0) & (np.diff(item) == 0) & (item[1:] >= 0)
+    if double.any():
+        at = int(query[1:][double][0])
+        raise DataError("a right answer is listed twice", where=f"{where}, query '{names[at]}'")
+    counts = np.bincount(query, minlength=len(queries))
+    held = np.bincount(query[item >= 0], minlength=len(queries))
+    lost = np.flatnonzero((counts > 0) & (held == 0))
+    if len(lost):
+        raise DataError(
+            f"{len(lost):,} queries have right answers, none of which is in the gallery"
+            if len(lost) > 1
+            else "the gallery holds none of a query's right answers",
+            where=f"{where}, query '{names[lost[0]]}'",
+            hint="are these the positives of another gallery?",
+        )
+    worth = np.ones(len(item)) if gains is None else gains[order]
+    return Search(queries, Positives(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item, worth))
+
+
+def own(owners: Ids, n_images: int) -> tuple[Search, Search]:
+    """Image to text and text to image where right is what was written for the image, and nothing else.
+
+    A caption of nobody (-1) and an image without captions are queries without right answers.
+    """
+    captions = np.arange(len(owners), dtype=np.int64)
+    owned = owners >= 0
+    counts = np.bincount(owners[owned], minlength=n_images)
+    i2t = Positives(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], _ones(owned))
+    t2i = Positives(_bounds(owned.astype(np.int64)), owners[owned], _ones(owned))
+    return Search(np.arange(n_images, dtype=np.int64), i2t), Search(captions, t2i)
+
+
+def gallery(
+    card: Card,
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    owners: Ids,
+    searches: tuple[Search, Search],
+    *,
+    parts: tuple[Ids, Ids] | None = None,
+    source: str,
+    path: Path | None,
+) -> Benchmark:
+    """The benchmark of two searches (image to text, text to image) through the same items.
+
+    Its size is its number of queries, and counts on the card are checked: `images`, `captions`, `i2t`, `t2i`
+    (queries with a right answer), `i2t_pairs`, `t2i_pairs` (right answers) and `outside` (those of them that
+    the gallery does not hold, both directions together). Raises `DataError` naming the count that is off,
+    and where no query of a direction has a right answer.
+    """
+    i2t, t2i = searches
+    for name, each in (("image", i2t), ("caption", t2i)):
+        if not each.defined.any():
+            raise DataError(f"no {name} has a right answer", where=source)
+    names = (
+        *(f"i2t/{images[i].id}" for i in i2t.queries.tolist()),
+        *(f"t2i/{captions[i].id}" for i in t2i.queries.tolist()),
+    )
+    benchmark = Benchmark(
+        card=card if card.size is not None else card.model_copy(update={"size": len(names)}),
+        images=tuple(images),
+        captions=tuple(captions),
+        questions=Gallery(
+            names,
+            i2t=i2t,
+            t2i=t2i,
+            owners=owners,
+            n_images=len(images),
+            image_parts=None if parts is None else parts[0],
+            caption_parts=None if parts is None else parts[1],
+        ),
+        source=source,
+        path=path,
+    )
+    return _checked(benchmark)
+
+
+def subset(search: Search, kept: Ids) -> Search:
+    """The search with the queries at some rows only."""
+    return replace(search, queries=search.queries[kept], positives=search.positives.take(kept))
+
+
+def _checked(benchmark: Benchmark) -> Benchmark:
+    questions, card = benchmark.gallery, benchmark.card
+    found = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
+    for name, each in (("i2t", questions.i2t), ("t2i", questions.t2i)):
+        found[name] = int(each.defined.sum())
+        if not isinstance(each.positives, Plausible):
+            found[f"{name}_pairs"] = len(each.positives.items)
+            found["outside"] += int(each.positives.absent.sum())
+    for name, expected in card.counts.items():
+        if found[name] != expected:
+            raise DataError(
+                f"not the number of {_WORDS[name]} {card.title} has",
+                where=benchmark.source,
+                given=f"{found[name]:,}",
+                allowed=f"{expected:,}",
+                hint="is a file cut off, or another release?",
+            )
+    return benchmark
+
+
+_WORDS = {
+    "images": "images",
+    "captions": "captions",
+    "i2t": "images with a right answer",
+    "t2i": "captions with a right answer",
+    "i2t_pairs": "right answers to images",
+    "t2i_pairs": "right answers to captions",
+    "outside": "right answers outside the gallery",
+}
+
+
+def _bounds(counts: Ids) -> Ids:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _ones(owned: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.ones(int(owned.sum()))
