@@ -75,13 +75,8 @@ class Benchmark:
         if not len(self.questions):
             raise DataError("the benchmark has no questions", where=self.source or self.card.name)
         if isinstance(self.questions, Gallery):
-            given, allowed = (
-                (len(self.images), len(self.captions)),
-                (
-                    self.questions.n_images,
-                    self.questions.n_captions,
-                ),
-            )
+            given = len(self.images), len(self.captions)
+            allowed = self.questions.n_images, self.questions.n_captions
             if given != allowed:
                 raise DataError(
                     "the items are not those of the gallery",
@@ -170,10 +165,15 @@ class Benchmark:
         if isinstance(self.questions, Gallery):
             if self.captions_at_hand and self.images_at_hand:
                 return self
+            lacking = {
+                "images": sum(image.source is None for image in self.images),
+                "captions": sum(caption.text is None for caption in self.captions),
+            }
             raise DataError(
                 "a gallery is measured whole, and some of its items are not at hand",
                 where=self.source or self.name,
-                hint="measure from given scores or embeddings, or read a smaller gallery of your own",
+                given=" and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n),
+                hint="give the folder that holds them, or measure from given scores or embeddings",
             )
         captions, images = self.questions.pairs()
         has_text = np.asarray([caption.text is not None for caption in self.captions])
@@ -193,7 +193,10 @@ class Benchmark:
 
     @cached_property
     def digest(self) -> str:
-        """Names the questions: captions, image ids, what goes together, groups; no pixels, no item order."""
+        """Names the questions: captions, image ids, what goes together, groups; no pixels.
+
+        Nor the order of the items, but in a gallery.
+        """
         texts = [c.text if c.text is not None else [c.id] for c in self.captions]
         names = [[i.id, i.crop] for i in self.images]
         if isinstance(self.questions, Gallery):
@@ -254,14 +257,18 @@ class Benchmark:
 
 
 def _gallery_digest(questions: Gallery, texts: Sequence[object], names: Sequence[object]) -> str:
-    """Names queries, gallery and what is right, whatever the order of the positions behind them."""
+    """Names queries, items in their order, parts, groups and what is right: rankings hold positions."""
     facts: dict[str, object] = {
         "form": questions.form,
         "ids": questions.ids,
         "captions": list(texts),
         "images": list(names),
         "owners": questions.owners.tolist(),
-        "parts": [questions.query_parts.tolist()],
+        "parts": [
+            parts if parts is None else parts.tolist()
+            for parts in (questions.image_parts, questions.caption_parts)
+        ],
+        "groupings": {name: list(labels) for name, labels in questions.groupings.items()},
     }
     for name, search in (("i2t", questions.i2t), ("t2i", questions.t2i)):
         found = search.positives

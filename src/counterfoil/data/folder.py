@@ -3,6 +3,7 @@
     manifest.json      schema version, form, and the digest of every file below; written last
     card.json          the facts
     questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
+    members.parquet, positives.parquet    of a gallery: who is in it, and what is right
     captions.parquet   id, text (null where it is not at hand)
     images.parquet     id, file, digest (both null where the image is not at hand), crop,
                        photo (the photograph it shows)
@@ -17,13 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.question_tables import files, from_tables, to_tables
+from counterfoil.data.questions import Gallery
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.store import (
@@ -36,14 +36,13 @@ from counterfoil.store import (
     write_parquet,
 )
 
-#: Raised with every change that older code could not read.
-SCHEMA_VERSION = 1
+#: Raised with every change that older code could not read: 2 has galleries; the others are written as 1.
+SCHEMA_VERSION = 2
 
 _FORMAT = "counterfoil benchmark"
 _MANIFEST = "manifest.json"
-_FILES = ("card.json", "questions.parquet", "captions.parquet", "images.parquet")
+_FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
-_GROUP = "group:"
 
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 
@@ -70,10 +69,10 @@ def save(benchmark: Benchmark, folder: Path) -> None:
     _remove(folder / _MANIFEST)
     written: list[Path] = []
     try:
-        files, digests = _save_images(benchmark.images, folder, written)
-        questions, facts = _questions_table(benchmark.questions)
+        names, digests = _save_images(benchmark.images, folder, written)
+        questions, facts = to_tables(benchmark.questions)
         tables = {
-            "questions.parquet": questions,
+            **questions,
             "captions.parquet": pa.table(
                 {
                     "id": pa.array([caption.id for caption in benchmark.captions], pa.string()),
@@ -83,7 +82,7 @@ def save(benchmark: Benchmark, folder: Path) -> None:
             "images.parquet": pa.table(
                 {
                     "id": pa.array([image.id for image in benchmark.images], pa.string()),
-                    "file": pa.array(files, pa.string()),
+                    "file": pa.array(names, pa.string()),
                     "digest": pa.array(digests, pa.string()),
                     "crop": pa.array([image.crop for image in benchmark.images], pa.list_(pa.int64())),
                     "photo": pa.array(benchmark.photos, pa.string()),
@@ -95,12 +94,12 @@ def save(benchmark: Benchmark, folder: Path) -> None:
             write_parquet(folder / name, table)
         written.append(folder / "card.json")
         write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
-        _drop_stale(folder, {file for file in files if file is not None})
+        _drop_stale(folder, {name for name in names if name is not None}, set(questions))
         manifest = {
             "format": _FORMAT,
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION if isinstance(benchmark.questions, Gallery) else 1,
             **facts,
-            "files": {name: digest_file(folder / name) for name in _FILES},
+            "files": {name: digest_file(folder / name) for name in _files(benchmark.questions.form)},
         }
         write_json(folder / _MANIFEST, manifest)
     except BaseException:
@@ -130,7 +129,11 @@ def load(folder: Path, *, verify: bool = True) -> Benchmark:
         card=card,
         images=tuple(_image(row, folder, verify) for row in images),
         captions=tuple(Caption(row["id"], row["text"]) for row in captions),
-        questions=_questions(read_parquet(folder / "questions.parquet"), manifest),
+        questions=from_tables(
+            {name: read_parquet(folder / name) for name in files(manifest["form"])},
+            manifest,
+            where=folder / _MANIFEST,
+        ),
         source=str(folder),
         path=folder,
     )
@@ -139,7 +142,7 @@ def load(folder: Path, *, verify: bool = True) -> Benchmark:
 def _check_target(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
-    ours = {_MANIFEST, _IMAGES, *_FILES}
+    ours = {_MANIFEST, _IMAGES, *_files(Gallery.form)}
     strange = [
         each.name
         for each in (folder.iterdir() if folder.is_dir() else ())
@@ -182,11 +185,19 @@ def _save_images(
     return files, digests
 
 
-def _drop_stale(folder: Path, files: set[str]) -> None:
-    """Images of the benchmark that was here before and has no use for them now."""
+def _files(form: str) -> tuple[str, ...]:
+    """The files of a benchmark of that form; those of a gallery are all there are."""
+    return (*_FILES, *files(form))
+
+
+def _drop_stale(folder: Path, images: set[str], tables: set[str]) -> None:
+    """Images and tables of the benchmark that was here before, for which there is no use now."""
+    for name in files(Gallery.form):
+        if name not in tables:
+            _remove(folder / name)
     if (folder / _IMAGES).is_dir():
         for path in (folder / _IMAGES).iterdir():
-            if path.name not in files:
+            if path.name not in images:
                 _remove(path)
 
 
@@ -197,48 +208,6 @@ def _remove(path: Path) -> None:
         raise StorageError(
             f"cannot be removed: {error.strerror or error}", where=path, hint="choose another folder"
         ) from None
-
-
-def _questions_table(questions: Quad | Choice) -> tuple[pa.Table, dict[str, Any]]:
-    columns: dict[str, Any] = {"id": pa.array(questions.ids, pa.string())}
-    facts: dict[str, Any] = {"form": questions.form, "groupings": list(questions.groupings)}
-    if isinstance(questions, Quad):
-        columns |= _columns("caption_", questions.captions) | _columns("image_", questions.images)
-    else:
-        columns |= {"query": pa.array(questions.query)} | _columns("candidate_", questions.candidates)
-        facts |= {"correct": questions.correct, "asks": questions.asks}
-    for name, labels in questions.groupings.items():
-        columns[_GROUP + name] = pa.array(labels, pa.string())
-    return pa.table(columns), facts
-
-
-def _questions(table: pa.Table, manifest: Mapping[str, Any]) -> Quad | Choice:
-    ids = tuple(table.column("id").to_pylist())
-    groupings = {name: tuple(table.column(_GROUP + name).to_pylist()) for name in manifest["groupings"]}
-    if manifest["form"] == Quad.form:
-        return Quad(
-            ids,
-            groupings=groupings,
-            captions=_positions(table, "caption_"),
-            images=_positions(table, "image_"),
-        )
-    return Choice(
-        ids,
-        groupings=groupings,
-        query=table.column("query").to_numpy(),
-        candidates=_positions(table, "candidate_"),
-        correct=manifest["correct"],
-        asks=manifest["asks"],
-    )
-
-
-def _columns(prefix: str, positions: NDArray[np.int64]) -> dict[str, pa.Array]:
-    return {f"{prefix}{i}": pa.array(positions[:, i]) for i in range(positions.shape[1])}
-
-
-def _positions(table: pa.Table, prefix: str) -> NDArray[np.int64]:
-    names = [name for name in table.column_names if name.startswith(prefix)]
-    return np.stack([table.column(name).to_numpy() for name in names], axis=1)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -260,7 +229,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             hint="update counterfoil to read it",
         )
     lacking = [name for name in ("form", "groupings") if name not in manifest]
-    if lacking or set(manifest.get("files", {})) != set(_FILES):
+    if lacking or set(manifest.get("files", {})) != set(_files(manifest["form"])):
         raise DataError("the manifest is incomplete", where=path, hint="was it edited?")
     return manifest
 

@@ -202,11 +202,18 @@ class Gallery(Questions):
             ("caption", self.t2i, self.n_captions, self.n_images),
         ):
             _check_search(name, search, of_query, of_item)
-        if len(self.owners) and (self.owners.min() < -1 or self.owners.max() >= self.n_images):
-            raise DataError("a caption's image is no image of the gallery", given=int(self.owners.max()))
+        strange = self.owners[(self.owners < -1) | (self.owners >= self.n_images)]
+        if len(strange):
+            raise DataError(
+                "a caption's image is no image of the gallery",
+                given=int(strange[0]),
+                allowed=f"0 to {self.n_images - 1}, or -1",
+            )
         if self.image_parts is not None and self.caption_parts is not None:
             _check_shape("parts of images", self.image_parts, (self.n_images,))
             _check_shape("parts of captions", self.caption_parts, (self.n_captions,))
+            if min(self.image_parts.min(initial=0), self.caption_parts.min(initial=0)) < 0:
+                raise DataError("an item is in no part", given="a part below 0", allowed="0, 1, ...")
             _check_parts("i2t", self.i2t, self.image_parts, self.caption_parts)
             _check_parts("t2i", self.t2i, self.caption_parts, self.image_parts)
 
@@ -291,8 +298,9 @@ def _first_use(positions: ndarray) -> Ids:
 def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
     """That a search points into the benchmark's items and has a row of right answers per query."""
     positions = search.queries
-    if len(positions) and not 0 <= positions.min() <= positions.max() < queries:
-        raise DataError(f"a query is no {kind}", given=int(positions.max()), allowed=f"0 to {queries - 1}")
+    strange = positions[(positions < 0) | (positions >= queries)]
+    if len(strange):
+        raise DataError(f"a query is no {kind}", given=int(strange[0]), allowed=f"0 to {queries - 1}")
     if len(np.unique(positions)) != len(positions):
         raise DataError(f"an {kind} is a query twice" if kind == "image" else "a caption is a query twice")
     found = search.positives
@@ -304,11 +312,12 @@ def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
         raise DataError(
             "not a row of right answers per query", given=len(found.counts), allowed=str(len(search))
         )
-    if len(found.items) and found.items.max() >= items:
+    strange = found.items[(found.items < -1) | (found.items >= items)]
+    if len(strange):
         raise DataError(
             "a right answer is outside the gallery",
-            given=int(found.items.max()),
-            allowed=f"-1 to {items - 1}",
+            given=int(strange[0]),
+            allowed=f"0 to {items - 1}, or -1 for one that the gallery does not hold",
         )
 
 

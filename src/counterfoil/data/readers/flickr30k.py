@@ -31,8 +31,9 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
     Of dataset_flickr30k.json and of flickr_annotations_30k.csv (columns raw, sentids, split, filename,
     img_id) the test split is read, captions called by their sentence ids; of a token file
-    (`NAME.jpg#0<TAB>caption`) all there is, captions called by their keys. Images are called by their file names. `data` is one of these
-    files or a folder with one. Raises `DataError` naming file and row of what does not fit.
+    (`NAME.jpg#0<TAB>caption`) all there is, captions called by their keys. Images are called by their file
+    names. `data` is one of these files or a folder with one. Raises `DataError` naming file and row of what
+    does not fit.
     """
     if data is None:
         raise not_on_hub(card)

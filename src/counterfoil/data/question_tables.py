@@ -1,0 +1,210 @@
+"""Questions as tables, and back: what the folder of a benchmark keeps of each form.
+
+    questions.parquet   id, positions into captions and images, a column `group:NAME` per grouping; for a
+                        gallery `query` (the image, or the caption, that asks) and `code`
+    members.parquet     of a gallery: its images, then its captions: owner (of captions), part, code
+    positives.parquet   of a gallery: question, item (null where the gallery does not hold it), gain
+
+A code is the classes of object of `Plausible`, a bit each, packed into bytes; null where right answers are
+listed. Which direction has which, and how many of the questions ask for captions, is in the facts.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.data.questions import Choice, Gallery, Quad, Search
+from counterfoil.errors import DataError
+from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.ranks import Positives
+
+QUESTIONS, MEMBERS, POSITIVES = "questions.parquet", "members.parquet", "positives.parquet"
+
+_GROUP = "group:"
+
+
+def files(form: str) -> tuple[str, ...]:
+    """The tables of a form, by file name."""
+    return (QUESTIONS, MEMBERS, POSITIVES) if form == Gallery.form else (QUESTIONS,)
+
+
+def to_tables(questions: Quad | Choice | Gallery) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """The tables by file name, and the facts that go into the manifest."""
+    columns: dict[str, Any] = {"id": pa.array(questions.ids, pa.string())}
+    facts: dict[str, Any] = {"form": questions.form, "groupings": list(questions.groupings)}
+    others: dict[str, pa.Table] = {}
+    if isinstance(questions, Quad):
+        columns |= _columns("caption_", questions.captions) | _columns("image_", questions.images)
+    elif isinstance(questions, Choice):
+        columns |= {"query": pa.array(questions.query)} | _columns("candidate_", questions.candidates)
+        facts |= {"correct": questions.correct, "asks": questions.asks}
+    else:
+        i2t, t2i = questions.i2t, questions.t2i
+        columns |= {
+            "query": pa.array(np.concatenate([i2t.queries, t2i.queries])),
+            "code": pa.array(
+                [*_codes(i2t, "query_codes", len(i2t)), *_codes(t2i, "query_codes", len(t2i))], _BITS
+            ),
+        }
+        facts |= {"i2t": _facts(i2t), "t2i": _facts(t2i)}
+        others = {MEMBERS: _members(questions), POSITIVES: _positives(i2t, t2i)}
+    for name, labels in questions.groupings.items():
+        columns[_GROUP + name] = pa.array(labels, pa.string())
+    return {QUESTIONS: pa.table(columns), **others}, facts
+
+
+def from_tables(
+    tables: Mapping[str, pa.Table], facts: Mapping[str, Any], *, where: object
+) -> Quad | Choice | Gallery:
+    """The questions; raises `DataError` where the facts do not say what the tables need."""
+    table = tables[QUESTIONS]
+    try:
+        ids = tuple(table.column("id").to_pylist())
+        groupings = {name: tuple(table.column(_GROUP + name).to_pylist()) for name in facts["groupings"]}
+        if facts["form"] == Quad.form:
+            return Quad(
+                ids,
+                groupings=groupings,
+                captions=_positions(table, "caption_"),
+                images=_positions(table, "image_"),
+            )
+        if facts["form"] == Choice.form:
+            return Choice(
+                ids,
+                groupings=groupings,
+                query=table.column("query").to_numpy(),
+                candidates=_positions(table, "candidate_"),
+                correct=facts["correct"],
+                asks=facts["asks"],
+            )
+        return _gallery(tables, facts, ids, groupings)
+    except (KeyError, TypeError) as error:
+        raise DataError(f"the manifest is incomplete ({error})", where=where, hint="was it edited?") from None
+
+
+_BITS = pa.binary()
+
+
+def _facts(search: Search) -> dict[str, Any]:
+    found: dict[str, Any] = {"queries": len(search)}
+    if isinstance(search.positives, Plausible):
+        rule = search.positives
+        found["plausible"] = {
+            "classes": rule.item_codes.shape[1],
+            "thresholds": list(rule.thresholds),
+            "cap": rule.cap,
+        }
+    return found
+
+
+def _codes(search: Search, which: str, rows: int) -> list[bytes | None]:
+    """The packed codes of the queries or of the items, null where right answers are listed."""
+    if not isinstance(search.positives, Plausible):
+        return [None] * rows
+    codes: NDArray[np.bool_] = getattr(search.positives, which)
+    return [row.tobytes() for row in np.packbits(codes, axis=1)]
+
+
+def _members(questions: Gallery) -> pa.Table:
+    n, m = questions.n_images, questions.n_captions
+    owners = [None] * n + [owner if owner >= 0 else None for owner in questions.owners.tolist()]
+    parts: list[int | None] = [None] * (n + m)
+    if questions.image_parts is not None and questions.caption_parts is not None:
+        parts = [*questions.image_parts.tolist(), *questions.caption_parts.tolist()]
+    codes = [*_codes(questions.t2i, "item_codes", n), *_codes(questions.i2t, "item_codes", m)]
+    return pa.table(
+        {
+            "kind": pa.array(["image"] * n + ["caption"] * m, pa.string()),
+            "owner": pa.array(owners, pa.int64()),
+            "part": pa.array(parts, pa.int64()),
+            "code": pa.array(codes, _BITS),
+        }
+    )
+
+
+def _positives(i2t: Search, t2i: Search) -> pa.Table:
+    question, item, gain = [], [], []
+    for start, search in ((0, i2t), (len(i2t), t2i)):
+        if isinstance(search.positives, Positives):
+            question.append(search.positives.queries + start)
+            item.append(search.positives.items)
+            gain.append(search.positives.gains)
+    items = np.concatenate([*item, np.empty(0, np.int64)])
+    return pa.table(
+        {
+            "question": pa.array(np.concatenate([*question, np.empty(0, np.int64)]), pa.int64()),
+            "item": pa.array(items, pa.int64(), mask=items < 0),
+            "gain": pa.array(np.concatenate([*gain, np.empty(0)]), pa.float64()),
+        }
+    )
+
+
+def _gallery(
+    tables: Mapping[str, pa.Table],
+    facts: Mapping[str, Any],
+    ids: tuple[str, ...],
+    groupings: Mapping[str, tuple[str, ...]],
+) -> Gallery:
+    asked, members, listed = (tables[name] for name in files(Gallery.form))
+    is_image = np.array([kind == "image" for kind in members.column("kind").to_pylist()], dtype=bool)
+    n = int(is_image.sum())
+    owner = _whole(members, "owner")
+    part = _whole(members, "part")
+    member_codes, query_codes = (table.column("code").to_pylist() for table in (members, asked))
+    query = _whole(asked, "query")
+    question, item = _whole(listed, "question"), _whole(listed, "item")
+    gain = listed.column("gain").to_numpy().astype(np.float64)
+    searches = []
+    first = 0
+    for name, codes in (("i2t", member_codes[n:]), ("t2i", member_codes[:n])):
+        last = first + facts[name]["queries"]
+        rule = facts[name].get("plausible")
+        found: Positives | Plausible
+        if rule is not None:
+            classes = rule["classes"]
+            found = Plausible(
+                _bits(query_codes[first:last], classes),
+                _bits(codes, classes),
+                tuple(rule["thresholds"]),
+                rule["cap"],
+            )
+        else:
+            mine = (question >= first) & (question < last)
+            counts = np.bincount(question[mine] - first, minlength=last - first)
+            starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            found = Positives(starts, item[mine], gain[mine])
+        searches.append(Search(query[first:last], found))
+        first = last
+    has_parts = bool(len(part)) and bool((part >= 0).all())
+    return Gallery(
+        ids,
+        groupings=groupings,
+        i2t=searches[0],
+        t2i=searches[1],
+        owners=owner[n:],
+        n_images=n,
+        image_parts=part[:n] if has_parts else None,
+        caption_parts=part[n:] if has_parts else None,
+    )
+
+
+def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
+    """A column of whole numbers, -1 where it is null."""
+    return table.column(name).fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _bits(rows: list[bytes], classes: int) -> NDArray[np.bool_]:
+    packed = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
+    return np.unpackbits(packed, axis=1, count=classes).astype(bool)
+
+
+def _columns(prefix: str, positions: NDArray[np.int64]) -> dict[str, pa.Array]:
+    return {f"{prefix}{i}": pa.array(positions[:, i]) for i in range(positions.shape[1])}
+
+
+def _positions(table: pa.Table, prefix: str) -> NDArray[np.int64]:
+    names = [name for name in table.column_names if name.startswith(prefix)]
+    return np.stack([table.column(name).to_numpy() for name in names], axis=1)
