@@ -1,6 +1,5 @@
 """Measures of retrieval against a twin that looks at whole rankings, and against known numbers."""
 
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
@@ -13,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy import ndarray
 
+import eccv_rankings
 from counterfoil.errors import InputError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.ranks import Positives, Ranks, join, list_ranks, positive_ranks, shared_ranks
@@ -241,74 +241,28 @@ def test_no_places_to_look_at(call: Measure) -> None:
         call(positive_ranks(np.zeros((1, 2)), Positives.of([[0]])))
 
 
-# FORMATS section 4.4: rankings that arithmetic alone defines, and (i2t, t2i) of the official package on them.
-MODEL_FREE = {
-    "coco_5k_r1": (0.706, 0.64504),
-    "coco_5k_r5": (0.75, 0.70168),
-    "coco_5k_r10": (0.758, 0.70308),
-    "cxc_r1": (0.7134, 0.6625020022425117),
-    "cxc_r5": (0.7576, 0.7106759570719205),
-    "cxc_r10": (0.7612, 0.7118372577286561),
-    "eccv_map_at_r": (0.5978876713951304, 0.30890109085693024),
-    "eccv_r_precision": (0.598099604338382, 0.3095794470213975),
-    "eccv_r1": (1.0, 0.8235735735735735),
-    "coco_1k_r1": (0.7378, 0.68864),
-    "coco_1k_r5": (0.7602, 0.704),
-    "coco_1k_r10": (0.7616, 0.70528),
-    # From rankings cut after 50 of the whole gallery, a positive behind the cut counted as wrong.
-    "cut_1k_r10": (0.7614, 0.70488),
-}
-
-
 @pytest.mark.parametrize("side", ["i2t", "t2i"])
 def test_model_free_rankings_of_coco_give_every_number(side: str, shared_data: Path) -> None:
     found = direction(shared_data / "eccv", side)
     # Cut rankings are refused for COCO 1K, in each fold.
     assert found.pop("refused") == 5
-    assert found == pytest.approx({name: v[side == "t2i"] for name, v in MODEL_FREE.items()}, abs=1e-12)
-
-
-def read(path: Path) -> dict[int, list[int]]:
-    return {int(k): v for k, v in json.loads(path.read_text()).items()}
-
-
-def model_free(images: ndarray, captions: ndarray, bonus: dict[int, list[tuple[int, int]]]) -> ndarray:
-    """(images, captions) scores: a jumble of the ids, and more for some pairs."""
-    scores = ((images[:, None] * 7919) ^ (captions[None, :] * 104729)) % 1000003
-    column = {int(c): j for j, c in enumerate(captions)}
-    for row, image in enumerate(images.tolist()):
-        for caption, more in bonus[image]:
-            if caption in column:
-                scores[row, column[caption]] += more
-    return scores
+    assert found == pytest.approx(
+        {name: v[side == "t2i"] for name, v in eccv_rankings.KNOWN.items()}, abs=1e-12
+    )
 
 
 def direction(folder: Path, side: str) -> dict[str, float]:
     """All measures of one direction, in five blocks of queries, which are also the folds of COCO 1K."""
-    captions = np.load(folder / "coco_test_ids.npy")
-    owner = read(folder / "original_caption_to_image.json")
-    images = np.array([owner[int(c)][0] for c in captions[::5]])
-    own, verified = (read(folder / f"{name}_image_to_caption.json") for name in ("original", "eccv"))
-    bonus = {
-        i: [(c, 999000) for c in own[i] if c % 3] + [(c, 998000) for c in verified.get(i, []) if c % 2 == 0]
-        for i in images.tolist()
-    }
+    images, captions = eccv_rankings.items(folder)
     queries, gallery = (images, captions) if side == "i2t" else (captions, images)
     column = {int(c): j for j, c in enumerate(gallery)}
     name = "image_to_caption" if side == "i2t" else "caption_to_image"
-    tables = [read(folder / f"{prefix}_{name}.json") for prefix in ("original", "cxc", "eccv")]
+    tables = [eccv_rankings.read(folder / f"{prefix}_{name}.json") for prefix in ("original", "cxc", "eccv")]
     sets = [Positives.of([[column.get(c, -1) for c in t.get(int(q), [])] for q in queries]) for t in tables]
 
     blocks, fold_ranks, cut_ranks, refused = [], [], [], 0
-    for fold in range(5):
-        rows = np.arange(len(queries) // 5) + fold * (len(queries) // 5)
+    for fold, (rows, scores) in enumerate(eccv_rankings.blocks(folder, side)):
         columns = np.arange(len(gallery) // 5) + fold * (len(gallery) // 5)
-        if side == "i2t":
-            scores = model_free(queries[rows], gallery, bonus)
-        else:
-            scores = np.ascontiguousarray(model_free(gallery, queries[rows], bonus).T)
-        # Ties go to the smaller id: room for ids below 2 ** 20 under each score.
-        scores = scores * 2**20 - gallery[None, :]
         blocks.append(shared_ranks(scores, [s.take(rows) for s in sets]))
         small = sets[0].take(rows).within(columns)
         fold_ranks.append(positive_ranks(scores[:, columns], small))
