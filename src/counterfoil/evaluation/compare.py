@@ -75,12 +75,12 @@ def compare(
     for run in runs:
         by_benchmark.setdefault(run.benchmark.name, []).append(run)
     return tuple(
-        _compare(benchmark, _aligned(benchmark, group), baseline, draws, seed)
+        _compare(benchmark, aligned(benchmark, group), baseline, draws, seed)
         for benchmark, group in by_benchmark.items()
     )
 
 
-def _aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
+def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
     first = runs[0]
     names = [run.name for run in runs]
     for run in runs[1:]:

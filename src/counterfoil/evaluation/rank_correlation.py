@@ -1,0 +1,551 @@
+"""Do two measures, or two benchmarks, put models in the same order?
+
+A table of models by columns, a column being one measure on one benchmark, and for every pair of columns how
+far they agree on the order of the models: Kendall's tau-b and Spearman's correlation (P002 Table 5 and
+Figure 4). A correlation over a few models is a coarse thing, so each has an interval, from draws in which two
+things are drawn anew with replacement:
+
+* the models, since others could have been compared: what is asked is whether the measures agree on models
+  like these, not only on these;
+* the queries, whole clusters of them, since each measure knows a model's strength only as well as its queries
+  tell. Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky
+  image is lucky in all of them. Other benchmarks are drawn each on their own.
+
+A model that is drawn twice is two copies that no measure can put in order. Copies are tied with each other in
+both columns, so tau-b leaves those pairs out of what it counts and of what it divides by; a pair of different
+models counts as often as the product of their copies. Breaking such ties at random would add noise that no
+measure has, and counting them as agreement would draw every tau towards 1.
+
+The interval holds the middle 95 % of the draws. Three limits to know:
+
+* Models that agree throughout agree in every draw of them, and the draws alone would call that certain. With
+  m models, perfect agreement comes up by luck once in m! orders, as often as heads in log2(m!) tosses; so the
+  interval reaches at least as far as perfect agreement of so many tosses would leave it, [-0.11, 1] for four
+  models, [0.17, 1] for five and [0.69, 1] for ten.
+* Queries drawn anew add their noise a second time to what the values already hold. Where benchmarks are small
+  and models close, draws agree less than the values do, and the interval leans towards 0.
+* Models are drawn as if picked independently. Several sizes of one family are not, and then the interval is
+  too narrow.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery, clusters
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
+from counterfoil.stats.resampling import Whole, cluster_draws, cluster_sums, whole
+
+#: A correlation of fewer models says nothing: two are in the same order or not.
+LEAST = 3
+#: The prefix of the mean over both directions of a gallery.
+_MEAN = "mean_"
+#: A block of draws holds at most so many signs of pairs of models.
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Column:
+    """One measure on one benchmark."""
+
+    benchmark: str
+    measure: str
+    #: The benchmark as print calls it.
+    title: str
+
+    @property
+    def name(self) -> str:
+        """As `--measure` takes it: "eccv:mean_map_at_r"."""
+        return f"{self.benchmark}:{self.measure}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two columns agree on the order of the models that both have; NaN where one is constant.
+
+    `a` and `b` are names of columns, `tau` is Kendall's tau-b and `rho` Spearman's correlation, with the ends
+    of their intervals.
+    """
+
+    a: str
+    b: str
+    models: int
+    tau: float
+    tau_low: float
+    tau_high: float
+    rho: float
+    rho_low: float
+    rho_high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval of tau leaves out 0."""
+        return self.tau_low > 0 or self.tau_high < 0
+
+
+@dataclass(frozen=True, eq=False)
+class RankCorrelation:
+    """Models by columns, and how far each pair of columns agrees on their order.
+
+    `values` is (models, columns), NaN where a model was not run. `pairs` lacks those pairs of columns that
+    have fewer than three models in common. `few` names columns that were left out for having too few models.
+    """
+
+    models: tuple[str, ...]
+    columns: tuple[Column, ...]
+    values: Float[ndarray, "models columns"]
+    pairs: tuple[Agreement, ...]
+    few: tuple[str, ...]
+    draws: int
+    seed: int
+    level: float
+
+    @property
+    def ranks(self) -> Float[ndarray, "models columns"]:
+        """1 for the best of each column; equal models share the best of their ranks; NaN where not run."""
+        with np.errstate(invalid="ignore"):
+            better = self.values[None] > self.values[:, None]
+        return np.where(np.isnan(self.values), np.nan, 1.0 + better.sum(axis=1))
+
+    def pair(self, a: Column, b: Column) -> Agreement | None:
+        """The agreement of two columns, in either order; None where too few models have both."""
+        names = {a.name, b.name}
+        return next((pair for pair in self.pairs if {pair.a, pair.b} == names), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, None for what is undefined."""
+        return {
+            "models": list(self.models),
+            "columns": [asdict(column) for column in self.columns],
+            "values": [[_plain(v) for v in row] for row in self.values.tolist()],
+            "ranks": [[_plain(v) for v in row] for row in self.ranks.tolist()],
+            "pairs": [{key: _plain(v) for key, v in asdict(pair).items()} for pair in self.pairs],
+            "left_out": list(self.few),
+            "interval": {
+                "method": "models and clusters of queries drawn anew, percentiles",
+                "level": self.level,
+                "draws": self.draws,
+                "seed": self.seed,
+            },
+        }
+
+
+def rank_correlation(
+    runs: Sequence[Run],
+    *,
+    measures: Sequence[str] = (),
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> RankCorrelation:
+    """How far measures and benchmarks agree on the order of models, with intervals (see the module).
+
+    A column is a measure on a benchmark that at least three models have. By default these are the main
+    measures of each benchmark, and in galleries the means over both directions of all measures that the
+    benchmark's authors report. `measures` chooses: "eccv:mean_map_at_r", "mean_map_at_r" on every benchmark
+    that has it, "map_at_r" for the mean over both directions, or a pattern ("eccv:*", "i2t_*").
+    The same seed gives the same numbers to the last bit.
+
+    Raises `InputError` for fewer than three models, for fewer than two columns that three models share, and
+    where runs of one benchmark cannot be put side by side (see `compare`); `UnknownNameError` for a measure
+    that no run has.
+
+    >>> from counterfoil.data.scores import Scores
+    >>> from counterfoil.evaluation.evaluate import evaluate, per_item
+    >>> from counterfoil.world.sample import quads
+    >>> world = quads(40, seed=0)
+    >>> def run(name, strength):
+    ...     noise = np.random.default_rng(len(name)).normal(size=(40, 2, 2))
+    ...     scores = Scores(noise + strength * np.eye(2))
+    ...     result = evaluate(world, scores, scorer=name, draws=10)
+    ...     return Run(name, world, scores, per_item(world, scores), result, {})
+    >>> found = rank_correlation([run("poor", 0.0), run("better", 2.0), run("perfect", 9.0)], draws=50)
+    >>> [column.measure for column in found.columns], found.pairs[0].tau
+    (['i2t', 't2i', 'group'], 1.0)
+    """
+    models = tuple(dict.fromkeys(run.name for run in runs))
+    by_benchmark: dict[str, list[Run]] = {}
+    for run in runs:
+        by_benchmark.setdefault(run.benchmark.name, []).append(run)
+    groups = {name: aligned(name, group) for name, group in by_benchmark.items()}
+    if len(models) < LEAST:
+        raise InputError(
+            "too few models to correlate their order",
+            given=", ".join(models) or "no run",
+            allowed=f"{LEAST} models or more",
+            hint="of two, 'counterfoil compare' says by how much they differ",
+        )
+    sheets, few = _sheets(groups, measures)
+    columns = tuple(
+        Column(sheet.benchmark.name, measure, sheet.benchmark.card.title or sheet.benchmark.name)
+        for sheet in sheets
+        for measure in sheet.measures
+    )
+    if len(columns) < 2:
+        raise InputError(
+            "nothing to correlate: fewer than two columns that three models share",
+            given="; ".join(f"{name}: {', '.join(r.name for r in group)}" for name, group in groups.items()),
+            hint="evaluate the same models on the same benchmarks"
+            if few
+            else "choose more measures, or give runs on another benchmark",
+        )
+    values = _assemble(models, sheets, [sheet.values() for sheet in sheets])
+    taus, rhos = _draw(models, sheets, draws=draws, seed=seed, level=level)
+    return RankCorrelation(
+        models, columns, values[0], _pairs(columns, values, taus, rhos, level), few, draws, seed, level
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
+
+    `rows` says which clusters of the draws have a share in it.
+    """
+
+    direction: int
+    rows: Int[ndarray, "clusters"]
+    sums: Whole
+    counts: Float[ndarray, "clusters measures"]
+
+    def mean(
+        self, weights: Float[ndarray, "draws all"], models: int
+    ) -> Float[ndarray, "draws models measures"]:
+        """The mean of each measure in each draw; NaN where no query of the part was drawn."""
+        drawn = weights[:, self.rows]
+        totals = self.sums.weighted(drawn).reshape(len(weights), models, -1) / self.sums.scale
+        counts = (drawn.astype(np.float64) @ self.counts)[:, None]
+        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """One benchmark: its models, its measures, and what of them is drawn together.
+
+    `family` numbers the benchmarks whose images are drawn together, `n_clusters` of them.
+    """
+
+    benchmark: Benchmark
+    models: tuple[str, ...]
+    measures: tuple[str, ...]
+    #: (n, models x measures) value of each question.
+    table: Float[ndarray, "n columns"]
+    clusters: Int[ndarray, "n"]
+    n_clusters: int
+    family: int
+    parts: tuple[_Part, ...] = ()
+
+    def values(self) -> Float[ndarray, "1 models measures"]:
+        """The measures themselves: every cluster once."""
+        return self.drawn(np.ones((1, self.n_clusters), dtype=np.float32))
+
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The measures in each draw: means over directions of means over parts of means over queries.
+
+        A part of which no query was drawn is left out; NaN where that leaves none.
+        """
+        directions = [
+            _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])
+            for direction in sorted({part.direction for part in self.parts})
+        ]
+        return _mean_of(directions)
+
+
+def _mean_of(arrays: Sequence[ndarray]) -> ndarray:
+    """The mean of arrays, of those that are defined at each place."""
+    total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
+    for array in arrays:
+        defined = ~np.isnan(array)
+        total += np.where(defined, array, 0.0)
+        count += defined
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def _sheets(
+    groups: Mapping[str, tuple[Run, ...]], measures: Sequence[str]
+) -> tuple[tuple[_Sheet, ...], tuple[str, ...]]:
+    """What is drawn of each benchmark, and the names of columns that too few models have."""
+    chosen = _chosen(groups, measures)
+    few = []
+    sheets = []
+    for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups), strict=True):
+        kept = []
+        for measure in chosen[name]:
+            having = sum(_has(run, measure) for run in runs)
+            if having >= LEAST:
+                kept.append(measure)
+            else:
+                few.append(f"{name}:{measure}")
+        if kept:
+            # A model without one of the measures has NaN there.
+            nothing = np.full(len(runs[0].benchmark), np.nan)
+            table = np.stack(
+                [run.items[m] if _has(run, m) else nothing for run in runs for m in kept], axis=1
+            )
+            models = tuple(run.name for run in runs)
+            sheet = _Sheet(runs[0].benchmark, models, tuple(kept), table, codes, size, family)
+            sheets.append(replace(sheet, parts=tuple(_parts(sheet))))
+    return tuple(sheets), tuple(few)
+
+
+def _has(run: Run, measure: str) -> bool:
+    return measure in run.items and bool(np.isfinite(run.items[measure]).any())
+
+
+def _chosen(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The measures of each benchmark that become columns."""
+    known = {name: tuple(dict.fromkeys(m for r in runs for m in r.items)) for name, runs in groups.items()}
+    if not wanted:
+        return {name: _default(runs[0].benchmark, known[name]) for name, runs in groups.items()}
+    found: dict[str, list[str]] = {name: [] for name in groups}
+    for pattern in wanted:
+        benchmark, _, measure = pattern.rpartition(":")
+        hits = [
+            (name, own)
+            for name in groups
+            if fnmatchcase(name, benchmark or "*")
+            for own in known[name]
+            if fnmatchcase(own, measure) or own == _MEAN + measure
+        ]
+        if not hits:
+            asked = [name for name in groups if fnmatchcase(name, benchmark or "*")]
+            if not asked:
+                raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
+            raise UnknownNameError(
+                "measure", measure, {own for name in asked for own in known[name]}, where=benchmark or None
+            )
+        for name, own in hits:
+            if own not in found[name]:
+                found[name].append(own)
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
+    """The main measures, and in a gallery the means of what its authors report (of all, if nobody says)."""
+    names = list(main_measures(benchmark))
+    if isinstance(benchmark.questions, Gallery):
+        reported = [_MEAN + base for base in benchmark.card.measures]
+        names += reported or [name for name in known if name.startswith(_MEAN)]
+    return tuple(name for name in dict.fromkeys(names) if name in known)
+
+
+def _families(groups: Mapping[str, tuple[Run, ...]]) -> list[tuple[int, ndarray, int]]:
+    """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
+
+    Galleries with an image in common are a family, whose clusters are the images; any other benchmark is one
+    of its own.
+    """
+    keys: dict[str, list[str]] = {}
+    family: dict[str, int] = {}
+    for number, (name, runs) in enumerate(groups.items()):
+        family[name] = number
+        if isinstance(runs[0].benchmark.questions, Gallery):
+            keys[name] = _images(runs[0].benchmark, runs[0].benchmark.questions)
+            for other in [o for o in keys if o != name and not set(keys[o]).isdisjoint(keys[name])]:
+                old = family[other]
+                family |= {o: number for o, f in family.items() if f == old}
+    found = []
+    for name, runs in groups.items():
+        if name not in keys:
+            codes = clusters([run.benchmark.clusters for run in runs])
+            found.append((family[name], codes, int(codes.max()) + 1))
+            continue
+        together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
+        place = {key: i for i, key in enumerate(together)}
+        found.append((family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together)))
+    return found
+
+
+def _images(benchmark: Benchmark, questions: Gallery) -> list[str]:
+    """The image of each query: its own, or the one its caption was written for; else the caption itself."""
+    owners = questions.owners[questions.t2i.queries].tolist()
+    captions = questions.t2i.queries.tolist()
+    return [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()] + [
+        f"image {benchmark.images[owner].id}" if owner >= 0 else f"caption {benchmark.captions[caption].id}"
+        for caption, owner in zip(captions, owners, strict=True)
+    ]
+
+
+def _parts(sheet: _Sheet) -> list[_Part]:
+    questions = sheet.benchmark.questions
+    if isinstance(questions, Gallery):
+        directions, of_query = questions.directions, questions.query_parts
+    else:
+        directions = of_query = np.zeros(len(questions), dtype=np.int64)
+    defined = ~np.isnan(sheet.table).reshape(len(sheet.table), len(sheet.models), -1)
+    having = defined.any(axis=0)
+    # Whether a query has a value under a measure is the benchmark's business, not the model's.
+    of_measure = defined.any(axis=1)
+    if (defined != (of_measure[:, None] & having[None])).any():
+        row, model, _ = np.argwhere(defined != (of_measure[:, None] & having[None]))[0]
+        raise InputError(
+            f"models on {sheet.benchmark.name} have values for different queries",
+            given=f"'{sheet.models[model]}' differs at '{questions.ids[row]}'",
+            hint="evaluate all of them in the same way",
+        )
+    # A model without a measure has no sums of it.
+    absent = np.where(having, 0.0, np.nan).reshape(-1)
+    parts = []
+    for direction, part in sorted(set(zip(directions.tolist(), of_query.tolist(), strict=True))):
+        rows = np.flatnonzero((directions == direction) & (of_query == part))
+        rows = rows[of_measure[rows].any(axis=1)]
+        if not len(rows):
+            continue
+        present = np.unique(sheet.clusters[rows])
+        # A draw may hold any cluster as often as there are clusters, so all of them bound the sums.
+        others = np.setdiff1d(np.arange(sheet.n_clusters), present)
+        codes = np.concatenate([sheet.clusters[rows], others])
+        values = np.zeros((len(codes), sheet.table.shape[1]))
+        values[: len(rows)] = np.nan_to_num(sheet.table[rows])
+        sums = whole(values, codes, repeats=sheet.n_clusters)
+        numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
+        sums = replace(sums, numbers=numbers)
+        counts = cluster_sums(of_measure[rows].astype(np.float64), sheet.clusters[rows])
+        parts.append(_Part(int(direction), present, sums, counts))
+    return parts
+
+
+def _assemble(models: Sequence[str], sheets: Sequence[_Sheet], found: Sequence[ndarray]) -> ndarray:
+    """(draws, models, columns) of all benchmarks side by side; NaN where a model was not run."""
+    blocks = []
+    for sheet, block in zip(sheets, found, strict=True):
+        wide = np.full((len(block), len(models), block.shape[2]), np.nan)
+        wide[:, [models.index(name) for name in sheet.models]] = block
+        blocks.append(wide)
+    return np.concatenate(blocks, axis=2)
+
+
+def _draw(
+    models: Sequence[str], sheets: Sequence[_Sheet], *, draws: int, seed: int, level: float
+) -> tuple[ndarray, ndarray]:
+    """The ends of the intervals of tau and of rho: each (2, columns, columns)."""
+    families = {sheet.family: sheet.n_clusters for sheet in sheets}
+    # Each family, and the models, have draws of their own.
+    streams = np.random.SeedSequence(seed).generate_state(1 + max(families)).tolist()
+    blocks: list[ndarray | None] = [None] * len(sheets)
+    for family, size in families.items():
+        made: dict[int, list[ndarray]] = {i: [] for i, s in enumerate(sheets) if s.family == family}
+        for weights in cluster_draws(size, draws, seed=streams[family]):
+            for i in made:
+                made[i].append(sheets[i].drawn(weights))
+        for i, found in made.items():
+            blocks[i] = np.concatenate(found)
+    values = _assemble(models, sheets, [block for block in blocks if block is not None])
+    copies = np.concatenate(list(cluster_draws(len(models), draws, seed=seed))).astype(np.float64)
+    at_once = max(1, _AT_ONCE // (len(models) ** 2 * values.shape[2]))
+    taus, rhos = [], []
+    for lo in range(0, draws, at_once):
+        tau, rho = _correlations(values[lo : lo + at_once], copies[lo : lo + at_once])
+        taus.append(tau)
+        rhos.append(rho)
+    return _ends(np.concatenate(taus), level), _ends(np.concatenate(rhos), level)
+
+
+def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
+    """tau and rho of each draw for all pairs of columns, over the models that both columns have."""
+    there = ~np.isnan(values).all(axis=0)
+    n = values.shape[2]
+    taus, rhos = np.full((2, len(values), n, n), np.nan)
+    # Columns that the same models have go together.
+    kinds, of_column = np.unique(there.T, axis=0, return_inverse=True)
+    of_column = of_column.reshape(-1)
+    for a in range(len(kinds)):
+        for b in range(a, len(kinds)):
+            both = np.flatnonzero(kinds[a] & kinds[b])
+            if len(both) < LEAST:
+                continue
+            chosen = np.flatnonzero((of_column == a) | (of_column == b))
+            part, weights = values[:, both][:, :, chosen], copies[:, both]
+            # Of two kinds only what lies between them; what lies within has more models in its own turn.
+            cross = (of_column[chosen] == a)[:, None] & (of_column[chosen] == b)[None]
+            cross |= cross.T
+            for target, found in (
+                (taus, weighted_tau_b(part, weights)),
+                (rhos, weighted_spearman(part, weights)),
+            ):
+                rows, columns = np.nonzero(cross)
+                target[:, chosen[rows], chosen[columns]] = found[:, rows, columns]
+    return taus, rhos
+
+
+def _ends(drawn: ndarray, level: float) -> ndarray:
+    """The percentiles of the defined draws; NaN where there is none."""
+    n = drawn.shape[1]
+    ends = np.full((2, n, n), np.nan)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    for i in range(n):
+        for j in range(n):
+            defined = drawn[:, i, j][~np.isnan(drawn[:, i, j])]
+            if len(defined):
+                ends[:, i, j] = np.quantile(defined, tails)
+    return ends
+
+
+def _pairs(
+    columns: Sequence[Column], values: ndarray, taus: ndarray, rhos: ndarray, level: float
+) -> tuple[Agreement, ...]:
+    tau, rho = _correlations(values, np.ones(values.shape[:2]))
+    there = ~np.isnan(values[0])
+    found = []
+    for i in range(len(columns)):
+        for j in range(i + 1, len(columns)):
+            models = int((there[:, i] & there[:, j]).sum())
+            if models < LEAST:
+                continue
+            least = perfect(models, level=level)
+            ends = [
+                _widened(float(t), *e[:, i, j].tolist(), least=limit)
+                for t, e, limit in (
+                    (tau[0, i, j], taus, least),
+                    (rho[0, i, j], rhos, _as_spearman(least)),
+                )
+            ]
+            found.append(
+                Agreement(
+                    columns[i].name, columns[j].name, models, float(tau[0, i, j]), *ends[0],
+                    float(rho[0, i, j]), *ends[1],
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def perfect(models: int, *, level: float = 0.95) -> float:
+    """Where the interval of tau begins at the latest where all pairs of so many models agree.
+
+    One order in m! agrees by luck, as do all of log2(m!) tosses of a fair coin; the chance p of an agreeing
+    pair that makes p ** log2(m!) the tail of the interval is the lowest that such agreement leaves standing,
+    and tau is 2 p - 1.
+
+    >>> [round(perfect(m), 2) for m in (3, 4, 5, 10, 25)]
+    [-0.52, -0.11, 0.17, 0.69, 0.91]
+    """
+    tosses = lgamma(models + 1) / log(2)
+    return 2 * ((1 - level) / 2) ** (1 / tosses) - 1
+
+
+def _as_spearman(tau: float) -> float:
+    """Spearman's correlation of two normal columns whose tau is given."""
+    return float(6 / np.pi * np.arcsin(np.sin(np.pi * tau / 2) / 2))
+
+
+def _widened(value: float, low: float, high: float, *, least: float) -> tuple[float, float]:
+    """An interval no narrower on either side than perfect agreement, or perfect disagreement, would have."""
+    if np.isnan(value):
+        return float("nan"), float("nan")
+    return min(low, least), max(high, -least)
+
+
+def _plain(value: object) -> object:
+    """NaN and infinities are no JSON."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,304 @@
+"""Rank correlations against a twin that writes every draw out, and their intervals against chance."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import kendalltau, spearmanr
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.scores import Outcomes, Placed, Rankings
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.rank_correlation import RankCorrelation, perfect, rank_correlation
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.ranks import Positives
+from counterfoil.stats.resampling import cluster_draws
+
+Make = Callable[..., Benchmark]
+
+
+def gallery(
+    name: str, images: range, *, asked: slice = slice(None), parts: int = 1, **card: object
+) -> Benchmark:
+    """Images with two captions each, some of the images (and their captions) as queries."""
+    n = len(images)
+    i2t = np.arange(n)[asked]
+    t2i = np.arange(2 * n).reshape(n, 2)[asked].reshape(-1)
+    of_image = np.arange(n) % parts
+    return Benchmark(
+        Card(name=name, title=name.upper(), form="gallery", **card),
+        tuple(Image(str(i)) for i in images),
+        tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
+        Gallery(
+            (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
+            i2t=Search(i2t, Positives.of([[2 * i, 2 * i + 1] for i in i2t.tolist()])),
+            t2i=Search(t2i, Positives.of([[i // 2] for i in t2i.tolist()])),
+            owners=np.arange(2 * n) // 2,
+            n_images=n,
+            image_parts=of_image if parts > 1 else None,
+            caption_parts=np.repeat(of_image, 2) if parts > 1 else None,
+        ),
+    )
+
+
+def run(
+    benchmark: Benchmark, name: str, items: Mapping[str, NDArray[np.float64]], *, ties: str = "strict"
+) -> Run:
+    """A run of which only the values per query matter."""
+    measures = {m: Estimate(float(np.nanmean(v)), 0.0, 1.0, len(v), None) for m, v in items.items()}
+    nothing = np.empty(0, np.int64)
+    placed = Placed(nothing, nothing, nothing, np.zeros((0, 0), np.int32), np.zeros((0, 0), np.float32))
+    answers = Rankings(placed, placed) if benchmark.card.form == "gallery" else Outcomes()
+    return Run(
+        name, benchmark, answers, items, Result(benchmark.name, name, measures, ties={"policy": ties}), {}
+    )
+
+
+def gallery_items(
+    benchmark: Benchmark, rng: np.random.Generator, skill: float
+) -> dict[str, NDArray[np.float64]]:
+    """R@1 (0 or 1) and mAP@R (anything in between) in every direction, a query or two undefined."""
+    directions = benchmark.gallery.directions
+    found = {}
+    for base, values in (
+        ("recall_at_1", (rng.random(len(benchmark)) < skill).astype(float)),
+        ("map_at_r", rng.beta(1 + 3 * skill, 2, size=len(benchmark))),
+    ):
+        values[[1, -1]] = np.nan
+        found[f"i2t_{base}"] = np.where(directions == 0, values, np.nan)
+        found[f"t2i_{base}"] = np.where(directions == 1, values, np.nan)
+        found[f"mean_{base}"] = values
+    return found
+
+
+def by_hand(benchmark: Benchmark, values: NDArray[np.float64], copies: NDArray[np.int64]) -> float:
+    """A measure where each query stands as often as `copies` says: directions, then parts, then queries."""
+    questions = benchmark.questions
+    gallery = isinstance(questions, Gallery)
+    directions = questions.directions if gallery else np.zeros(len(values), int)
+    parts = questions.query_parts if gallery else np.zeros(len(values), int)
+    of_directions = []
+    for direction in (0, 1):
+        means = []
+        for part in range(int(parts.max()) + 1):
+            rows = np.flatnonzero((directions == direction) & (parts == part) & ~np.isnan(values))
+            written_out = np.repeat(values[rows], copies[rows])
+            if len(written_out):
+                means.append(written_out.mean())
+        if means:
+            of_directions.append(np.mean(means))
+    return float(np.mean(of_directions))
+
+
+@pytest.fixture
+def mixed(quads: Make) -> list[Run]:
+    """Five models on two galleries with images in common, one of them in parts, and on quads."""
+    whole = gallery("whole", range(100, 112), parts=3, measures=("map_at_r", "recall_at_1"))
+    some = gallery("some", range(100, 112), asked=slice(2, 9), measures=("map_at_r",))
+    pairs = quads(9, share=2)
+    runs = []
+    for number in range(5):
+        rng = np.random.default_rng(number)
+        skill = 0.3 + 0.1 * number
+        runs += [
+            run(whole, f"m{number}", gallery_items(whole, rng, skill)),
+            run(some, f"m{number}", gallery_items(some, rng, skill)),
+            run(pairs, f"m{number}", {m: (rng.random(9) < skill) * 1.0 for m in ("i2t", "t2i", "group")}),
+        ]
+    return runs
+
+
+def test_values_and_intervals_equal_those_of_draws_written_out(mixed: list[Run]) -> None:
+    draws, seed = 60, 3
+    found = rank_correlation(mixed, draws=draws, seed=seed)
+    assert [c.name for c in found.columns] == [
+        "whole:i2t_map_at_r", "whole:t2i_map_at_r", "whole:mean_map_at_r", "whole:mean_recall_at_1",
+        "some:i2t_map_at_r", "some:t2i_map_at_r", "some:mean_map_at_r",
+        "toy:i2t", "toy:t2i", "toy:group",
+    ]  # fmt: skip
+    by_name = {(r.benchmark.name, r.name): r for r in mixed}
+    # Families: the galleries (numbered by the later of them) have twelve images; quads share images in twos.
+    streams = np.random.SeedSequence(seed).generate_state(3).tolist()
+    of_images = np.concatenate(list(cluster_draws(12, draws, seed=streams[1]))).astype(int)
+    of_quads = np.concatenate(list(cluster_draws(5, draws, seed=streams[2]))).astype(int)
+    of_models = np.concatenate(list(cluster_draws(5, draws, seed=seed))).astype(int)
+
+    def value(column: int, model: str, draw: int | None) -> float:
+        c = found.columns[column]
+        r = by_name[c.benchmark, model]
+        if c.benchmark == "toy":
+            clusters = np.arange(9) // 2
+            copies = np.ones(9, int) if draw is None else of_quads[draw][clusters]
+        else:
+            owners = [
+                int(name.partition("/")[2].partition("_")[0]) - 100 for name in r.benchmark.questions.ids
+            ]
+            copies = np.ones(len(owners), int) if draw is None else of_images[draw][owners]
+        return by_hand(r.benchmark, r.items[c.measure], copies)
+
+    expected = np.array([[value(c, m, None) for c in range(10)] for m in found.models])
+    np.testing.assert_allclose(found.values, expected, atol=1e-12)
+    drawn = np.array([[[value(c, m, d) for c in range(10)] for m in found.models] for d in range(draws)])
+    assert len(found.pairs) == 45
+    for pair in found.pairs:
+        a, b = (next(i for i, c in enumerate(found.columns) if c.name == name) for name in (pair.a, pair.b))
+        assert pair.models == 5
+        assert pair.tau == pytest.approx(kendalltau(expected[:, a], expected[:, b]).statistic, abs=1e-12)
+        assert pair.rho == pytest.approx(spearmanr(expected[:, a], expected[:, b]).statistic, abs=1e-12)
+        taus, rhos = [], []
+        for d in range(draws):
+            # The measures of whole numbers tie exactly; rounding must not order them.
+            x, y = (np.repeat(drawn[d, :, c], of_models[d]).round(12) for c in (a, b))
+            if np.ptp(x) and np.ptp(y):
+                taus.append(kendalltau(x, y).statistic)
+                rhos.append(spearmanr(x, y).statistic)
+        assert pair.tau_low == pytest.approx(min(np.quantile(taus, 0.025), perfect(5)), abs=1e-9)
+        assert pair.tau_high == pytest.approx(max(np.quantile(taus, 0.975), -perfect(5)), abs=1e-9)
+        least = 6 / np.pi * np.arcsin(np.sin(np.pi * perfect(5) / 2) / 2)
+        assert pair.rho_low == pytest.approx(min(np.quantile(rhos, 0.025), least), abs=1e-9)
+        assert pair.rho_high == pytest.approx(max(np.quantile(rhos, 0.975), -least), abs=1e-9)
+
+
+def test_ranks_share_the_best_and_the_same_seed_gives_the_same_numbers(mixed: list[Run]) -> None:
+    found = rank_correlation(mixed, draws=40, seed=1)
+    assert found.to_json() == rank_correlation(mixed, draws=40, seed=1).to_json()
+    assert found.to_json() != rank_correlation(mixed, draws=40, seed=2).to_json()
+    nan = float("nan")
+    values = np.array([[0.5, nan], [0.7, 0.1], [0.5, 0.2], [0.2, 0.3]])
+    ranked = RankCorrelation(("a", "b", "c", "d"), found.columns[:2], values, (), (), 1, 0, 0.95)
+    np.testing.assert_array_equal(ranked.ranks, [[2, nan], [1, 3], [2, 2], [4, 1]])
+
+
+def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
+    # CxC's R@1 orders models as COCO 5K's does (P002 section 4.2): each draw agrees with itself.
+    world = gallery("g", range(40))
+    runs = []
+    for number in range(6):
+        values = (np.random.default_rng(number).random(120) < 0.2 + 0.1 * number).astype(float)
+        runs.append(run(world, f"m{number}", {"mean_recall_at_1": values, "mean_recall_at_2": values}))
+    (pair,) = rank_correlation(runs, draws=200).pairs
+    assert (pair.tau, pair.tau_high, pair.rho) == (1, 1, 1)
+    # 6! = 720 orders: p ** log2(720) = 0.025 for p = exp(log(0.025) / 9.4918) = 0.678, and tau = 2 p - 1.
+    assert pair.tau_low == pytest.approx(0.3560, abs=1e-4)
+    assert pair.sure
+
+
+def test_common_images_move_together() -> None:
+    """Two galleries of the same images and values are one column twice, in every draw."""
+    first, second = gallery("first", range(30)), gallery("second", range(30))
+    apart = gallery("apart", range(100, 130))
+    rng = np.random.default_rng(0)
+    runs = []
+    for number in range(8):
+        values = rng.random(90) * 0.9 + 0.01 * number
+        runs += [run(world, f"m{number}", {"mean_recall_at_1": values}) for world in (first, second, apart)]
+    shared, other, _ = rank_correlation(runs, draws=100).pairs
+    # With the same draws only whole agreement is possible; with draws of their own, luck differs.
+    assert (shared.tau, shared.tau_low) == (1, pytest.approx(perfect(8)))
+    assert other.tau == 1
+    assert other.tau_low < perfect(8) - 0.1
+
+
+def test_models_missing_on_a_benchmark(quads: Make, choices: Make) -> None:
+    pairs, options = quads(8), choices({"add": 8})
+    rng = np.random.default_rng(0)
+    names = ("a", "b", "c", "d")
+    on_pairs = [run(pairs, name, {"i2t": rng.random(8), "group": rng.random(8)}) for name in names]
+    on_options = [run(options, name, {"accuracy": rng.random(8)}) for name in ("d", "b", "e", "a")]
+    found = rank_correlation([*on_pairs, *on_options], draws=50)
+    assert found.models == ("a", "b", "c", "d", "e")
+    assert [(p.a, p.b, p.models) for p in found.pairs] == [
+        ("toy:i2t", "toy:group", 4),
+        ("toy:i2t", "toy-choice:accuracy", 3),
+        ("toy:group", "toy-choice:accuracy", 3),
+    ]
+    assert np.isnan(found.values[2, 2])
+    assert np.isnan(found.values[4, :2]).all()
+    x, y = found.values[[0, 1, 3]][:, [1, 2]].T
+    assert found.pairs[2].tau == pytest.approx(kendalltau(x, y).statistic)
+    # Two models in common: both columns stay, their agreement is not defined.
+    fewer = rank_correlation([*on_pairs, *on_options[1:]], draws=50)
+    assert [(p.a, p.b) for p in fewer.pairs] == [("toy:i2t", "toy:group")]
+    assert fewer.pair(fewer.columns[0], fewer.columns[2]) is None
+    # A column of two models goes.
+    assert rank_correlation([*on_pairs, *on_options[2:]], draws=50).few == ("toy-choice:accuracy",)
+    # A model that lacks one of the measures lacks that column alone.
+    on_pairs[0] = run(pairs, "a", {"group": rng.random(8)})
+    part = rank_correlation(on_pairs, draws=50)
+    assert np.isnan(part.values[0]).tolist() == [True, False]
+    assert part.pairs[0].models == 3
+
+
+def test_columns_can_be_chosen(mixed: list[Run]) -> None:
+    def names(*measures: str) -> list[str]:
+        return [c.name for c in rank_correlation(mixed, measures=measures, draws=10).columns]
+
+    assert names("map_at_r") == ["whole:mean_map_at_r", "some:mean_map_at_r"]
+    assert names("some:i2t_recall_at_1", "toy:group") == ["some:i2t_recall_at_1", "toy:group"]
+    assert names("toy:*2*") == ["toy:i2t", "toy:t2i"]
+    with pytest.raises(UnknownNameError, match="toy: unknown measure; given: grup; allowed: .*'group'"):
+        names("toy:grup")
+    with pytest.raises(UnknownNameError, match="measure 'ecc:map_at_r': unknown benchmark; given: ecc"):
+        names("ecc:map_at_r")
+
+
+def test_what_cannot_be_correlated_is_refused(quads: Make, choices: Make) -> None:
+    values = np.linspace(0, 1, 8)
+    a, b, c = (run(quads(8), name, {"i2t": values, "group": values}) for name in "abc")
+    other = run(choices({"add": 8}), "d", {"accuracy": values})
+    with pytest.raises(InputError, match=r"too few models to correlate their order; given: a, b; allowed: 3"):
+        rank_correlation([a, b])
+    with pytest.raises(
+        InputError, match=r"fewer than two columns .*; given: toy: a, b; toy-choice: d; evaluate the"
+    ):
+        rank_correlation([a, b, other])
+    with pytest.raises(InputError, match=r"fewer than two columns .*; choose more measures"):
+        rank_correlation([a, b, c], measures=["group"])
+    with pytest.raises(InputError, match="two runs on toy have one name; given: a"):
+        rank_correlation([a, a, b, c])
+    with pytest.raises(InputError, match="ask different questions"):
+        rank_correlation([a, b, run(quads(9), "c", {"i2t": np.ones(9)})])
+    with pytest.raises(InputError, match="count ties differently"):
+        rank_correlation([a, b, run(quads(8), "c", {"i2t": values}, ties="half")])
+    hole = np.where(np.arange(8) == 5, np.nan, values)
+    with pytest.raises(InputError, match=r"values for different queries; given: '[abc]' differs at '5'"):
+        rank_correlation([a, b, run(quads(8), "c", {"i2t": hole, "group": values})])
+
+
+def test_a_measure_that_does_not_tell_models_apart_is_undefined(quads: Make) -> None:
+    runs = [run(quads(6), n, {"i2t": np.ones(6), "group": np.eye(6)[i]}) for i, n in enumerate("abcd")]
+    (pair,) = rank_correlation(runs, draws=20).pairs
+    assert np.isnan([pair.tau, pair.tau_low, pair.rho]).all()
+    assert not pair.sure
+    assert rank_correlation(runs, draws=20).to_json()["pairs"][0]["tau"] is None
+
+
+def test_perfect_agreement_says_more_the_more_models_there_are() -> None:
+    ends = [perfect(m) for m in range(3, 40)]
+    assert all(a < b for a, b in pairwise(ends))
+    # At 5 models one order in 120 agrees by luck, less than the tail; at 4 one in 24, more.
+    assert ends[1] < 0 < ends[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("models", [3, 4, 6, 10, 20])
+def test_intervals_of_independent_columns_cover_0(quads: Make, choices: Make, models: int) -> None:
+    """Skills on two benchmarks that have nothing to do with each other, each from forty questions."""
+    worlds, repetitions, covered = (quads(40), choices({"add": 40})), 1000, 0
+    for repetition in range(repetitions):
+        rng = np.random.default_rng(repetition)
+        runs = []
+        for number in range(models):
+            for world, measure in zip(worlds, ("i2t", "accuracy"), strict=True):
+                values = (rng.random(40) < rng.uniform(0.2, 0.9)).astype(float)
+                runs.append(run(world, str(number), {measure: values}))
+        (pair,) = rank_correlation(runs, measures=["i2t", "accuracy"], draws=200, seed=repetition).pairs
+        covered += pair.tau_low <= 0 <= pair.tau_high
+    # Four standard deviations of a proportion of 0.95 over a thousand repetitions are 0.028; too wide is the
+    # lesser fault, and of three or four models nothing can be said.
+    assert covered / repetitions > 0.95 - 0.028
