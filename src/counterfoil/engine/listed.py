@@ -163,7 +163,7 @@ class _Direction:
         return items
 
     def _places(self, found: Positives, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
-        """How many items stand before each right answer, -1 where it is not listed; fills in the best items."""
+        """How many items stand before each right answer, -1 where it is not listed; fills in the best."""
         above = np.full(len(found.items), -1, dtype=np.int64)
         # The place of every item in the list at hand; the last is for right answers outside the gallery.
         stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
