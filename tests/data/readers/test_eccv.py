@@ -1,0 +1,74 @@
+"""ECCV Caption: some queries, verified positives in each direction, a few outside the gallery."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.data.benchmark import Card
+from counterfoil.data.cards import card
+from counterfoil.data.questions import Search
+from counterfoil.data.readers import coco, cxc, eccv
+from counterfoil.errors import DataError
+
+
+def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[[str], Card]) -> None:
+    made = half()
+    images, captions = made.images, made.captions
+    made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], 1, captions[2][0]]})
+    made.write(
+        "eccv_caption_to_image.json",
+        {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]},
+    )
+    found = eccv.read(free("eccv"), made.folder, None)
+    questions = found.gallery
+    # Queries in the order of the gallery, whatever that of the files.
+    assert found.questions.ids == (f"i2t/{images[2]}", f"t2i/{captions[0][0]}", f"t2i/{captions[3][0]}")
+    assert questions.i2t.queries.tolist() == [2]
+    assert questions.i2t.positives.items.tolist() == [-1, 1, 10]
+    assert questions.i2t.positives.absent.tolist() == [1]
+    assert questions.t2i.queries.tolist() == [0, 15]
+    assert questions.t2i.positives.items.tolist() == [0, 0, 3]
+    assert len(found.images) == 4
+    assert len(found.captions) == 20
+    made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], captions[0][1]]})
+    with pytest.raises(DataError, match=f"query '{images[2]}': a right answer is listed twice"):
+        eccv.read(free("eccv"), made.folder, None)
+    made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1]]})
+    with pytest.raises(DataError, match="not the number of"):
+        eccv.read(card("eccv"), made.folder, None)
+
+
+def test_the_real_files(shared_data: Path) -> None:
+    """P002 Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
+    data = shared_data / "eccv"
+    start = time.perf_counter()
+    found = eccv.read(card("eccv"), data, None)
+    assert time.perf_counter() - start < 2.0  # takes 0.1 s where nothing else runs
+    questions = found.gallery
+    galleries = [
+        coco.read_5k(card("coco-5k"), data, None).gallery,
+        cxc.read(card("cxc"), data, None).gallery,
+        questions,
+    ]
+
+    def count(search: Search, queries: np.ndarray) -> int:
+        rows = np.searchsorted(search.queries, queries)
+        assert np.array_equal(search.queries[rows], queries)
+        return len(search.positives.take(rows).items)
+
+    assert [count(g.t2i, questions.t2i.queries) for g in galleries] == [1_332, 1_895, 11_279]
+    assert [count(g.i2t, questions.i2t.queries) for g in galleries] == [6_305, 8_906, 22_550]
+    lacking = questions.i2t.queries[questions.i2t.positives.absent > 0]
+    assert {found.images[i].id for i in lacking.tolist()} == {"575916", "421999"}
+    assert (questions.i2t.positives.counts.min(), questions.i2t.positives.counts.max()) == (6, 48)
+    assert (questions.t2i.positives.counts.min(), questions.t2i.positives.counts.max()) == (1, 19)
+
+
+def test_the_package_holds_the_same(shared_data: Path) -> None:
+    pytest.importorskip("eccv_caption", reason="pip install 'counterfoil[eccv]'")
+    found = eccv.read(card("eccv"), None, None)
+    assert found.digest == eccv.read(card("eccv"), shared_data / "eccv", None).digest
