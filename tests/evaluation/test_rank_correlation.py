@@ -241,7 +241,7 @@ def test_columns_can_be_chosen(mixed: list[Run]) -> None:
     assert names("map_at_r") == ["whole:mean_map_at_r", "some:mean_map_at_r"]
     assert names("some:i2t_recall_at_1", "toy:group") == ["some:i2t_recall_at_1", "toy:group"]
     assert names("toy:*2*") == ["toy:i2t", "toy:t2i"]
-    with pytest.raises(UnknownNameError, match="toy: unknown measure; given: grup; allowed: .*'group'"):
+    with pytest.raises(UnknownNameError, match=r"toy: unknown measure; given: grup; allowed: .*'group'"):
         names("toy:grup")
     with pytest.raises(UnknownNameError, match="measure 'ecc:map_at_r': unknown benchmark; given: ecc"):
         names("ecc:map_at_r")

@@ -1,0 +1,235 @@
+"""How different are the lists that models put first? (P002 section 3.1 and Appendix A.2)
+
+For every pair of models, over the queries of one direction of a gallery:
+
+* the mean of Kendall's tau-b between their first k items. The two lists hold different items, and tau needs
+  both to order the same ones: here those of either list, an item that a list lacks standing behind its end,
+  level with all others it lacks. 1 is the same list, and lists without a common item get nearly -1, since
+  each puts its own items before the other's.
+* the average place, in the other's list, of what a model puts first; behind the end counts as place k + 1,
+  and the share of those is told.
+
+P002 does not say over which items it takes tau. Over the common items alone, tau would rest on a handful of
+pairs and forget all that the models do not share; over the whole gallery ranked by both, the thousands of
+items that no one looks at would decide; place by place, as two sequences of item numbers, it would depend on
+how items are numbered. The union needs nothing but the lists and punishes what one model finds and the other
+misses, which is what diversity means there. P002's own numbers cannot be recomputed without its models.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.questions import Gallery
+from counterfoil.data.scores import Rankings
+from counterfoil.errors import InputError
+from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.run import Run
+
+Direction = Literal["i2t", "t2i"]
+
+#: About so many items are compared at once.
+_AT_ONCE = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Diversity:
+    """How the first `k` items of models differ, over `queries` queries of one direction of a benchmark.
+
+    All three are (models, models): `tau` the mean tau-b, in [-1, 1], the same both ways; `place` the average
+    place in the column's list of what the row puts first, in [1, k + 1]; `beyond` the share of queries in
+    which it is behind the end of the column's list. The diagonals are 1, 1 and 0.
+    """
+
+    benchmark: str
+    title: str
+    direction: Direction
+    k: int
+    queries: int
+    models: tuple[str, ...]
+    tau: Float[ndarray, "models models"]
+    place: Float[ndarray, "models models"]
+    beyond: Float[ndarray, "models models"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, None for what is undefined."""
+        return {
+            "benchmark": self.benchmark,
+            "direction": self.direction,
+            "k": self.k,
+            "queries": self.queries,
+            "models": list(self.models),
+            **{
+                name: [[None if np.isnan(v) else v for v in row] for row in matrix.tolist()]
+                for name, matrix in (("tau", self.tau), ("place", self.place), ("beyond", self.beyond))
+            },
+        }
+
+
+def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
+    """Both directions of every gallery that at least two models were run on, in order of first appearance.
+
+    Galleries of the same items give a query the same lists, so one whose queries are all among those of
+    another (ECCV Caption's are among COCO 5K's) is left out for the other. Other runs are passed
+    over. Raises `InputError` where `k` is below 2, where a run keeps fewer than `k` items of each query, and
+    where runs of one benchmark cannot be put side by side (see `compare`).
+    """
+    if k < 2:
+        raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
+    by_benchmark: dict[str, list[Run]] = {}
+    for run in runs:
+        if isinstance(run.answers, Rankings):
+            by_benchmark.setdefault(run.benchmark.name, []).append(run)
+    groups = [aligned(name, group) for name, group in by_benchmark.items() if len(group) > 1]
+    kept = [
+        group
+        for i, group in enumerate(groups)
+        if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i)
+    ]
+    return tuple(_diversity(group, direction, k) for group in kept for direction in ("i2t", "t2i"))
+
+
+def list_tau(
+    first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
+) -> Float[ndarray, "queries"]:
+    """Kendall's tau-b of two lists of items per query, over the items of either (see the module).
+
+    Items are numbers from 0, best first, none twice in a list; -1 fills a list that is shorter. NaN where
+    a list is empty, and where the two hold one and the same item alone.
+
+    >>> list_tau(np.array([[4, 2, 7], [1, 2, 3]]), np.array([[4, 2, 7], [4, 5, 6]]))
+    array([ 1. , -0.75])
+    """
+    found = np.empty(len(first))
+    step = max(1, _AT_ONCE // max(first.shape[1], 1))
+    for lo in range(0, len(first), step):
+        found[lo : lo + step] = _list_tau(first[lo : lo + step], second[lo : lo + step])
+    return found
+
+
+def place_of_first(
+    first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
+) -> Float[ndarray, "queries"]:
+    """The place, from 1, in the second list of what the first puts first; k + 1 where it is not in it.
+
+    NaN where the first list is empty.
+
+    >>> place_of_first(np.array([[4, 2], [1, 2]]), np.array([[2, 4], [4, 5]]))
+    array([2., 3.])
+    """
+    hits = second == first[:, :1]
+    places = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1.0, first.shape[1] + 1.0)
+    return np.where(first[:, 0] >= 0, places, np.nan)
+
+
+def _list_tau(first: ndarray, second: ndarray) -> ndarray:
+    k = first.shape[1]
+    # Places down, queries across: what is compared lies side by side in memory.
+    mine, other = np.ascontiguousarray(first.T), np.ascontiguousarray(second.T)
+    place = np.full(mine.shape, -1, dtype=np.int16)
+    shared = np.zeros(mine.shape, dtype=bool)
+    for j in range(k):
+        same = (mine == other[j]) & (mine >= 0)
+        np.copyto(place, np.int16(j), where=same)
+        shared[j] = same.any(axis=0)
+    common = place >= 0, shared
+    alone = (mine >= 0) & ~common[0], (other >= 0) & ~common[1]
+    balance = _common_balance(place)
+    for both, one in zip(common, alone, strict=True):
+        # An item of one list alone stands behind the other list: right of those common ones that stand before
+        # it in its own list, wrong of those behind it.
+        before = np.cumsum(both, axis=0, dtype=np.int16)
+        balance += ((2 * before - before[-1]) * one).sum(axis=0, dtype=np.int64)
+    n_common = common[0].sum(axis=0)
+    n_alone = [one.sum(axis=0) for one in alone]
+    # Of two items, each in one list alone, each list puts its own first.
+    balance -= n_alone[0] * n_alone[1]
+    union = n_common + n_alone[0] + n_alone[1]
+    # A list ties all those items that the other has alone.
+    untied = [union * (union - 1) // 2 - n * (n - 1) // 2 for n in n_alone]
+    length = np.sqrt(untied[0].astype(np.float64) * untied[1])
+    defined = (length > 0) & (n_common + n_alone[0] > 0) & (n_common + n_alone[1] > 0)
+    return np.divide(balance, length, out=np.full(len(first), np.nan), where=defined)
+
+
+def _common_balance(place: ndarray) -> ndarray:
+    """Pairs of common items in one order less those in opposite orders: (queries,).
+
+    `place` is (k, queries): where the other list has each item, -1 where it has not.
+    """
+    # What is missing is never above, or never below, anything else.
+    never_below = np.where(place >= 0, place, np.iinfo(place.dtype).max)
+    balance = np.zeros(place.shape[1], dtype=np.int64)
+    for i in range(len(place) - 1):
+        balance += (place[i + 1 :] > never_below[i]).sum(axis=0, dtype=np.int16)
+        balance -= (never_below[i + 1 :] < place[i]).sum(axis=0, dtype=np.int16)
+    return balance
+
+
+def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) -> bool:
+    """Whether another gallery of the same items has the same models on all of these queries and more."""
+    mine, theirs = group[0].benchmark, other[0].benchmark
+    if {run.name for run in group} - {run.name for run in other}:
+        return False
+    if [i.id for i in mine.images] != [i.id for i in theirs.images]:
+        return False
+    if [c.id for c in mine.captions] != [c.id for c in theirs.captions]:
+        return False
+    parts = mine.gallery.image_parts, theirs.gallery.image_parts
+    if (parts[0] is None) != (parts[1] is None):
+        return False
+    if parts[0] is not None and parts[1] is not None and not np.array_equal(parts[0], parts[1]):
+        return False
+    here, there = set(mine.questions.ids), set(theirs.questions.ids)
+    as_many = len(here) == len(there) and len(group) == len(other)
+    return here <= there and (earlier or not as_many)
+
+
+def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity:
+    benchmark = runs[0].benchmark
+    lists = []
+    for run in runs:
+        assert isinstance(run.answers, Rankings)
+        top = getattr(run.answers, direction).top
+        gallery = _reach(benchmark.gallery, direction)
+        if top.shape[1] < min(k, gallery):
+            raise InputError(
+                f"the run of '{run.name}' on {benchmark.name} keeps too few of each query's first items",
+                given=f"k {k}",
+                allowed=f"2 to {top.shape[1]}" if top.shape[1] > 1 else "none",
+                hint="ask for a smaller --k, or evaluate again",
+            )
+        lists.append(top[:, :k])
+    n = len(runs)
+    tau, place, beyond = np.ones((n, n)), np.ones((n, n)), np.zeros((n, n))
+    for a, b in combinations(range(n), 2):
+        tau[a, b] = tau[b, a] = _mean(list_tau(lists[a], lists[b]))
+        for x, y in ((a, b), (b, a)):
+            places = place_of_first(lists[x], lists[y])
+            place[x, y] = _mean(places)
+            beyond[x, y] = _mean(np.where(np.isnan(places), np.nan, places > lists[y].shape[1]))
+    names = tuple(run.name for run in runs)
+    queries = len(lists[0])
+    title = benchmark.card.title or benchmark.name
+    return Diversity(benchmark.name, title, direction, k, queries, names, tau, place, beyond)
+
+
+def _reach(questions: Gallery, direction: Direction) -> int:
+    """How many items a query of this direction sees at the least: those of its part."""
+    parts, n = (
+        (questions.caption_parts, questions.n_captions)
+        if direction == "i2t"
+        else (questions.image_parts, questions.n_images)
+    )
+    return n if parts is None else int(np.bincount(parts)[np.unique(parts)].min())
+
+
+def _mean(values: ndarray) -> float:
+    """The mean of the defined values; NaN where none is."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
