@@ -11,19 +11,28 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Choice, Gallery, Quad
-from counterfoil.data.scores import Answers, Outcomes, Scores
-from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
+from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.evaluation import retrieval
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import cluster_bootstrap, macro_bootstrap, t_over_folds, wilson
+from counterfoil.stats.estimates import (
+    cluster_bootstrap,
+    macro_bootstrap,
+    macro_table_bootstrap,
+    t_over_folds,
+    wilson,
+)
 
 
 class Interval(StrEnum):
     """How an interval is made.
 
     `auto` is Wilson where questions are independent and the clustered bootstrap where they share images or
-    captions; `folds` is Student's t over four parts, as in Winoground's appendix A.
+    captions; `folds` is Student's t over four parts, as in Winoground's appendix A. In a gallery all queries
+    look through the same items: `auto` is the bootstrap over images with their captions, `wilson` takes
+    queries as independent, and there are no `folds`.
     """
 
     AUTO = "auto"
@@ -47,7 +56,12 @@ def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
-    """Every measure that scores of this benchmark can give, in the order reports show them."""
+    """Every measure that scores of this benchmark can give, in the order reports show them.
+
+    Of a gallery those that are reported by default: recall can be asked for at any K.
+    """
+    if isinstance(benchmark.questions, Gallery):
+        return retrieval.measure_names(benchmark)
     if isinstance(benchmark.questions, Quad):
         return tuple(quad.MEASURES)
     return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
@@ -57,9 +71,12 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     """What a scorer of random, never equal numbers gets on average, per measure.
 
     A tie policy does not change it, since such a scorer has no ties; a constant scorer gets 0 under
-    `strict`, exactly this under `half`, and 1 under `optimistic`.
+    `strict`, exactly this under `half`, and 1 under `optimistic`. In a gallery it is the expected value under
+    a random order.
     """
     questions = benchmark.questions
+    if isinstance(questions, Gallery):
+        return retrieval.chance(benchmark)
     if isinstance(questions, Quad):
         return dict(quad.CHANCE)
     value = choice.chance(questions.candidates.shape[1], correct=questions.correct)
@@ -67,18 +84,33 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
 
 
 def per_item(
-    benchmark: Benchmark, answers: Answers, *, ties: Ties = Ties.STRICT
+    benchmark: Benchmark,
+    answers: Answers,
+    *,
+    ties: Ties = Ties.STRICT,
+    measures: Sequence[str] | None = None,
 ) -> dict[str, Float[ndarray, "n"]]:
     """Each measure's value per question, in [0, 1]; averages of these are the measures.
 
     From scores every measure follows; from outcomes those that right and wrong decide (group match needs
-    scores). Outcomes know no ties, so `ties` concerns scores only.
+    scores). Outcomes know no ties, so `ties` concerns scores only. In a gallery a question is a query, and a
+    value is NaN where the measure is of the other direction or the query has no right answer. `measures`
+    chooses, by default all.
     """
     questions = benchmark.questions
+    if isinstance(questions, Gallery):
+        assert isinstance(answers, Rankings)  # `check` has seen to it
+        return retrieval.per_item(benchmark, answers, ties=ties, measures=measures)
+    values = _paired_values(questions, answers, ties)
+    return values if measures is None else {name: values[name] for name in measures if name in values}
+
+
+def _paired_values(questions: Quad | Choice, answers: Answers, ties: Ties) -> dict[str, Float[ndarray, "n"]]:
     if isinstance(answers, Scores):
         if isinstance(questions, Choice):
             return {"accuracy": choice.accuracy(answers.values, correct=questions.correct, ties=ties)}
         return {name: measure(answers.values, ties=ties) for name, measure in quad.MEASURES.items()}
+    assert isinstance(answers, Outcomes)  # `check` has seen to it
     if isinstance(questions, Choice):
         return {"accuracy": answers.right["accuracy"].astype(np.float64)}
     return quad.from_directions(answers.right)
@@ -109,6 +141,18 @@ def evaluate(
     (['group', 'group_match', 'i2t'], 0.16666666666666666)
     """
     check(benchmark, answers, where=scorer)
+    if isinstance(answers, Rankings):
+        return _evaluate_gallery(
+            benchmark,
+            answers,
+            scorer=scorer,
+            ties=ties,
+            interval=interval,
+            draws=draws,
+            seed=seed,
+            measures=measures,
+            provenance=provenance or {},
+        )
     values = per_item(benchmark, answers, ties=ties)
     names = _chosen(measures, benchmark, values)
     by_chance = chance(benchmark)
@@ -139,6 +183,13 @@ def evaluate(
 
 def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
     """Raise `ScoreError` unless `answers` answer every question of `benchmark`."""
+    if isinstance(benchmark.questions, Gallery):
+        retrieval.check(benchmark, answers, where=where)
+        return
+    if isinstance(answers, Rankings):
+        raise ScoreError(
+            "rankings answer a gallery only", where=where, given=f"form '{benchmark.questions.form}'"
+        )
     if isinstance(answers, Scores):
         answers.check(benchmark, where=where)
         return
@@ -230,7 +281,109 @@ def _macro(
     return Estimate(value, low, high, int(inside.sum()), by_chance)
 
 
-def _ties(benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
+def _evaluate_gallery(
+    benchmark: Benchmark,
+    rankings: Rankings,
+    *,
+    scorer: str,
+    ties: Ties,
+    interval: Interval,
+    draws: int,
+    seed: int,
+    measures: Sequence[str] | None,
+    provenance: Mapping[str, Any],
+) -> Result:
+    """`evaluate` for galleries: every measure is a weighted mean over the queries that have a value."""
+    if interval is Interval.FOLDS:
+        raise InputError(
+            "a gallery has no folds: a query needs all of its items",
+            where=benchmark.name,
+            given=f"interval '{interval}'",
+            allowed=(Interval.AUTO, Interval.WILSON, Interval.BOOTSTRAP),
+        )
+    measured = retrieval.measured(benchmark, rankings, ties=ties, measures=measures)
+    names = tuple(measured.values)
+    by_chance = retrieval.chance_per_item(benchmark, names)
+    method = Interval.WILSON if interval is Interval.WILSON else Interval.BOOTSTRAP
+
+    def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
+        values = {name: np.where(rows, column, np.nan) for name, column in measured.values.items()}
+        chances = {name: retrieval.mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
+        return _gallery_estimates(benchmark, values, chances, method=method, draws=draws, seed=seed)
+
+    return Result(
+        benchmark=benchmark.name,
+        scorer=scorer,
+        measures=estimates(np.ones(len(benchmark), dtype=bool)),
+        groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+        ties=_gallery_ties(benchmark, rankings, ties, measured.values),
+        provenance={
+            **provenance,
+            "interval": {"method": str(method), "level": 0.95, "draws": draws, "seed": seed},
+            "gallery": retrieval.facts(benchmark, rankings, measured.unsupported),
+        },
+    )
+
+
+def _gallery_estimates(
+    benchmark: Benchmark,
+    values: Mapping[str, NDArray[np.float64]],
+    chances: Mapping[str, float],
+    *,
+    method: Interval,
+    draws: int,
+    seed: int,
+) -> dict[str, Estimate]:
+    """Measures that no row of `values` says anything about are left out, and means of one direction only."""
+    gallery = benchmark.gallery
+    counts = {
+        name: [int((~np.isnan(column[gallery.directions == side])).sum()) for side in (0, 1)]
+        for name, column in values.items()
+    }
+    names = [
+        name for name, (i2t, t2i) in counts.items() if (i2t and t2i) or (i2t + t2i and "mean_" not in name)
+    ]
+    if not names:
+        return {}
+    # Values within rounding of 1 are 1: a mean of shares may end in 1 + 2e-16.
+    value = {name: min(1.0, retrieval.mean(benchmark, values[name])) for name in names}
+    if method is Interval.WILSON:
+        bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
+    else:
+        table, averages = retrieval.columns(benchmark, values, names)
+        groups = np.where(np.isnan(table), -1, gallery.query_parts[:, None])
+        _, low, high = macro_table_bootstrap(
+            np.clip(table, 0.0, 1.0), groups, benchmark.clusters, averages=averages, draws=draws, seed=seed
+        )
+        bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    return {
+        name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name])
+        for name, (low, high) in zip(names, bounds, strict=True)
+    }
+
+
+def _gallery_ties(
+    benchmark: Benchmark, rankings: Rankings, policy: Ties, chosen: Mapping[str, NDArray[np.float64]]
+) -> dict[str, Any]:
+    tied = retrieval.tied(benchmark, rankings)
+    by_policy = {
+        other: chosen
+        if other is policy
+        else retrieval.per_item(benchmark, rankings, ties=other, measures=tuple(chosen))
+        for other in Ties
+    }
+    return {
+        "policy": str(policy),
+        "questions": int(tied.sum()),
+        "rate": float(tied.mean()),
+        "measures": {
+            str(other): {name: retrieval.mean(benchmark, column) for name, column in values.items()}
+            for other, values in by_policy.items()
+        },
+    }
+
+
+def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dict[str, Any]:
     if isinstance(answers, Outcomes):
         return {
             "policy": str(policy),
