@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.cards import card
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.questions import Choice, Gallery, Quad, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
+from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.ranks import Positives
 
 
 @pytest.fixture
@@ -58,6 +61,72 @@ def choices(jpeg: Callable[..., bytes]) -> Benchmark:
             asks="caption",
         ),
     )
+
+
+def _galleries(quads: Benchmark) -> dict[str, Benchmark]:
+    """Listed and graded, with one right answer outside; by rule; by rule in one direction, and in parts."""
+    codes = np.random.default_rng(2).random((4, 11)) < 0.5
+    graded = Positives.of([[1, -1], [], [0]], [[1.0, 0.5], [], [0.25]])
+    listed, ruled = Search(np.array([0, 1, 3]), graded), Search(np.array([2]), Plausible(codes[:1], codes))
+    several = Search(np.array([3, 0]), Plausible(codes[:2], codes, (0, 1, 2), 50))
+    zeros = np.zeros(4, dtype=np.int64)
+    owners = np.array([0, 0, 3, -1])
+
+    def of(i2t: Search, t2i: Search, **facts: Any) -> Benchmark:
+        ids = tuple(f"q{i}" for i in range(len(i2t) + len(t2i)))
+        questions = Gallery(ids, i2t=i2t, t2i=t2i, owners=owners, n_images=4, **facts)
+        return replace(quads, card=card("gallery"), questions=questions)
+
+    return {
+        "listed": of(listed, listed, groupings={"kind": tuple("abcabc")}),
+        "by rule": of(ruled, several),
+        "both": of(ruled, listed, image_parts=zeros, caption_parts=zeros),
+    }
+
+
+@pytest.mark.parametrize("which", ["listed", "by rule", "both"])
+def test_galleries_come_back(tmp_path: Path, quads: Benchmark, which: str) -> None:
+    benchmark = _galleries(quads)[which]
+    save(benchmark, tmp_path / "b")
+    found = load(tmp_path / "b")
+    assert found.digest == benchmark.digest
+    assert found.questions.ids == benchmark.questions.ids
+    assert found.questions.groupings == benchmark.questions.groupings
+    new, old = found.gallery, benchmark.gallery
+    assert (new.image_parts is None) == (old.image_parts is None) == (which != "both")
+    np.testing.assert_array_equal(new.owners, old.owners)
+    for mine, theirs in ((new.i2t, old.i2t), (new.t2i, old.t2i)):
+        np.testing.assert_array_equal(mine.queries, theirs.queries)
+        if isinstance(theirs.positives, Plausible):
+            assert isinstance(mine.positives, Plausible)
+            np.testing.assert_array_equal(mine.positives.query_codes, theirs.positives.query_codes)
+            np.testing.assert_array_equal(mine.positives.item_codes, theirs.positives.item_codes)
+            assert mine.positives.thresholds == theirs.positives.thresholds
+            assert mine.positives.cap == theirs.positives.cap
+        else:
+            for name in ("starts", "items", "gains"):
+                np.testing.assert_array_equal(getattr(mine.positives, name), getattr(theirs.positives, name))
+    before = _contents(tmp_path / "b")
+    save(found, tmp_path / "b")
+    assert _contents(tmp_path / "b") == before
+
+
+def test_one_form_replaces_another(tmp_path: Path, quads: Benchmark) -> None:
+    save(_galleries(quads)["listed"], tmp_path)
+    save(quads, tmp_path)
+    assert not (tmp_path / "positives.parquet").exists()
+    assert load(tmp_path).digest == quads.digest
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["schema_version"] == 1  # what older code reads is written as before
+
+
+def test_a_gallery_that_lacks_facts(tmp_path: Path, quads: Benchmark) -> None:
+    save(_galleries(quads)["listed"], tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    del manifest["t2i"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"the manifest is incomplete \('t2i'\); was it edited"):
+        load(tmp_path)
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
