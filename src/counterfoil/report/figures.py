@@ -24,6 +24,8 @@ from counterfoil.report.tables import LABELS, groupings, main_measures, ranking
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
+#: What each direction of a quad asks.
+_ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images"}
 
 
 def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
@@ -74,19 +76,22 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
     return matrix(order, heads, cells, title=title, width=0.62)
 
 
-def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
+def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *, size: float = 5.4) -> Any:
     """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
 
-    Only for quads; raises `InputError` for other forms.
+    `pair` names the measures of the two directions. Raises `InputError` where no run has both.
     """
+    across, up = pair
     found = [
-        (run.name, run.result.measures["i2t"], run.result.measures["t2i"])
+        (run.name, run.result.measures[across], run.result.measures[up])
         for run in comparison.runs
-        if "i2t" in run.result.measures and "t2i" in run.result.measures
+        if across in run.result.measures and up in run.result.measures
     ]
     if not found:
         raise InputError(
-            "no run has both I2T and T2I", where=comparison.benchmark, hint="choose a quad benchmark"
+            f"no run has both {LABELS.get(across, across)} and {LABELS.get(up, up)}",
+            where=comparison.benchmark,
+            hint="choose a benchmark that asks in both directions",
         )
     points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in found])
     at_chance = (100 * (found[0][1].chance or 0), 100 * (found[0][2].chance or 0))
@@ -110,8 +115,8 @@ def directions(comparison: Comparison, *, size: float = 5.4) -> Any:
         )
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
-        axes.set_xlabel("I2T: images pick their captions (%)")
-        axes.set_ylabel("T2I: captions pick their images (%)")
+        axes.set_xlabel(f"{LABELS.get(across, across)}: {_ASKS.get(across, 'images look for captions')} (%)")
+        axes.set_ylabel(f"{LABELS.get(up, up)}: {_ASKS.get(up, 'captions look for images')} (%)")
         axes.grid(True, color=RULE, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
         everything = np.vstack([points, at_chance])

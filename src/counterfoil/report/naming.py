@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 #: The directions of retrieval, by the prefix of a measure's name, as a heading says them.
 SIDES: Mapping[str, str] = {"i2t": "Image to text", "t2i": "Text to image", "mean": "Mean of both"}
 
-_SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "Mean"}
+_SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "mean"}
 _ASKS = {
     "i2t": "each image looks for its captions",
     "t2i": "each caption looks for its images",

@@ -1,6 +1,6 @@
 """What a reader should know before believing a number: sentences, from the results alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,9 +43,9 @@ def lead(comparison: Comparison) -> str:
     runs = [run for run in comparison.runs if measure in run.result.measures]
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
-    text = f"{best.name} has {label} {_percent(e.value)} ({_percent(e.low)} to {_percent(e.high)})"
+    text = f"{best.name} has {label} {percent(e.value)} ({percent(e.low)} to {percent(e.high)})"
     if e.chance is not None:
-        text += f", where chance is {_percent(e.chance)}"
+        text += f", where chance is {percent(e.chance)}"
     if len(runs) == 1:
         return f"{text}."
     rivals = [
@@ -55,12 +55,12 @@ def lead(comparison: Comparison) -> str:
     ]
     if not rivals:
         return f"{text}: ahead of the {len(runs) - 1} others by more than luck (p < 0.05 after Holm)."
-    return f"{text}: the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {_listed(rivals)}."
+    return f"{text}: the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {listed(rivals)}."
 
 
 def notes(comparison: Comparison) -> list[Note]:
     """Intervals, ties, chance and missing scores, the ones that matter; warnings first."""
-    found = [*_ties(comparison), *_chance(comparison), *_outcomes(comparison), *_intervals(comparison)]
+    found = [*_ties(comparison), *below_chance(comparison), *_outcomes(comparison), *intervals(comparison)]
     return sorted(found, key=lambda note: note.kind != "warning")
 
 
@@ -82,11 +82,11 @@ def _ties(comparison: Comparison) -> list[Note]:
         moved = max(values.values(), default=0.0) - min(values.values(), default=0.0)
         if rate < NOTABLE and moved < NOTABLE:
             continue
-        under = ", ".join(f"{_percent(value)} under {policy}" for policy, value in values.items())
+        under = ", ".join(f"{percent(value)} under {policy}" for policy, value in values.items())
         found.append(
             Note(
                 f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
-                f"({_percent(rate)}): {label} is {under}.",
+                f"({percent(rate)}): {label} is {under}.",
                 "warning",
             )
         )
@@ -101,7 +101,7 @@ def _ties(comparison: Comparison) -> list[Note]:
     return found
 
 
-def _chance(comparison: Comparison) -> list[Note]:
+def below_chance(comparison: Comparison) -> list[Note]:
     """Who lies below chance on what; scorers that do so on the same measures share a sentence."""
     together: dict[tuple[str, ...], list[str]] = {}
     for run in comparison.runs:
@@ -110,8 +110,8 @@ def _chance(comparison: Comparison) -> list[Note]:
             together.setdefault(below, []).append(run.name)
     return [
         Note(
-            f"Below chance on {_listed([LABELS.get(m, m) for m in measures])}, with the whole interval: "
-            f"{_listed(who)}.",
+            f"Below chance on {listed([LABELS.get(m, m) for m in measures])}, with the whole interval: "
+            f"{listed(who)}.",
             "warning",
         )
         for measures, who in together.items()
@@ -127,27 +127,28 @@ def _outcomes(comparison: Comparison) -> list[Note]:
     bare = [run.name for run in comparison.runs if isinstance(run.answers, Outcomes)]
     if not bare:
         return []
-    who = "All scorers" if len(bare) == len(comparison.runs) else _listed(bare)
+    who = "All scorers" if len(bare) == len(comparison.runs) else listed(bare)
     return [Note(f"{who}: only right and wrong were given, so there are no scores, margins or ties to show.")]
 
 
-def _intervals(comparison: Comparison) -> list[Note]:
+def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> list[Note]:
+    """How the runs' intervals were made; `words` says it for each method."""
     methods = dict.fromkeys(
         str(run.result.provenance.get("interval", {}).get("method", "")) for run in comparison.runs
     )
-    said = _listed([_INTERVALS.get(method, method) for method in methods if method])
+    said = listed([words.get(method, method) for method in methods if method])
     return [Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {said}.")] if said else []
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     """Per cent with two decimals; the sign stays on the number's line."""
     return f"{100 * value:.2f}\N{NO-BREAK SPACE}%"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names as a sentence has them.
 
-    >>> _listed(["a", "b", "c"])
+    >>> listed(["a", "b", "c"])
     'a, b and c'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -2,6 +2,8 @@
 // What browsers of questions share: building elements, and filters, order, pages, keys and an address.
 // They filter, sort and show; what is right or wrong was decided when the page was made.
 
+const carried = JSON.parse(document.getElementById("data").textContent);
+
 // Elements are built, never parsed from text, so nothing in a caption or a name can become markup.
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);

@@ -1,6 +1,6 @@
 // The browser of quads and choices.
 (() => {
-  const { benchmarks, pictures } = JSON.parse(document.getElementById("data").textContent);
+  const { benchmarks, pictures } = carried;
   const quad = (b) => b.form === "quad";
 
   // ---- which questions ---------------------------------------------------------------------------------------

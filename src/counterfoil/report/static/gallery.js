@@ -1,0 +1,104 @@
+// The browser of a gallery's queries.
+(() => {
+  const { galleries, pictures } = carried;
+  const fromImage = (b, q) => q < b.split;
+  const SIGNS = [["✗", "bad"], ["✓", "good"], ["◐", "good"]];
+
+  // ---- items and marks ---------------------------------------------------------------------------------------
+  function sign(b, digit, word = true) {
+    const [shape, kind] = SIGNS[digit];
+    return el("span", { class: `mark ${kind}`, title: b.marks[digit] }, el("span", { "aria-hidden": "true" }, shape),
+      el("span", { class: word ? "word" : "visually-hidden" }, b.marks[digit]));
+  }
+  function picture(b, i, alt) {
+    const [name, number] = b.images[i];
+    if (number < 0) return el("span", { class: "name" }, `image ${name}`);
+    return el("img", { src: pictures[number], alt: `${alt} (${name})`, title: name });
+  }
+  function caption(b, i) {
+    const [text, name] = b.captions[i];
+    return text === null ? el("span", { class: "name" }, `caption ${name}`) : el("span", { class: "said" }, text);
+  }
+  const item = (b, q, i, alt) => (fromImage(b, q) ? caption(b, i) : picture(b, i, alt));
+  const first = (model, q) => model.top[q].map((i, k) => [i, Number(model.marks[q][k])]).filter(([i]) => i >= 0);
+  const places = (low, high) => (low === high ? count(low) : `${count(low)} to ${count(high)} (tied)`);
+
+  // ---- one query ---------------------------------------------------------------------------------------------
+  function shown(b, q, model) {
+    const given = model.scores ? model.scores[q] : [];
+    const texts = given.length ? written(given) : [];
+    const rows = first(model, q).map(([i, digit], k) =>
+      el("li", { class: digit ? "right" : null },
+        el("span", { class: "place" }, String(k + 1)), item(b, q, i, `place ${k + 1}`),
+        el("span", { class: "says" }, sign(b, digit), k < texts.length ? el("span", { class: "score" }, texts[k]) : null)));
+    if (!rows.length) return el("p", { class: "name" }, "Which items come first was not kept.");
+    return el("ol", { class: fromImage(b, q) ? "top captions" : "top images", "aria-label": `What ${model.name} puts first` }, ...rows);
+  }
+  // How many answers are right, and where the first of them stands that is not among those shown.
+  function rest(b, q, model) {
+    const total = b.right[q];
+    const top = first(model, q);
+    const seen = top.filter(([, digit]) => digit).length;
+    const said = el("p", { class: "rest" }, `${count(total)} ${total === 1 ? "answer is" : "answers are"} right`);
+    if (top.length) said.append(`, ${seen ? count(seen) : "none"} of them among the first ${top.length}`);
+    said.append(".");
+    const [low, high] = model.first ? model.first[q] : [0, 0];
+    if (low !== high) said.append(` The first of them scores the same as a wrong one: it stands at ${count(low)} to ${count(high)}.`);
+    const missed = model.missed ? model.missed[q] : 0;
+    if (!missed) return said;
+    const [i, from, to] = missed;
+    const which = seen ? "The first one missed" : "The first";
+    if (i < 0) said.append(seen ? " What is missed is outside the gallery." : " They are outside the gallery.");
+    else said.append(from ? ` ${which} stands at ${places(from, to)}: ` : ` ${which} is behind the end of the ranking: `, item(b, q, i, "a right answer"));
+    return said;
+  }
+  function body(b, q, model) {
+    const asked = fromImage(b, q) ? picture(b, b.query[q], "the image that asks") : el("p", { class: "asked" }, caption(b, b.query[q]));
+    return [el("div", { class: fromImage(b, q) ? "asking image" : "asking caption" }, asked, shown(b, q, model)), rest(b, q, model)];
+  }
+  // Where the first right answer stands, by what is shown where nobody counted; 0 where it is not known.
+  const firstRight = (model, q) => (model.first ? model.first[q] : Array(2).fill(first(model, q).findIndex(([, digit]) => digit) + 1));
+  function models(b, q, chosen) {
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, "first items"),
+      el("th", { scope: "col" }, "first right one at"));
+    const rows = b.models.map((model, m) =>
+      el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
+        el("td", { class: "marks" }, ...first(model, q).map(([, digit]) => sign(b, digit, false))),
+        el("td", {}, firstRight(model, q)[0] ? places(...firstRight(model, q)) : "–")));
+    return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
+  }
+
+  // ---- which queries -----------------------------------------------------------------------------------------
+  function haystack(b, q) {
+    const texts = fromImage(b, q) ? b.models.flatMap((model) => model.top[q]).filter((i) => i >= 0) : [b.query[q]];
+    return [b.ids[q], ...texts.map((i) => b.captions[i][0] || "")].join("\n").toLowerCase();
+  }
+  function filters(b, select) {
+    const n = b.ids.length;
+    if (!b.split || b.split === n) return [];
+    return [select("asks", "Direction", [{ value: "", label: `both (${count(n)})` }, { value: "i2t", label: `images look for captions (${count(b.split)})` },
+      { value: "t2i", label: `captions look for images (${count(n - b.split)})` }])];
+  }
+
+  openBrowser({
+    place: "queries",
+    noun: ["Query", "queries"],
+    benchmarks: galleries,
+    empty: { asks: "" },
+    placeholder: "words or id",
+    passes: (b, q, state) => !state.asks || (state.asks === "i2t") === fromImage(b, q),
+    orders: (b, model) => [
+      { value: "many", label: "most right answers first", by: (q) => -b.right[q] },
+      { value: "far", label: "right answers farthest down first", by: (q) => -(firstRight(model, q)[1] || Number.MAX_SAFE_INTEGER) },
+    ],
+    filters,
+    haystack,
+    pictured: (b, q) => b.pictures[q] === "1",
+    legend: (b, model) => `Where ${model.name} has a right answer${b.ties === "half" ? " (a tie counts as missed here, though it is worth something in the measures)" : ""}`,
+    card: (b, q, m) => ({
+      groups: fromImage(b, q) ? "image looks for captions" : "caption looks for images",
+      body: body(b, q, b.models[m]),
+      models: () => models(b, q, m),
+    }),
+  });
+})();
