@@ -69,6 +69,15 @@ def test_equal_codes(objects: Any, free: Free) -> None:
     assert _matches(questions.select(np.array([2, 3])).i2t, 0) == [list(range(15, 20))]
 
 
+def test_instances_alone_are_enough(objects: Any, free: Free) -> None:
+    """Without captions there are no texts; what is right is the same."""
+    whole = plausible.read(free("pmrp"), objects.folder, None)
+    (objects.folder / "annotations" / "captions_val2014.json").unlink()
+    found = plausible.read(free("pmrp"), objects.folder, None)
+    assert not found.captions_at_hand
+    assert _matches(found.gallery.t2i, 0) == _matches(whole.gallery.t2i, 0)
+
+
 def test_the_original_protocol(objects: Any, free: Free) -> None:
     """Image 2 is out: positions move up. 0 and 1 differ from 3 in one class, so threshold 1 has all three."""
     found = plausible.read_original(free("pmrp-original"), objects.folder, None)

@@ -204,7 +204,7 @@ def captions_of(data: Path | None) -> list[Path]:
 
 
 def _check_folder(data: Path) -> None:
-    known = [IDS, KARPATHY, *OWNERS, "sits_test.csv"]
+    known = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
     known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in _WAYS]
     if any(place(data, name) for name in known) or captions_of(data):
         return

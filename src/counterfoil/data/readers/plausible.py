@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.questions import Ids, Search
 from counterfoil.data.readers.coco import captioned, items
-from counterfoil.data.readers.coco_files import annotation_folder, read_codes
-from counterfoil.data.readers.coco_test import CAPTIONS, IDS, find, parts, place, read_ids, read_test
+from counterfoil.data.readers.coco_files import annotation_folder, captions_files, read_codes
+from counterfoil.data.readers.coco_test import (
+    CAPTIONS,
+    IDS,
+    KARPATHY,
+    find,
+    parts,
+    place,
+    read_ids,
+    read_test,
+)
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.matches import Places, gallery
 from counterfoil.data.records import Caption, Image
@@ -134,8 +143,8 @@ def _read(
 
 
 def _holds_test(data: Path) -> bool:
-    """Whether the captions files hold all captions of COCO's test half."""
-    if place(data, CAPTIONS) is None and place(data, "dataset_coco.json") is not None:
+    """Whether the captions files hold all captions of COCO's test half, or there are none to ask."""
+    if place(data, CAPTIONS) is None and (place(data, KARPATHY) or not captions_files(data)):
         return True
     written = captioned(data)
     try:
@@ -150,7 +159,7 @@ def _holds_test(data: Path) -> bool:
 
 def _instances(data: Path, splits: list[str]) -> list[Path]:
     """The instances files of those parts of COCO, else all there are."""
-    folder = data.parent if data.is_file() else annotation_folder(data)
+    folder = annotation_folder(data.parent if data.is_file() else data)
     named = [folder / f"instances_{split}.json" for split in splits]
     files = named if all(file.is_file() for file in named) else sorted(folder.glob("instances_*.json"))
     if not files:
