@@ -21,7 +21,7 @@ from counterfoil.report.ledger import Entry, Verdict, all_papers, reproduce, sum
 from counterfoil.report.ledger.evidence import Evidence, mask
 from counterfoil.report.ledger.recipes import chance
 
-#: Every cell that the released files contradict, with what they say.
+#: Every cell of P000 and P003 that the released files contradict, with what they say.
 DIFFERING = {
     ("P000", "Table 1", "SUGARCREPE, by its files today", "SWAP OBJ"): 245,
     ("P000", "Table 1", "SUGARCREPE, by its files today", "Total"): 7511,
@@ -65,6 +65,11 @@ def key(entry: Entry) -> tuple[str, str, str, str]:
     return entry.paper, entry.table, entry.row, entry.column
 
 
+def of_questions(entries: Iterable[Entry]) -> list[Entry]:
+    """Those of the papers whose numbers are about questions; P002 has tests of its own."""
+    return [entry for entry in entries if entry.paper != "P002"]
+
+
 def of(entries: Iterable[Entry], table: str, row: str, column: str) -> Entry:
     (found,) = [e for e in entries if (e.table, e.row, e.column) == (table, row, column)]
     return found
@@ -80,15 +85,16 @@ class TestReleasedFiles:
             for row in table.rows
             for cell in row.cells
         )
-        assert len(ledger) == printed == 1065
+        assert len(ledger) == printed
+        assert Counter(e.name for e in ledger) == {"bivlc": 236, "eccv_caption": 1375, "winoground": 829}
 
     def test_exactly_the_known_cells_differ_and_each_says_why(self, ledger: tuple[Entry, ...]) -> None:
-        found = {key(e): e.recomputed for e in ledger if e.verdict is Verdict.DIFFERS}
+        found = {key(e): e.recomputed for e in of_questions(ledger) if e.verdict is Verdict.DIFFERS}
         assert found == pytest.approx(DIFFERING, abs=5e-5)
         assert all(e.reason for e in ledger if e.verdict is Verdict.DIFFERS)
 
     def test_no_data_is_said_of_exactly_what_is_not_there(self, ledger: tuple[Entry, ...]) -> None:
-        for entry in ledger:
+        for entry in of_questions(ledger):
             perplexity = entry.column.startswith("Perplexity")
             kappa = entry.table == "Table 7" and entry.column == "Kappa score"
             diwan = entry.printed == "684"
@@ -105,7 +111,7 @@ class TestReleasedFiles:
     def test_the_count_of_each_table(self, ledger: tuple[Entry, ...]) -> None:
         counts = {
             where: tuple(summary(e for e in ledger if (e.paper, e.table) == where).values())
-            for where in dict.fromkeys((e.paper, e.table) for e in ledger)
+            for where in dict.fromkeys((e.paper, e.table) for e in of_questions(ledger))
         }
         # Rows at hand x columns: 3 of BiVLC's models and chance; 11 of Winoground's score files (and chance).
         assert counts == {
@@ -198,7 +204,7 @@ def winoground_copy(shared_data: Path, folder: Path) -> Path:
 
 class TestNoData:
     def test_only_what_needs_no_file_is_recomputed(self) -> None:
-        entries = reproduce()
+        entries = reproduce(papers=["bivlc", "winoground"])
         computed = Counter((e.paper, e.table, e.row) for e in entries if e.verdict is not Verdict.NO_DATA)
         assert computed == {
             ("P000", "Table 2", "Random"): 4,

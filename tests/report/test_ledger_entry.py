@@ -80,6 +80,25 @@ def test_summary_counts_what_nobody_can_explain() -> None:
     assert [e.unexplained for e in entries] == [False, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("printed", "value", "verdict", "shown"),
+    [
+        ("22.67", 22.665, Verdict.SAME, "22.665"),
+        ("22.66", 22.6649, Verdict.SAME, "22.66"),
+        ("1,036", 1036.5, Verdict.SAME, "1,036"),
+        ("1,037", 1036.5, Verdict.SAME, "1,036.5"),
+        ("34.14", 44.225, Verdict.DIFFERS, "44.23"),
+    ],
+)
+def test_what_lies_between_two_printable_numbers_is_shown_so(
+    printed: str, value: float, verdict: Verdict, shown: str
+) -> None:
+    number, digits = parse(printed)
+    assert judge(printed, value) is verdict
+    made = Entry("P0", "p", "Title", "Table 1", "row", "column", printed, number, digits, value, verdict)
+    assert made.rounded == shown
+
+
 def test_an_entry_as_plain_values() -> None:
     plain = entry(Verdict.DIFFERS, "misprint").to_json()
     assert plain["verdict"] == "differs"

@@ -62,7 +62,7 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none() -> None:
                         spec = found.spec(row, column, cell)
                         assert spec.missing or spec.recipe in RECIPES, (found.name, row.name, column.name)
                         assert spec.reason or not spec.instead
-                        for reference in spec.of or ():
+                        for reference in (*(spec.of or ()), *(spec.against or ())):
                             assert paper.printed(reference)
 
 
@@ -220,7 +220,9 @@ class TestReading:
         assert Row(name="m", cells=("",)).cells[0].printed == ""
 
     def test_papers_are_found_by_name_and_number(self) -> None:
-        assert chosen(None) == (BIVLC, WINOGROUND)
+        assert (
+            chosen(None) == tuple(all_papers().values()) == (BIVLC, all_papers()["eccv_caption"], WINOGROUND)
+        )
         assert chosen(["p003", "bivlc", "P000"]) == (BIVLC, WINOGROUND)
 
     def test_a_column_that_is_not_there_is_an_error(self) -> None:

@@ -83,10 +83,14 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     differing = [e for e in shown if e.verdict is Verdict.DIFFERS]
     if differing:
         console.print(Text("\nWhat differs, printed ≠ recomputed", style="bold"))
+        alike: dict[tuple[str, str, str], list[Entry]] = {}
         for e in differing:
-            head = f"{e.paper} {e.table}, {e.row}, {e.column}: {e.printed} ≠ {e.rounded}. "
-            why = Text(e.reason or "No reason is known.", style="" if e.reason else "bold red")
-            console.print(Padding(Text(head, style="yellow") + why, (0, 0, 0, 2)))
+            alike.setdefault((e.paper, e.table, e.reason), []).append(e)
+        for (number, table, reason), cells in alike.items():
+            numbers = "; ".join(f"{e.row}, {e.column}: {e.printed} ≠ {e.rounded}" for e in cells)
+            why = Text(reason or "No reason is known.", style="" if reason else "bold red")
+            head = Text(f"{number} {table}, {numbers}. ", style="yellow")
+            console.print(Padding(head + why, (0, 0, 0, 2)))
     counts = summary(entries)
     console.print(
         Text("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()), style="bold")

@@ -56,8 +56,15 @@ class Entry:
 
     @property
     def rounded(self) -> str:
-        """The recomputed value with as many decimals as the paper prints; empty where there is none."""
-        return "" if self.recomputed is None else f"{self.recomputed:,.{self.digits}f}"
+        """The recomputed value with as many decimals as the paper prints; empty where there is none.
+
+        One decimal more where it lies between two printable numbers, and the paper's is the other one.
+        """
+        if self.recomputed is None:
+            return ""
+        text = f"{self.recomputed:,.{self.digits}f}"
+        halfway = self.verdict is Verdict.SAME and parse(text)[0] != self.value
+        return f"{self.recomputed:,.{self.digits + 1}f}" if halfway else text
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

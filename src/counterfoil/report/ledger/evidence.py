@@ -109,7 +109,10 @@ class Evidence:
             raise DataError(str(error), where=table.source) from None
 
     def _given(self, file: str) -> GivenTable:
-        return self._once(("given", file), lambda: load(str(self.path(file))))
+        given = self._once(("given", file), lambda: load(str(self.path(file))))
+        if not isinstance(given, GivenTable):
+            raise DataError("not a table of scores or outcomes", where=self.path(file))
+        return given
 
 
 def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray, "n"]:

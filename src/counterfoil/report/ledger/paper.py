@@ -25,13 +25,27 @@ class Spec(BaseModel):
     measure: str | None = None
     #: Over the questions of these groups together; over all where it is not said.
     groups: tuple[str, ...] | None = None
-    statistic: Literal["r", "p", "low", "high"] | None = None
+    statistic: Literal["r", "p", "low", "high", "total", "own", "others"] | None = None
+    #: Which way a benchmark is searched.
+    direction: Literal["i2t", "t2i"] | None = None
+    #: The benchmark whose queries count; its own where it is not said.
+    over: str | None = None
+    #: What a number of right answers is divided by: "queries", or a benchmark with so many of them.
+    per: str | None = None
+    #: The first R items of a ranking, R being the number of right answers: 1 for a right one, 0 for a wrong.
+    shown: str | None = None
+    #: Ids that the paper lists.
+    listed: tuple[str, ...] | None = None
     #: How often a question is counted.
     examples: int | None = None
     #: Count the distinct labels of this grouping instead of questions.
     labels: str | None = None
     #: Printed columns that the number follows from, as "Table 3, Text".
     of: tuple[str, ...] | None = None
+    #: Other printed columns, which those are held against.
+    against: tuple[str, ...] | None = None
+    #: What the paper does with printed numbers: a, b, ... stand for the columns of `of`.
+    formula: str | None = None
     #: Rows of these that stay out.
     without: tuple[str, ...] | None = None
     #: Why the number cannot be recomputed, whatever data there is.
@@ -161,7 +175,7 @@ def all_papers() -> Mapping[str, Paper]:
     """Every paper of the ledger, by its short name, in the order of their numbers.
 
     >>> [(paper.number, name) for name, paper in all_papers().items()]
-    [('P000', 'bivlc'), ('P003', 'winoground')]
+    [('P000', 'bivlc'), ('P002', 'eccv_caption'), ('P003', 'winoground')]
     """
     found = []
     for file in files("counterfoil.report").joinpath("papers").iterdir():

@@ -1,65 +1,15 @@
-"""How each kind of printed number is recomputed: a recipe takes what is said of a cell, and computes it."""
+"""Numbers about questions of a fixed size: measures over groups, counts, what chance and detectors get."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import permutations, product
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
-from numpy import ndarray
 
 from counterfoil.data.cards import card
 from counterfoil.errors import DataError
 from counterfoil.metrics import choice, detection, quad
-from counterfoil.metrics.correlation import pearson
-from counterfoil.report.ledger.evidence import Evidence, NoDataError, mask
-from counterfoil.report.ledger.paper import Model, Paper, Spec
+from counterfoil.report.ledger.evidence import mask
+from counterfoil.report.ledger.recipes.case import Case, Finding
 from counterfoil.stats.estimates import t_over_folds
-
-
-class Finding(NamedTuple):
-    """A recomputed number, in the unit of the paper, and what it was computed from."""
-
-    value: float | int
-    source: str
-
-
-@dataclass(frozen=True)
-class Case:
-    """One cell: what is said of it, the row it stands in, and where its data may be."""
-
-    paper: Paper
-    row: str
-    spec: Spec
-    evidence: Evidence
-
-    def need(self, field: str) -> str:
-        """What the spec says under `field`; raises `DataError` where the paper's file forgot it."""
-        value = getattr(self.spec, field)
-        if not value:
-            raise DataError(
-                f"the row has no '{field}'", where=f"papers/{self.paper.name}.toml", given=self.row
-            )
-        return str(value)
-
-    @property
-    def model(self) -> Model | None:
-        """Whose answers the row is about; None where it is about no model."""
-        return self.paper.models.get(self.spec.model or self.row)
-
-    def file(self) -> str:
-        """The file of the model's answers to the benchmark; raises `NoDataError` where there is none."""
-        model, benchmark = self.model, self.need("benchmark")
-        if model is None:
-            raise DataError("nobody of this name", where=f"papers/{self.paper.name}.toml", given=self.row)
-        if model.missing or benchmark not in model.files:
-            raise NoDataError(model.missing or f"no answers to {benchmark} are known")
-        return model.files[benchmark]
-
-    def values(self, measure: str) -> Float[ndarray, "n"]:
-        """The measure's value per question of the cell's benchmark, in [0, 1]."""
-        return self.evidence.values(self.need("benchmark"), self.file())[measure]
 
 
 def mean(case: Case) -> Finding:
@@ -110,7 +60,7 @@ def length_correlation(case: Case) -> Finding:
         raise DataError(
             "not a length for every question", where=place, given=len(words), allowed=str(len(asked))
         )
-    return Finding(_pearson(words, case.values(case.need("measure")), case), f"{case.file()}, {place}")
+    return Finding(case.pearson(words, case.values(case.need("measure"))), f"{case.file()}, {place}")
 
 
 def fold_interval(case: Case) -> Finding:
@@ -153,48 +103,3 @@ def _coin() -> Finding:
     """How often a detector is right that answers without looking: over all answers to a pair, in per cent."""
     answers = np.array(list(product((0.0, 1.0), repeat=2)))
     return Finding(100 * float(detection.accuracy(answers).mean()), f"all {len(answers)} answers to a pair")
-
-
-def printed_mean(case: Case) -> Finding:
-    """The mean of printed numbers."""
-    (column,) = _printed(case, 1)
-    return Finding(float(np.mean(list(column.values()))), "as printed: " + "; ".join(case.spec.of or ()))
-
-
-def printed_correlation(case: Case) -> Finding:
-    """Pearson's r between two printed columns, over the rows that both have, or its p-value."""
-    x, y = _printed(case, 2)
-    rows = [row for row in x if row in y and row not in (case.spec.without or ())]
-    value = _pearson(np.array([x[row] for row in rows]), np.array([y[row] for row in rows]), case)
-    return Finding(value, f"as printed: {'; '.join(case.spec.of or ())} ({len(rows)} models)")
-
-
-def _printed(case: Case, columns: int) -> list[dict[str, float]]:
-    of = case.spec.of or ()
-    if len(of) != columns:
-        raise DataError(
-            "wrong number of printed columns",
-            where=f"papers/{case.paper.name}.toml, {case.row}",
-            given=len(of),
-            allowed=str(columns),
-        )
-    return [case.paper.printed(reference) for reference in of]
-
-
-def _pearson(x: Float[ndarray, "n"], y: Float[ndarray, "n"], case: Case) -> float:
-    r, p = pearson(x, y)
-    if np.isnan(r):
-        raise NoDataError("no correlation is defined: a column has the same number everywhere")
-    return p if case.need("statistic") == "p" else r
-
-
-#: Every recipe by the name that the papers' files use.
-RECIPES: Mapping[str, Callable[[Case], Finding]] = {
-    "mean": mean,
-    "count": count,
-    "length_correlation": length_correlation,
-    "fold_interval": fold_interval,
-    "detector": detector,
-    "printed_mean": printed_mean,
-    "printed_correlation": printed_correlation,
-}

@@ -1,0 +1,32 @@
+"""How each kind of printed number is recomputed: a recipe takes what is said of a cell, and computes it."""
+
+from collections.abc import Callable, Mapping
+
+from counterfoil.report.ledger.recipes import gallery, printed, questions
+from counterfoil.report.ledger.recipes.case import Case, Finding
+from counterfoil.report.ledger.recipes.questions import chance
+
+__all__ = ["RECIPES", "Case", "Finding", "chance"]
+
+#: Every recipe by the name that the papers' files use.
+RECIPES: Mapping[str, Callable[[Case], Finding]] = {
+    recipe.__name__: recipe
+    for recipe in (
+        questions.mean,
+        questions.count,
+        questions.length_correlation,
+        questions.fold_interval,
+        questions.detector,
+        gallery.positives,
+        gallery.left_out,
+        gallery.shown,
+        printed.printed_mean,
+        printed.printed_correlation,
+        printed.printed_tau,
+        printed.printed_best,
+        printed.in_row,
+        printed.in_sum,
+        printed.preference,
+        printed.annotator_bias,
+    )
+}
