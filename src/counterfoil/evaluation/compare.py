@@ -6,12 +6,18 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.questions import Gallery, clusters
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.retrieval import columns as measure_columns
+from counterfoil.evaluation.retrieval import mean as gallery_mean
+from counterfoil.evaluation.retrieval import weights_of
 from counterfoil.evaluation.run import Run
-from counterfoil.stats.estimates import difference_bootstrap
+from counterfoil.metrics.plausible import Plausible
+from counterfoil.stats.estimates import difference_bootstrap, macro_table_differences
 from counterfoil.stats.tests import holm, mcnemar, paired_permutation
 
 
@@ -21,7 +27,7 @@ class Difference:
 
     `low` and `high` bound the difference (95 %, clustered bootstrap); `p` is the paired permutation test's,
     `p_holm` the same after Holm's step-down over the family; `mcnemar` is the exact test on the discordant
-    questions, None where questions share items, since it takes them as independent.
+    questions, None where questions share items, as all of a gallery do, since it takes them as independent.
     """
 
     benchmark: str
@@ -92,6 +98,12 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
+        if not _same_gallery(first, run):
+            raise InputError(
+                f"runs on {benchmark} have other galleries, or other right answers, so they cannot be paired",
+                given=f"'{first.name}' and '{run.name}'",
+                hint="evaluate both on the same data, or compare them in two calls",
+            )
         if run.result.ties["policy"] != first.result.ties["policy"]:
             raise InputError(
                 f"runs on {benchmark} count ties differently",
@@ -99,6 +111,29 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 hint="evaluate both with the same --ties",
             )
     return tuple(runs)
+
+
+def _same_gallery(first: Run, other: Run) -> bool:
+    """Whether the items and the right answers are the same; texts may be at hand in one run only."""
+    if not isinstance(first.benchmark.questions, Gallery):
+        return True
+    (items, facts), (other_items, other_facts) = _gallery_facts(first), _gallery_facts(other)
+    same_length = items == other_items and len(facts) == len(other_facts)
+    return same_length and all(map(np.array_equal, facts, other_facts))
+
+
+def _gallery_facts(run: Run) -> tuple[list[str], list[ndarray]]:
+    """The ids of all items, and what is right where."""
+    gallery = run.benchmark.gallery
+    facts: list[ndarray] = [gallery.query_parts]
+    for found in (gallery.i2t.positives, gallery.t2i.positives):
+        if isinstance(found, Plausible):
+            rule = np.array([*found.thresholds, found.cap or 0])
+            facts += [found.query_codes, found.item_codes, rule]
+        else:
+            facts += [found.starts, found.items, found.gains]
+    images = [image.id for image in run.benchmark.images]
+    return [*images, *(caption.id for caption in run.benchmark.captions)], facts
 
 
 def _compare(
@@ -114,23 +149,19 @@ def _compare(
     of_scorers = list(combinations(order, 2))
     if not of_scorers:
         return Comparison(benchmark, runs, baseline, ())
-    values = np.stack([run.items[measure] for run in runs for measure in main], axis=1)
-    wide = len(main)
-    pairs = np.asarray(
-        [(a * wide + k, b * wide + k) for a, b in of_scorers for k in range(wide)], dtype=np.int64
+    main = tuple(name for name in main if all(name in run.items for run in runs))
+    if not main:
+        return Comparison(benchmark, runs, baseline, ())
+    asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
+        len(main)
     )
-    clusters = _common_clusters(runs)
-    independent = len(np.unique(clusters)) == len(clusters)
-    # With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family.
-    permutations = max(draws, 100 * len(pairs))
-    p = paired_permutation(values, clusters, pairs, seed=seed, draws=permutations)
-    low, high = difference_bootstrap(values, clusters, pairs, seed=seed, draws=draws)
-    asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(wide)
-    p_holm = np.ones(len(pairs))
+    test = _test_gallery if isinstance(runs[0].benchmark.questions, Gallery) else _test
+    tested = test(runs, main, of_scorers, draws, seed)
+    p_holm = np.ones(len(asked))
     for family in (asked, ~asked):
         if family.any():
-            p_holm[family] = holm(p[family])
-    means = values.mean(axis=0)
+            p_holm[family] = holm(tested.p[family])
+    names = [(runs[a].name, runs[b].name, measure) for a, b in of_scorers for measure in main]
     return Comparison(
         benchmark,
         runs,
@@ -138,23 +169,99 @@ def _compare(
         tuple(
             Difference(
                 benchmark=benchmark,
-                measure=main[int(a) % wide],
-                a=runs[int(a) // wide].name,
-                b=runs[int(b) // wide].name,
-                value=float(means[a] - means[b]),
-                low=float(low[i]),
-                high=float(high[i]),
-                p=float(p[i]),
+                measure=measure,
+                a=a,
+                b=b,
+                value=float(tested.value[i]),
+                low=float(tested.low[i]),
+                high=float(tested.high[i]),
+                p=float(tested.p[i]),
                 p_holm=float(p_holm[i]),
-                mcnemar=mcnemar(values[:, a], values[:, b]) if independent else None,
+                mcnemar=tested.mcnemar[i],
             )
-            for i, (a, b) in enumerate(pairs)
+            for i, (a, b, measure) in enumerate(names)
         ),
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """What the tests say of each difference: for every pair of scorers, the main measures in turn."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p: NDArray[np.float64]
+    mcnemar: list[float | None]
+
+
+def _test(
+    runs: Sequence[Run], main: Sequence[str], of_scorers: Sequence[tuple[int, int]], draws: int, seed: int
+) -> _Tested:
+    """Quads and choices: every question counts the same."""
+    wide = len(main)
+    values = np.stack([run.items[measure] for run in runs for measure in main], axis=1)
+    pairs = _column_pairs(of_scorers, wide)
+    clusters = _common_clusters(runs)
+    independent = len(np.unique(clusters)) == len(clusters)
+    p = paired_permutation(values, clusters, pairs, seed=seed, draws=_permutations(draws, pairs))
+    low, high = difference_bootstrap(values, clusters, pairs, seed=seed, draws=draws)
+    means = values.mean(axis=0)
+    value = np.array([means[a] - means[b] for a, b in pairs])
+    return _Tested(
+        value,
+        low,
+        high,
+        p,
+        [mcnemar(values[:, a], values[:, b]) if independent else None for a, b in pairs],
+    )
+
+
+def _test_gallery(
+    runs: Sequence[Run], main: Sequence[str], of_scorers: Sequence[tuple[int, int]], draws: int, seed: int
+) -> _Tested:
+    """Galleries: directions and parts count the same, and queries without a value do not count."""
+    benchmark = runs[0].benchmark
+    of_runs = [{name: run.items[name] for name in main} for run in runs]
+    weights = np.stack([weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in main], axis=1)
+    clusters = _common_clusters(runs)
+    # Weighted already, so that all measures share their signs, whatever rows they are about.
+    weighted = np.hstack(
+        [weights * np.stack([np.nan_to_num(table[name]) for name in main], axis=1) for table in of_runs]
+    )
+    pairs = _column_pairs(of_scorers, len(main))
+    p = paired_permutation(weighted, clusters, pairs, seed=seed, draws=_permutations(draws, pairs))
+    tables, averages = [], np.zeros((0, 0))
+    for table in of_runs:
+        columns, averages = measure_columns(benchmark, table, main)
+        tables.append(columns)
+    groups = np.where(np.isnan(tables[0]), -1, benchmark.gallery.query_parts[:, None])
+    _, low, high = macro_table_differences(
+        np.clip(np.stack(tables), 0.0, 1.0),
+        groups,
+        clusters,
+        np.asarray(of_scorers, dtype=np.int64),
+        averages=averages,
+        seed=seed,
+        draws=draws,
+    )
+    means = [[gallery_mean(benchmark, table[name]) for name in main] for table in of_runs]
+    value = [means[a][k] - means[b][k] for a, b in of_scorers for k in range(len(main))]
+    return _Tested(np.array(value), low.reshape(-1), high.reshape(-1), p, [None] * len(pairs))
+
+
+def _column_pairs(of_scorers: Sequence[tuple[int, int]], wide: int) -> NDArray[np.int64]:
+    """Pairs of columns, for columns of scorers x measures."""
+    return np.asarray(
+        [(a * wide + k, b * wide + k) for a, b in of_scorers for k in range(wide)], dtype=np.int64
+    )
+
+
+def _permutations(draws: int, pairs: NDArray[np.int64]) -> int:
+    """With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family."""
+    return max(draws, 100 * len(pairs))
+
+
 def _common_clusters(runs: Sequence[Run]) -> NDArray[np.int64]:
     """The coarsest clusters of the runs: some may know images or captions that others lack."""
-    from counterfoil.data.questions import clusters
-
     return clusters([run.benchmark.clusters for run in runs])
