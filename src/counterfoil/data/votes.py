@@ -44,10 +44,9 @@ def read_votes(path: Path) -> Votes:
 
 def _from_rows(table: Table) -> Votes:
     sides = [labels(table, "winner"), labels(table, "loser")]
-    for side, column in zip(sides, ("winner", "loser"), strict=True):
-        for row, name in enumerate(side):
-            if not name:
-                raise DataError("empty name", where=table.where(row, column))
+    for side, role in zip(sides, ("winner", "loser"), strict=True):
+        if "" in side:
+            raise DataError("empty name", where=table.where(side.index(""), role))
     count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
     names = tuple(sorted({*sides[0], *sides[1]}))
     number = {name: i for i, name in enumerate(names)}
@@ -59,9 +58,8 @@ def _from_rows(table: Table) -> Votes:
     if column is None:
         return Votes(names, wins)
     who = labels(table, column)
-    for row, name in enumerate(who):
-        if not name:
-            raise DataError("empty name", where=table.where(row, column))
+    if "" in who:
+        raise DataError("empty name", where=table.where(who.index(""), column))
     _, judge = np.unique(who, return_inverse=True)
     judges = np.zeros((int(judge.max()) + 1, n, n), dtype=np.int64)
     np.add.at(judges, (judge.reshape(-1), winner, loser), count)

@@ -165,6 +165,7 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
 def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Blocks of (block, n, n) tables of votes drawn with replacement."""
     n = len(votes.names)
+    blocks: Iterator[NDArray[np.float64]]
     if votes.judges is not None:
         flat = votes.judges.reshape(len(votes.judges), -1).astype(np.float64)
         blocks = (counts @ flat for counts in cluster_draws(len(flat), draws, seed=seed))

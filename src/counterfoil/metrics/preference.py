@@ -81,8 +81,7 @@ def connected(wins: Real[ndarray, "draws n n"]) -> Bool[ndarray, "draws"]:
     reached = ((wins > 0) | np.eye(n, dtype=bool)).astype(np.float32)
     for _ in range(max(1, int(np.ceil(np.log2(max(n, 2)))))):
         reached = (reached @ reached > 0).astype(np.float32)
-    whole: ndarray = (reached > 0).all(axis=(1, 2))
-    return whole
+    return np.all(reached.reshape(len(wins), -1) > 0, axis=1)
 
 
 def bradley_terry_draws(

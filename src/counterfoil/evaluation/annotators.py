@@ -1,0 +1,422 @@
+"""What the choice of machine annotators does to a benchmark, from rankings and human judgements.
+
+Models propose their first items for each query, people judge the proposals. A set of annotators makes a
+benchmark: right for a query is what people accepted of *their* proposals. Every model is measured on every
+such benchmark, and how far it is from its value on the one that all models made together is the bias of P002
+appendix E. Lists are taken in the order in which they come: what ties in a model's scores was put in order
+by whoever ranked.
+
+A query for which a set of annotators found nothing has no right answer there. `out` leaves it out of the
+means on that benchmark, as one leaves out queries without positives everywhere else; `zero` keeps all queries
+that all models together found something for, with 0: then a model's R@1 on its own benchmark is exactly that
+on all, since its first item is always among its own proposals.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.annotators import Bias, bias, by_size, multiplicity, precision_recall, subsets
+from counterfoil.metrics.ranks import Positives
+from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.stats.resampling import cluster_draws, whole
+
+#: What can be measured, and whether the gain of a match counts (P002 equation E.4) or only that it is one.
+MEASURES = ("graded_recall_at_1", "graded_r_precision", "recall_at_1", "r_precision")
+UNDEFINED = ("out", "zero")
+#: All sets of so many annotators can be gone through (4,095 of 12); of more, some of each size are drawn.
+MOST = 12
+_SETS_PER_SIZE = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """The judged pairs of one direction, by query, and what each model does with them.
+
+    `place` is where a model's own list has the pair, from 1 on, 0 where the list as deep as it is known
+    (`depth` per model) does not. `proposed` says which model put which pair forward. `clusters` has a number
+    per query; those of one photograph share one.
+    """
+
+    direction: str
+    models: tuple[str, ...]
+    query: NDArray[np.int64]
+    gain: NDArray[np.float64]
+    place: NDArray[np.int64]
+    proposed: NDArray[np.bool_]
+    depth: tuple[int, ...]
+    clusters: NDArray[np.int64]
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return len(self.clusters)
+
+    @property
+    def found(self) -> NDArray[np.int64]:
+        """Per query, how many right answers all models together found."""
+        right = (self.gain > 0) & self.proposed.any(axis=1)
+        return np.bincount(self.query[right], minlength=self.n_queries)
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Ends of an interval per entry."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """One measure in one direction on the benchmarks of all sets of annotators.
+
+    `performance[s, m]` is what model m gets where the proposals of the models in `annotators[s]` were judged;
+    the last set is all of them. `queries[s]` queries have a right answer there; `bias` is per set.
+    `single` has intervals of the biases of the first sets, one annotator each, by name (total, own, others).
+    """
+
+    direction: str
+    measure: str
+    models: tuple[str, ...]
+    annotators: NDArray[np.bool_]
+    performance: NDArray[np.float64]
+    queries: NDArray[np.int64]
+    bias: Bias
+    single: Mapping[str, Interval]
+
+    @property
+    def name(self) -> str:
+        """As in JSON: direction and measure."""
+        return f"{self.direction}_{self.measure}"
+
+    def curves(self) -> dict[str, dict[int, float]]:
+        """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
+        some = ~self.annotators.all(axis=1)
+        named = {"bias": self.bias.total, "self-bias": self.bias.own, "non-self-bias": self.bias.others}
+        return {name: by_size(values[some], self.annotators[some]) for name, values in named.items()}
+
+
+def to_json(found: Study) -> dict[str, Any]:
+    """A study as JSON values: null where nothing can be averaged; sets are named "PVSE+PCME"."""
+    names = ["+".join(m for m, yes in zip(found.models, row, strict=True) if yes) for row in found.annotators]
+    kinds = {"bias": found.bias.total, "self_bias": found.bias.own, "non_self_bias": found.bias.others}
+    ends = dict(zip(kinds, ("total", "own", "others"), strict=True))
+    return {
+        "annotators": {
+            name: {
+                "queries": int(found.queries[at]),
+                "performance": dict(zip(found.models, map(_plain, found.performance[at]), strict=True)),
+                **{kind: _plain(values[at]) for kind, values in kinds.items()},
+                **(
+                    {
+                        f"{kind}_interval": [
+                            _plain(found.single[end].low[at]),
+                            _plain(found.single[end].high[at]),
+                        ]
+                        for kind, end in ends.items()
+                    }
+                    if at < len(found.models)
+                    else {}
+                ),
+            }
+            for at, name in enumerate(names)
+        },
+        "by_number": {
+            kind.replace("-", "_"): {str(size): _plain(value) for size, value in curve.items()}
+            for kind, curve in found.curves().items()
+        },
+    }
+
+
+def places(
+    query: NDArray[np.int64], item: NDArray[np.int64], tops: Sequence[NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """(pairs, models) where each model's list of a pair's query has its item, from 1 on; 0 where it has not.
+
+    Lists are (queries, length) items, -1 behind the end.
+
+    >>> places(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
+    [[2], [0]]
+    """
+    width = 1 + max([int(item.max(initial=0)), *(int(top.max(initial=0)) for top in tops)])
+    wanted = query * width + item
+    found = np.zeros((len(query), len(tops)), dtype=np.int64)
+    for model, top in enumerate(tops):
+        at, place = np.nonzero(top >= 0)
+        codes = at * width + top[at, place]
+        order = np.argsort(codes)
+        spot = np.searchsorted(codes[order], wanted)
+        there = spot < len(codes)
+        there[there] = codes[order][spot[there]] == wanted[there]
+        found[there, model] = place[order][spot[there]] + 1
+    return found
+
+
+def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
+    """(sets, n) all sets of up to `MOST` annotators, else all of one, some of each size, and the whole.
+
+    Small ones first. Sets are drawn without repetition, the same for the same seed.
+    """
+    if n < 2:
+        raise InputError("bias needs models to compare", given=f"{n} model", allowed="2 or more")
+    if n <= MOST:
+        return subsets(n)
+    rng = np.random.default_rng(seed)
+    rows = [np.eye(n, dtype=bool)]
+    for size in range(2, n):
+        every = comb(n, size)
+        chosen = set(combinations(range(n), size)) if every <= _SETS_PER_SIZE else set()
+        while len(chosen) < min(every, _SETS_PER_SIZE):
+            chosen.add(tuple(sorted(rng.choice(n, size, replace=False).tolist())))
+        rows.append(np.array([[i in c for i in range(n)] for c in sorted(chosen)], dtype=bool))
+    return np.concatenate([*rows, np.ones((1, n), dtype=bool)])
+
+
+def per_query(
+    verified: Verified, annotators: NDArray[np.bool_], measure: str, *, undefined: str = "out"
+) -> NDArray[np.float64]:
+    """(queries, models) values on the benchmark of a set of annotators, NaN where a query does not count.
+
+    Source: P002 equations E.1 to E.4; `metrics.ranking` has the same measures over whole rankings.
+    """
+    if measure not in MEASURES:
+        raise InputError("not a measure of bias", given=measure, allowed=MEASURES)
+    right = (verified.gain > 0) & verified.proposed[:, annotators].any(axis=1)
+    query, place = verified.query[right], verified.place[right]
+    worth = verified.gain[right] if measure.startswith("graded") else np.ones(len(query))
+    wanted = np.bincount(query, minlength=verified.n_queries)
+    up_to = np.ones(len(query), np.int64) if measure.endswith("recall_at_1") else wanted[query]
+    hits = ((place > 0) & (place <= up_to[:, None])) * worth[:, None]
+    values = np.zeros((verified.n_queries, place.shape[1]))
+    if len(query):
+        first = np.flatnonzero(np.diff(query, prepend=-1))
+        values[query[first]] = np.add.reduceat(hits, first, axis=0)
+    if measure.endswith("r_precision"):
+        values /= np.maximum(wanted, 1)[:, None]
+    # On no benchmark counts a query for which nobody found anything.
+    counts = wanted > 0 if undefined == "out" else verified.found > 0
+    values[~counts] = np.nan
+    return values
+
+
+def study(
+    verified: Verified,
+    measures: Sequence[str] = MEASURES[:2],
+    *,
+    undefined: str = "out",
+    draws: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> tuple[Study, ...]:
+    """Bias of all sets of annotators under each measure.
+
+    Raises `InputError` where nobody found anything, where a list is too short for R-Precision (with the
+    number it needs), and for an unknown measure or treatment of queries without right answers.
+
+    Source: P002 appendix E, equation E.5.
+    """
+    if undefined not in UNDEFINED:
+        raise InputError(
+            "unknown treatment of queries without right answers", given=undefined, allowed=UNDEFINED
+        )
+    found = verified.found
+    if not found.any():
+        raise InputError(
+            "no proposal was accepted", where=verified.direction, hint="do models and judgements go together?"
+        )
+    if any(measure.endswith("r_precision") for measure in measures):
+        for model, depth in zip(verified.models, verified.depth, strict=True):
+            if depth < found.max():
+                raise InputError(
+                    "the lists are too short for R-Precision",
+                    where=f"{model}, {verified.direction}",
+                    given=f"{depth} items",
+                    allowed=f"{found.max()} or more, as many as a query has right answers",
+                    hint="give embeddings, or evaluate again with a deeper --top",
+                )
+    annotators = sets_of_annotators(len(verified.models), seed=seed)
+    # The same for all measures: how many queries have a right answer.
+    right = (verified.gain > 0)[:, None] & (verified.proposed @ annotators.T.astype(np.int64) > 0)
+    queries = np.array(
+        [np.count_nonzero(np.bincount(verified.query, weights=column)) for column in right.T], dtype=np.int64
+    )
+    studies = []
+    for measure in measures:
+        performance = np.empty(annotators.shape)
+        for at, members in enumerate(annotators):
+            values = per_query(verified, members, measure, undefined=undefined)
+            counted = ~np.isnan(values[:, 0])
+            performance[at] = values[counted].mean(axis=0) if counted.any() else np.nan
+        studies.append(
+            Study(
+                verified.direction,
+                measure,
+                verified.models,
+                annotators,
+                performance,
+                queries,
+                bias(performance, annotators, performance[-1]),
+                _single(verified, measure, undefined, draws, seed, level),
+            )
+        )
+    return tuple(studies)
+
+
+def _single(
+    verified: Verified, measure: str, undefined: str, draws: int, seed: int, level: float
+) -> dict[str, Interval]:
+    """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries."""
+    n = len(verified.models)
+    sets = np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
+    columns = []
+    for members in sets:
+        values = per_query(verified, members, measure, undefined=undefined)
+        counted = ~np.isnan(values[:, :1])
+        columns.append(np.hstack([np.where(counted, values, 0.0), counted]))
+    clusters = len(np.unique(verified.clusters))
+    sums = whole(np.hstack(columns), verified.clusters, repeats=clusters)
+    found: dict[str, list[NDArray[np.float64]]] = {"total": [], "own": [], "others": []}
+    for weights in cluster_draws(clusters, draws, seed=seed):
+        drawn = sums.weighted(weights).reshape(len(weights), n + 1, n + 1)
+        # Where a draw has no query that counts there is nothing to average; such draws are left out.
+        size = drawn[:, :, -1:]
+        means = np.divide(drawn[:, :, :-1], size, out=np.full((*drawn.shape[:2], n), np.nan), where=size > 0)
+        away = np.abs(means[:, :-1] - means[:, -1:])
+        own = np.diagonal(away, axis1=1, axis2=2)
+        found["total"].append(away.mean(axis=2))
+        found["own"].append(own)
+        found["others"].append((away.sum(axis=2) - own) / max(n - 1, 1))
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    ends = {}
+    for name, blocks in found.items():
+        values = np.concatenate(blocks)
+        usable = ~np.isnan(values).any(axis=1)
+        low, high = np.quantile(values[usable], tails, axis=0) if usable.any() else np.full((2, n), np.nan)
+        ends[name] = Interval(low, high)
+    return ends
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """A set of right answers against the judgements: P002 Table 2.
+
+    `precision` and `recall` with their intervals over queries clustered by photograph; `queries` count,
+    `left_out` have no right answer of the set among their judged pairs. NaN where nothing counts.
+    """
+
+    name: str
+    direction: str
+    precision: tuple[float, float, float]
+    recall: tuple[float, float, float]
+    queries: int
+    left_out: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        named = {"precision": self.precision, "recall": self.recall}
+        return {
+            **{
+                name: dict(zip(("value", "low", "high"), map(_plain, ends), strict=True))
+                for name, ends in named.items()
+            },
+            "queries": self.queries,
+            "left_out": self.left_out,
+        }
+
+
+def coverage(
+    name: str,
+    direction: str,
+    *,
+    query: NDArray[np.int64],
+    right: NDArray[np.bool_],
+    accepted: NDArray[np.bool_],
+    clusters: NDArray[np.int64],
+    seed: int = 0,
+    draws: int = 2000,
+) -> Coverage:
+    """How many of a set's right answers people confirm, and how many of theirs the set has.
+
+    Over judged pairs, by query: `right` in the set, `accepted` by people. Queries none of whose judged pairs
+    is in the set are left out of both means, as in P002 section 3.3.
+    """
+    n = len(clusters)
+    item = np.arange(len(query))
+    sets = [
+        _positives(query[chosen], item[chosen], n)
+        for chosen in (right, np.ones(len(query), dtype=bool), accepted)
+    ]
+    precision, recall = precision_recall(*sets)
+    counted = ~np.isnan(precision)
+    if not counted.any():
+        nothing = (np.nan, np.nan, np.nan)
+        return Coverage(name, direction, nothing, nothing, 0, n)
+    ends = []
+    for values in (precision, np.where(counted, recall, np.nan)):
+        there = ~np.isnan(values)
+        if not there.any():
+            ends.append((np.nan, np.nan, np.nan))
+            continue
+        low, high = cluster_bootstrap(values[there][:, None], clusters[there], seed=seed, draws=draws)
+        ends.append((float(values[there].mean()), float(low[0]), float(high[0])))
+    return Coverage(name, direction, ends[0], ends[1], int(counted.sum()), int(n - counted.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplicity:
+    """How many right answers queries have: P002 Table 3 and Figure 3a. `histogram` maps number to queries."""
+
+    name: str
+    direction: str
+    histogram: Mapping[int, int]
+
+    @property
+    def total(self) -> int:
+        """All right answers."""
+        return sum(number * queries for number, queries in self.histogram.items())
+
+    @property
+    def mean(self) -> float:
+        """Right answers per query."""
+        return self.total / max(sum(self.histogram.values()), 1)
+
+    @property
+    def median(self) -> float:
+        """The middle of the queries' numbers."""
+        return float(np.median(np.repeat(list(self.histogram), list(self.histogram.values()))))
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "total": self.total,
+            "mean": self.mean,
+            "median": self.median,
+            "histogram": {str(number): queries for number, queries in self.histogram.items()},
+        }
+
+
+def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
+    """The multiplicity of queries with so many right answers each.
+
+    >>> count("mine", "t2i", np.array([1, 3, 3])).mean
+    2.3333333333333335
+    """
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    empty = Positives(starts, np.full(int(starts[-1]), -1), np.ones(int(starts[-1])))
+    return Multiplicity(name, direction, multiplicity(empty))
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _positives(query: NDArray[np.int64], item: NDArray[np.int64], n: int) -> Positives:
+    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=n))])
+    return Positives(starts, item, np.ones(len(item)))

@@ -1,0 +1,256 @@
+"""Bias of machine annotators: against the measures of rankings, against sets, in a world that is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.errors import InputError
+from counterfoil.evaluation.annotators import (
+    MEASURES,
+    Study,
+    Verified,
+    count,
+    coverage,
+    per_query,
+    places,
+    sets_of_annotators,
+    study,
+    to_json,
+)
+from counterfoil.metrics import ranking
+from counterfoil.metrics.annotators import pool, subsets
+from counterfoil.metrics.ranks import Positives, list_ranks
+
+MODELS = ("m0", "m1", "m2", "m3", "m4", "m5")
+
+
+def verified(tops: list[ndarray], gains: ndarray, k: int, clusters: ndarray | None = None) -> Verified:
+    """What is judged where all proposals of the first k are; `gains` are (queries, items), the truth."""
+    pooled = pool([top[:, :k] for top in tops])
+    return Verified(
+        "t2i",
+        MODELS[: len(tops)],
+        pooled.query,
+        gains[pooled.query, pooled.item],
+        places(pooled.query, pooled.item, tops),
+        pooled.place > 0,
+        tuple(top.shape[1] for top in tops),
+        np.arange(len(gains)) if clusters is None else clusters,
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[list[ndarray], ndarray, int]:
+    models, queries = draw(st.integers(2, 3)), draw(st.integers(1, 5))
+    items, rng = draw(st.integers(4, 9)), np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    gains = rng.choice([0, 0, 0.5, 1], size=(queries, items))
+    tops = [np.stack([rng.permutation(items) for _ in range(queries)]) for _ in range(models)]
+    return tops, gains, draw(st.integers(1, 3))
+
+
+@given(worlds())
+def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray], ndarray, int]) -> None:
+    tops, gains, k = world
+    known = verified(tops, gains, k)
+    functions = {
+        "graded_recall_at_1": ranking.graded_recall_at_1,
+        "graded_r_precision": ranking.graded_r_precision,
+        "recall_at_1": lambda ranks: ranking.recall_at_k(ranks, 1),
+        "r_precision": ranking.r_precision,
+    }
+    assert tuple(functions) == MEASURES
+    for members in subsets(len(tops)):
+        # By hand: what the members propose, and people accept.
+        right = [
+            sorted({int(i) for m in np.flatnonzero(members) for i in tops[m][q, :k] if gains[q, i] > 0})
+            for q in range(len(gains))
+        ]
+        positives = Positives.of(right, [[float(gains[q, i]) for i in row] for q, row in enumerate(right)])
+        for measure, function in functions.items():
+            found = per_query(known, members, measure)
+            for model, top in enumerate(tops):
+                expected = function(list_ranks(list(top), positives, gallery=gains.shape[1]))
+                np.testing.assert_allclose(found[:, model], expected)
+            zeros = per_query(known, members, measure, undefined="zero")
+            anyone = known.found > 0
+            np.testing.assert_allclose(zeros[anyone], np.nan_to_num(found[anyone]))
+            assert np.isnan(zeros[~anyone]).all()
+
+
+@given(worlds())
+def test_places_are_those_in_the_lists(world: tuple[list[ndarray], ndarray, int]) -> None:
+    tops, gains, _ = world
+    short = [np.where(np.arange(top.shape[1]) < top.shape[1] - m, top, -1) for m, top in enumerate(tops)]
+    pairs = [(q, i) for q in range(len(gains)) for i in range(gains.shape[1])]
+    query, item = np.array(pairs).T
+    found = places(query, item, short)
+    for row, (q, i) in zip(found.tolist(), pairs, strict=True):
+        assert row == [list(top[q]).index(i) + 1 if i in top[q] else 0 for top in short]
+
+
+def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300) -> Verified:
+    """Queries and items as points, right where they are near; models see both with noise of their own."""
+    rng = np.random.default_rng(seed)
+    width = 8
+    asked, found = rng.normal(size=(queries, width)), rng.normal(size=(items, width))
+    true = asked @ found.T / np.linalg.norm(asked, axis=1)[:, None] / np.linalg.norm(found, axis=1)
+    gains = np.where(true > 0.8, 1.0, np.where(true > 0.65, 0.5, 0.0))
+    tops = []
+    for _ in range(models):
+        seen = [points + 0.5 * rng.normal(size=points.shape) for points in (asked, found)]
+        scores = seen[0] @ (seen[1] / np.linalg.norm(seen[1], axis=1, keepdims=True)).T
+        tops.append(np.argsort(-scores, axis=1)[:, :30])
+    return verified(tops, gains, 5, clusters=np.arange(queries) // 5)
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[Verified, tuple[Study, ...]]:
+    known = simulated()
+    return known, study(known, MEASURES, draws=300)
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_annotators_favour_themselves(world: tuple[Verified, tuple[Study, ...]], at: int) -> None:
+    """P002 Figure E.2: self-bias below bias below non-self-bias, and less with more annotators."""
+    found = world[1][at]
+    assert found.measure.endswith("recall_at_1")
+    curves = found.curves()
+    for size in range(1, 5):
+        assert curves["self-bias"][size] < curves["bias"][size] < curves["non-self-bias"][size]
+    for curve in curves.values():
+        assert list(curve) == [1, 2, 3, 4]
+        assert (np.diff(list(curve.values())) < 0).all()
+    singles = slice(0, 5)
+    assert (found.bias.own[singles] < found.bias.total[singles]).all()
+    assert (found.bias.total[singles] < found.bias.others[singles]).all()
+    # Each model is best on its own benchmark, as in Table E.1.
+    assert (found.performance[singles].argmax(axis=1) == np.arange(5)).all()
+
+
+def test_all_together_have_no_bias(world: tuple[Verified, tuple[Study, ...]]) -> None:
+    for found in world[1]:
+        assert len(found.annotators) == 31
+        assert found.bias.total[-1] == found.bias.own[-1] == 0
+        assert np.isnan(found.bias.others[-1])
+        assert found.queries[-1] == found.queries.max() == (world[0].found > 0).sum()
+        for kind, values in (
+            ("total", found.bias.total),
+            ("own", found.bias.own),
+            ("others", found.bias.others),
+        ):
+            ends = found.single[kind]
+            assert ends.low.shape == (5,)
+            # The bootstrap moves around what was found.
+            assert (ends.low < values[:5] + 0.02).all()
+            assert (values[:5] - 0.02 < ends.high).all()
+
+
+def test_on_its_own_benchmark_a_model_has_its_true_recall_where_nothing_is_left_out() -> None:
+    """Its first item is among its proposals, so R@1 changes with the queries that count alone."""
+    known = simulated(3)
+    zero = study(known, ["graded_recall_at_1"], undefined="zero", draws=100)[0]
+    assert zero.bias.own == pytest.approx(np.zeros(31))
+    assert zero.single["own"].high == pytest.approx(np.zeros(5))
+    out = study(known, ["graded_recall_at_1"], draws=100)[0]
+    own = np.diagonal(out.performance[:5])
+    # Left out are queries for which it found nothing, and is wrong.
+    assert (own >= np.diagonal(zero.performance[:5])).all()
+    assert (out.queries[:5] < out.queries[-1]).any()
+
+
+def test_bias_shrinks_with_the_number_proposed() -> None:
+    rng = np.random.default_rng(0)
+    gains = rng.choice([0, 0.5, 1], p=[0.8, 0.1, 0.1], size=(100, 20))
+    tops = [np.stack([rng.permutation(20) for _ in range(100)]) for _ in range(3)]
+    # Who hands in everything leaves nothing out.
+    found = study(verified(tops, gains, 20), draws=100)
+    for each in found:
+        assert each.bias.total == pytest.approx(np.zeros(7))
+        assert np.ptp(each.performance, axis=0) == pytest.approx(np.zeros(3))
+
+
+def test_the_same_seed_gives_the_same_intervals() -> None:
+    known = simulated(1, models=2, queries=60, items=60)
+    a, b, c = (study(known, draws=200, seed=seed)[0].single["total"].low for seed in (4, 4, 5))
+    assert (a == b).all()
+    assert (a != c).any()
+
+
+def test_studies_that_cannot_be() -> None:
+    rng = np.random.default_rng(0)
+    tops = [np.stack([rng.permutation(9) for _ in range(4)])[:, :3] for _ in range(2)]
+    everything = np.ones((4, 9))
+    with pytest.raises(
+        InputError, match=r"too short for R-Precision; given: 3 items; allowed: [456] or more"
+    ):
+        study(verified(tops, everything, 3))
+    # R@1 needs one item only.
+    assert study(verified(tops, everything, 3), ["recall_at_1"], draws=100)[0].performance[-1].min() == 1
+    with pytest.raises(InputError, match="no proposal was accepted"):
+        study(verified(tops, np.zeros((4, 9)), 3))
+    with pytest.raises(InputError, match="not a measure of bias; given: map_at_r"):
+        study(verified(tops, everything, 3), ["map_at_r"])
+    with pytest.raises(InputError, match="queries without right answers; given: nan"):
+        study(verified(tops, everything, 3), undefined="nan")
+    with pytest.raises(InputError, match="bias needs models to compare; given: 1 model"):
+        sets_of_annotators(1)
+
+
+@settings(max_examples=5)
+@given(st.integers(13, 16), st.integers(0, 100))
+def test_of_many_annotators_some_sets_are_drawn(n: int, seed: int) -> None:
+    sets = sets_of_annotators(n, seed=seed)
+    size = sets.sum(axis=1)
+    assert (np.diff(size) >= 0).all()
+    assert (sets[:n] == np.eye(n, dtype=bool)).all()
+    assert sets[-1].all()
+    assert len(np.unique(sets, axis=0)) == len(sets)
+    # 13 choose 2 is 78, 16 choose 8 is 12,870 of which 200 are drawn.
+    numbers = np.bincount(size)[1:]
+    assert numbers[1] == min(200, n * (n - 1) // 2)
+    assert numbers[n // 2 - 1] == 200
+    assert (sets == sets_of_annotators(n, seed=seed)).all()
+
+
+def test_studies_as_json(world: tuple[Verified, tuple[Study, ...]]) -> None:
+    found = to_json(world[1][0])
+    assert list(found["annotators"])[:6] == ["m0", "m1", "m2", "m3", "m4", "m0+m1"]
+    whole = found["annotators"]["m0+m1+m2+m3+m4"]
+    assert whole["bias"] == 0
+    assert whole["non_self_bias"] is None
+    assert len(found["annotators"]["m0"]["bias_interval"]) == 2
+    assert set(found["by_number"]) == {"bias", "self_bias", "non_self_bias"}
+
+
+def test_coverage_by_hand() -> None:
+    # Query 0: judged a b c, right a b, accepted a c: precision 1/2, recall 1 - 1/2.
+    # Query 1: judged d, right nothing: left out. Query 2: judged e f, right e, accepted nothing: 0 and none.
+    found = coverage(
+        "mine",
+        "t2i",
+        query=np.array([0, 0, 0, 1, 2, 2]),
+        right=np.array([1, 1, 0, 0, 1, 0], dtype=bool),
+        accepted=np.array([1, 0, 1, 1, 0, 0], dtype=bool),
+        clusters=np.arange(3),
+    )
+    assert found.precision[0] == pytest.approx(1 / 4)
+    assert found.recall[0] == pytest.approx(1 / 2)
+    assert (found.queries, found.left_out) == (2, 1)
+    assert found.precision[1] < 1 / 4 < found.precision[2]
+    nothing = coverage(
+        "none",
+        "t2i",
+        query=np.array([0]),
+        right=np.array([False]),
+        accepted=np.array([True]),
+        clusters=np.arange(1),
+    )
+    assert nothing.to_json()["precision"] == {"value": None, "low": None, "high": None}
+
+
+def test_multiplicity() -> None:
+    found = count("mine", "t2i", np.array([1, 3, 3, 0]))
+    assert found.histogram == {0: 1, 1: 1, 3: 2}
+    assert (found.total, found.mean, found.median) == (7, 1.75, 2.0)
