@@ -36,7 +36,8 @@ class GalleryChapter:
     finer: tuple[Drawing, ...]
     curves: Drawing | None
     directions: Drawing | None
-    multiplicity: Drawing
+    #: None where all queries of a direction have as many right answers; `about` says how many.
+    multiplicity: Drawing | None
     significance: tuple[Drawing, ...]
     differences: tuple[tables.Table, ...]
     pictures: str
@@ -110,8 +111,11 @@ def _directions(comparison: Comparison, name: str, main: Sequence[str]) -> Drawi
     return Drawing(title, caption, wide, narrow)
 
 
-def _multiplicity(comparison: Comparison, name: str) -> Drawing:
+def _multiplicity(comparison: Comparison, name: str) -> Drawing | None:
+    """How many right answers queries have, unless all of a direction have as many."""
     questions = comparison.runs[0].benchmark.gallery
+    if not gallery_figures.varied(questions):
+        return None
     title = "How many right answers queries have"
     wide = drawing.svg(gallery_figures.multiplicity(questions), name=name, title=title)
     narrow = drawing.svg(gallery_figures.multiplicity(questions, columns=1), name=f"{name}-n", title=title)

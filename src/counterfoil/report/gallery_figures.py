@@ -113,6 +113,11 @@ def right_answers(search: Search) -> Int[ndarray, "queries"]:
     return (near @ size).astype(np.int64)[of_query.reshape(-1)]
 
 
+def varied(questions: Gallery) -> bool:
+    """Whether queries of one direction differ in how many right answers they have."""
+    return any(np.ptp(right_answers(search)) for search in (questions.i2t, questions.t2i) if len(search))
+
+
 def multiplicity(questions: Gallery, *, columns: int = 2) -> Any:
     """How many right answers queries have, a panel per direction: the share of queries by R."""
     sides = [

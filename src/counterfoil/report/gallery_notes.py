@@ -6,6 +6,7 @@ from typing import Any
 from counterfoil.data.questions import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
+from counterfoil.report.gallery_figures import right_answers
 from counterfoil.report.naming import LABELS
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent
 from counterfoil.report.tables import main_measures
@@ -32,7 +33,7 @@ def about(questions: Gallery) -> str:
     >>> i2t = Search(np.array([0]), Positives.of([[0, 1]]))
     >>> t2i = Search(np.array([0, 1]), Positives.of([[0], [0]]))
     >>> about(Gallery(("a", "b", "c"), i2t=i2t, t2i=t2i, owners=np.array([0, 0]), n_images=1))
-    '1 image looks for captions among all 2; 2 captions look for images among all 1.'
+    '1 image looks for 2 right captions among all 2; 2 captions look for 1 right image among all 1.'
     """
     parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
     said = []
@@ -42,9 +43,12 @@ def about(questions: Gallery) -> str:
     ):
         if len(search):
             asks, asked = KINDS[name]
-            verb = "looks" if len(search) == 1 else "look"
-            among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of their part"
-            said.append(f"{_many(len(search), asks)} {verb} for {asked}s among {among}")
+            verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
+            r = right_answers(search)
+            many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
+            right = f"{many} right {asked}{'' if many == '1' else 's'}"
+            among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of {whose} part"
+            said.append(f"{_many(len(search), asks)} {verb} for {right} among {among}")
     text = f"{'; '.join(said)}."
     if parts > 1:
         text += f" Measures are means over {parts} parts of the gallery."

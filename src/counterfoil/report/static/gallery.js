@@ -39,16 +39,15 @@
     const total = b.right[q];
     const top = first(model, q);
     const seen = top.filter(([, digit]) => digit).length;
-    const said = el("p", { class: "rest" }, `${count(total)} ${total === 1 ? "answer is" : "answers are"} right`);
-    if (top.length) said.append(`, ${seen ? count(seen) : "none"} of them among the first ${top.length}`);
-    said.append(".");
     const [low, high] = model.first ? model.first[q] : [0, 0];
-    if (low !== high) said.append(` The first of them scores the same as a wrong one: it stands at ${count(low)} to ${count(high)}.`);
+    const told = total === 1 ? "1 answer is right, and it is " : `${count(total)} answers are right, ${seen ? count(seen) : "none"} of them `;
+    const said = el("p", { class: "rest" }, top.length ? `${told}${total > 1 || seen ? "" : "not "}among the first ${top.length}.` : `${count(total)} right.`);
+    if (seen && low !== high) said.append(` The first of them scores the same as a wrong one: it stands at ${count(low)} to ${count(high)}.`);
     const missed = model.missed ? model.missed[q] : 0;
     if (!missed) return said;
     const [i, from, to] = missed;
-    const which = seen ? "The first one missed" : "The first";
-    if (i < 0) said.append(seen ? " What is missed is outside the gallery." : " They are outside the gallery.");
+    const which = seen ? "The first one missed" : total === 1 ? "It" : "The first";
+    if (i < 0) said.append(seen ? " What is missed is outside the gallery." : total === 1 ? " It is outside the gallery." : " They are outside the gallery.");
     else said.append(from ? ` ${which} stands at ${places(from, to)}: ` : ` ${which} is behind the end of the ranking: `, item(b, q, i, "a right answer"));
     return said;
   }
@@ -60,11 +59,11 @@
   const firstRight = (model, q) => (model.first ? model.first[q] : Array(2).fill(first(model, q).findIndex(([, digit]) => digit) + 1));
   function models(b, q, chosen) {
     const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, "first items"),
-      el("th", { scope: "col" }, "first right one at"));
+      el("th", { scope: "col" }, "first right at"));
     const rows = b.models.map((model, m) =>
       el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
         el("td", { class: "marks" }, ...first(model, q).map(([, digit]) => sign(b, digit, false))),
-        el("td", {}, firstRight(model, q)[0] ? places(...firstRight(model, q)) : "–")));
+        el("td", {}, firstRight(model, q)[0] ? [...new Set(firstRight(model, q))].map(count).join("–") : "–")));
     return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
   }
 
@@ -76,8 +75,8 @@
   function filters(b, select) {
     const n = b.ids.length;
     if (!b.split || b.split === n) return [];
-    return [select("asks", "Direction", [{ value: "", label: `both (${count(n)})` }, { value: "i2t", label: `images look for captions (${count(b.split)})` },
-      { value: "t2i", label: `captions look for images (${count(n - b.split)})` }])];
+    return [select("asks", "Direction", [{ value: "", label: `both (${count(n)})` }, { value: "i2t", label: `image → captions (${count(b.split)})` },
+      { value: "t2i", label: `caption → images (${count(n - b.split)})` }])];
   }
 
   openBrowser({
@@ -96,7 +95,7 @@
     pictured: (b, q) => b.pictures[q] === "1",
     legend: (b, model) => `Where ${model.name} has a right answer${b.ties === "half" ? " (a tie counts as missed here, though it is worth something in the measures)" : ""}`,
     card: (b, q, m) => ({
-      groups: fromImage(b, q) ? "image looks for captions" : "caption looks for images",
+      groups: fromImage(b, q) ? "image → captions" : "caption → images",
       body: body(b, q, b.models[m]),
       models: () => models(b, q, m),
     }),
