@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.data.tables import Table, read_table, stack
+from counterfoil.data.tables import Table, parse_json, read_table, stack
 from counterfoil.errors import DataError
 
 
@@ -173,3 +173,12 @@ def test_every_layout_gives_the_same_cells(
     for name in ("a.json", "a.jsonl", "a.parquet"):
         table = read_table(folder / name)
         assert list(zip(table["caption"], table["score"], strict=True)) == rows
+
+
+def test_keys_that_nobody_asked_for_are_dropped() -> None:
+    """At every depth, and what is doubled is still an error."""
+    text = '{"a": [{"b": 1, "c": [{"b": 2, "d": 3}]}], "b": {"a": 4}}'
+    assert parse_json(text, where="x", without=("b", "z")) == {"a": [{"c": [{"d": 3}]}]}
+    assert parse_json(text, where="x") == json.loads(text)
+    with pytest.raises(DataError, match="key occurs twice in a JSON object; given: 'b'"):
+        parse_json('{"b": 1, "b": 2}', where="x", without=("b",))

@@ -5,7 +5,7 @@ few arrays.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -142,11 +142,6 @@ def gallery(
         path=path,
     )
     return _checked(benchmark)
-
-
-def subset(search: Search, kept: Ids) -> Search:
-    """The search with the queries at some rows only."""
-    return replace(search, queries=search.queries[kept], positives=search.positives.take(kept))
 
 
 def _checked(benchmark: Benchmark) -> Benchmark:
