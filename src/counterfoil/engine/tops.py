@@ -104,7 +104,7 @@ def tops_in_blocks(
         best: tuple[ndarray, ndarray] | None = None
         for items in columns:
             part = np.ascontiguousarray(scores(rows, items))
-            best = _better(part, rows.start, items.start, k, best)
+            best = better(part, rows.start, items.start, k, best)
         assert best is not None  # there is a block, since there is an item
         return best
 
@@ -140,7 +140,7 @@ def _each(
                 found.cancel()
 
 
-def _better(
+def better(
     part: Real[ndarray, "rows width"],
     first_query: int,
     first_item: int,

@@ -175,7 +175,7 @@ def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Positi
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ScoreError("a score is not a number", where=f"query {row}, item {column}", given="NaN")
     query, item, places = distinct_pairs(sets, gallery)
-    above, level = _counts(scores, query, scores[query, item])
+    above, level = row_counts(scores, query, scores[query, item])
     return tuple(
         from_counts(p, above[at], level[at], gallery=gallery) for p, at in zip(sets, places, strict=True)
     )
@@ -260,8 +260,14 @@ def runs(*keys: ndarray) -> tuple[ndarray, ndarray]:
     return group, np.bincount(group)
 
 
-def _counts(scores: ndarray, query: ndarray, score: ndarray) -> tuple[ndarray, ndarray]:
-    """How many scores of its row are above each given one, and how many equal it; rows ascending."""
+def row_counts(
+    scores: Real[ndarray, "queries gallery"], query: Int[ndarray, "pairs"], score: Real[ndarray, "pairs"]
+) -> tuple[Int[ndarray, "pairs"], Int[ndarray, "pairs"]]:
+    """How many scores of its row are above each given one, and how many equal it; rows ascending.
+
+    >>> row_counts(np.array([[3.0, 1.0, 1.0]]), np.array([0, 0]), np.array([3.0, 1.0]))
+    (array([0, 1]), array([1, 2]))
+    """
     gallery = scores.shape[1]
     above, level = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
     _, size = runs(query)

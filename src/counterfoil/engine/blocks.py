@@ -1,0 +1,133 @@
+"""The scores of all images with all captions, some at a time: from embeddings, or from a similarity on disk.
+
+Nothing of the size of images x captions is ever held but as a block.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+from numpy import ndarray
+
+from counterfoil.errors import ScoreError
+
+Positions = Int[ndarray, "chosen"] | slice
+
+
+class Blocks(Protocol):
+    """Scores of `n_images` images with `n_captions` captions; higher is better. Asked by several threads."""
+
+    n_images: int
+    n_captions: int
+    #: Bytes of one score.
+    itemsize: int
+
+    def rows(self, images: slice) -> Real[ndarray, "rows captions"]:
+        """The scores of some images with all captions: a block."""
+        ...
+
+    def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
+        """The scores of some images with some captions; may differ from those in `rows` in the last bit."""
+        ...
+
+
+class Products:
+    """Inner products of embeddings (cosines, where these are of unit length), in their own precision.
+
+    Equal captions get equal scores: a product of matrices may round columns at the edge of its tiles in
+    another way, and would then decide a tie by their position.
+    """
+
+    def __init__(
+        self, images: Float[ndarray, "images width"], captions: Float[ndarray, "captions width"]
+    ) -> None:
+        self._images, self._captions = images, captions
+        self.n_images, self.n_captions = len(images), len(captions)
+        self.itemsize = int(np.result_type(images, captions).itemsize)
+        #: The first caption of the same embedding, for each caption.
+        self._first = _first_equal(captions)
+        self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
+
+    def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
+        """The scores of some images with all captions."""
+        scores: ndarray = self._images[images] @ self._captions.T
+        if len(self._doubles):
+            scores[:, self._doubles] = scores[:, self._first[self._doubles]]
+        return scores
+
+    def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
+        """The scores of some images with some captions."""
+        columns, back = np.unique(self._first[captions], return_inverse=True)
+        scores: ndarray = self._images[images] @ self._captions[columns].T
+        return scores if len(columns) == len(back) else scores[:, back]
+
+
+class Matrix:
+    """A similarity that is there already, memory-mapped or not: `values[row_of[image], column_of[caption]]`.
+
+    Where rows or columns are None they are in order. Raises `ScoreError` for NaN in a block that is read.
+    """
+
+    def __init__(
+        self,
+        values: Real[ndarray, "rows columns"],
+        row_of: Int[ndarray, "images"] | None = None,
+        column_of: Int[ndarray, "captions"] | None = None,
+        *,
+        where: str = "similarity",
+    ) -> None:
+        self._values, self._where = values, where
+        self._rows = np.arange(values.shape[0]) if row_of is None else row_of
+        self._columns = np.arange(values.shape[1]) if column_of is None else column_of
+        self._in_order = len(self._columns) == values.shape[1] and bool((np.diff(self._columns) == 1).all())
+        self.n_images, self.n_captions = len(self._rows), len(self._columns)
+        self.itemsize = values.dtype.itemsize
+
+    def rows(self, images: slice) -> Real[ndarray, "rows captions"]:
+        """The scores of some images with all captions."""
+        return self.part(images, slice(None))
+
+    def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
+        """The scores of some images with some captions."""
+        rows, columns = self._rows[images], self._columns[captions]
+        consecutive = len(rows) and bool((np.diff(rows) == 1).all())
+        lines: Any = self._values[int(rows[0]) : int(rows[-1]) + 1] if consecutive else self._values[rows]
+        whole = self._in_order and isinstance(captions, slice) and captions == slice(None)
+        scores = np.asarray(lines if whole else lines[:, columns])
+        if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
+            row, column = np.argwhere(np.isnan(scores))[0]
+            raise ScoreError(
+                "a score is not a number",
+                where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}",
+                given="NaN",
+                allowed="finite numbers",
+            )
+        return scores
+
+
+def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"]:
+    """The vectors at length one, in their own precision; lengths are summed in float64.
+
+    >>> unit(np.array([[3.0, 4.0]]))
+    array([[0.6, 0.8]])
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    return vectors / lengths[:, None].astype(vectors.dtype)
+
+
+def _first_equal(rows: ndarray) -> Int[ndarray, "rows"]:
+    """For every row the first row of the same bits."""
+    bits = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+    words = bits.view(np.uint32)
+    # A sum of words times random odd numbers tells most rows apart; those it does not are compared.
+    weights = np.random.default_rng(0).integers(1, 2**63, words.shape[1], dtype=np.uint64) | np.uint64(1)
+    step = max(1, (1 << 22) // max(words.shape[1], 1))
+    sums = np.concatenate(
+        [np.empty(0, np.uint64), *(words[lo : lo + step] @ weights for lo in range(0, len(words), step))]
+    )
+    _, first, group = np.unique(sums, return_index=True, return_inverse=True)
+    found = first[group.reshape(-1)]
+    for row in np.flatnonzero(found != np.arange(len(rows))):
+        if not np.array_equal(bits[row], bits[found[row]]):
+            found[row] = row
+    return found

@@ -1,0 +1,400 @@
+"""Where a scorer puts the right answers of galleries, in both directions, from one pass over its scores.
+
+A block is some images x all captions. It ranks the captions for its images at once; for each caption it holds
+a part of the images, and counts of what scores above a right answer add up over the parts. For that the
+scores of right answers are needed beforehand: they come from small products, are compared bit for bit with
+the block when it comes, and the few captions where rounding went another way are counted again from a product
+of their own. Benchmarks of the same items share the pass, and the pairs that are right in several of them.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery, Ids, Search
+from counterfoil.data.scores import Placed, Rankings
+from counterfoil.engine.blocks import Blocks
+from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.tops import better
+from counterfoil.errors import InputError
+from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts
+from counterfoil.metrics.tally import tally
+
+#: Bytes of a block of scores.
+_BLOCK = 1 << 25
+#: Blocks that are worked on at a time: while one is multiplied, others are compared.
+_AT_ONCE = 4
+
+
+def rank(
+    benchmarks: Sequence[Benchmark],
+    blocks: Blocks,
+    *,
+    top: int = 50,
+    block: int | None = None,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> list[Rankings]:
+    """The places of all right answers of galleries of the same items, and the first `top` of each query.
+
+    `block` images are scored at a time (by default 32 MB of scores), by `threads` threads; neither changes
+    what is found. A query of a gallery in parts sees the items of its part; no first items are kept for it.
+    Raises `InputError` where the scores are not of the galleries' items.
+    """
+    galleries = [benchmark.gallery for benchmark in benchmarks]
+    for each in galleries:
+        if (each.n_images, each.n_captions) != (blocks.n_images, blocks.n_captions):
+            raise InputError(
+                "scores are not of the gallery's items",
+                given=f"{blocks.n_images} images x {blocks.n_captions} captions",
+                allowed=f"{each.n_images} x {each.n_captions}",
+            )
+    work = _Pass(galleries, blocks, top, block or max(1, _BLOCK // (blocks.n_captions * blocks.itemsize)))
+    work.run(threads or min(os.cpu_count() or 1, _AT_ONCE), progress)
+    return [work.rankings(i) for i in range(len(galleries))]
+
+
+@dataclass(eq=False)
+class _Scope:
+    """A way to see the gallery: whole, or in parts; and the pairs (of all that are asked for) it is about."""
+
+    image_parts: Ids | None
+    caption_parts: Ids | None
+    i2t: ndarray
+    t2i: ndarray
+    above: dict[str, ndarray] = field(default_factory=dict)
+    level: dict[str, ndarray] = field(default_factory=dict)
+    #: Positions of the images, and of the captions, of each part.
+    of_images: list[ndarray] = field(default_factory=list)
+    of_captions: list[ndarray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for side, pairs in (("i2t", self.i2t), ("t2i", self.t2i)):
+            self.above[side], self.level[side] = np.zeros((2, len(pairs)), np.int64)
+        if self.image_parts is not None and self.caption_parts is not None:
+            n = 1 + int(max(self.image_parts.max(initial=0), self.caption_parts.max(initial=0)))
+            self.of_images = [np.flatnonzero(self.image_parts == part) for part in range(n)]
+            self.of_captions = [np.flatnonzero(self.caption_parts == part) for part in range(n)]
+
+    def views(self, lo: int, hi: int) -> Iterator[tuple[ndarray | slice, ndarray | slice]]:
+        """Rows (from `lo` on) and columns of a block that see each other."""
+        if self.image_parts is None:
+            yield slice(0, hi - lo), slice(None)
+            return
+        for images, captions in zip(self.of_images, self.of_captions, strict=True):
+            rows = images[np.searchsorted(images, lo) : np.searchsorted(images, hi)] - lo
+            if len(rows):
+                yield _slice(rows), _slice(captions)
+
+
+class _Pass:
+    """One pass over the scores."""
+
+    def __init__(self, galleries: Sequence[Gallery], blocks: Blocks, top: int, size: int) -> None:
+        self.galleries, self.blocks, self.size = galleries, blocks, size
+        self.lock = threading.Lock()
+        self.n = {"i2t": blocks.n_images, "t2i": blocks.n_captions}
+        self.top = {"i2t": min(top, blocks.n_captions), "t2i": min(top, blocks.n_images)}
+        # The distinct pairs that are right in any gallery: by image for i2t, by caption for t2i.
+        self.query: dict[str, ndarray] = {}
+        self.item: dict[str, ndarray] = {}
+        self.places: dict[str, list[ndarray | None]] = {}
+        for side, gallery in (("i2t", self.n["t2i"]), ("t2i", self.n["i2t"])):
+            spread = [_spread(getattr(each, side), self.n[side]) for each in galleries]
+            listed = [p for p in spread if p is not None]
+            self.query[side], self.item[side], at = distinct_pairs(listed, gallery)
+            rest = iter(at)
+            self.places[side] = [None if p is None else next(rest) for p in spread]
+        self.scopes: list[_Scope] = []
+        self.scope_of = [self._scope(i) for i in range(len(galleries))]
+        self._fill_scopes()
+        self.early = np.empty(0)
+        self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
+        self.wanted = {side: self._queries(side) for side in self.n}
+        self.best = {side: (np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)) for side in self.n}
+        self.shares: list[dict[int | str, tuple[ndarray, ndarray]] | None] = [
+            {} if self._rule(i) else None for i in range(len(galleries))
+        ]
+
+    def run(self, threads: int, progress: Progress) -> None:
+        """All blocks, then the captions whose scores were rounded in two ways, then what rules ask for."""
+        starts = range(0, self.n["i2t"], self.size)
+        self._scores_beforehand(starts)
+        found: list[tuple[ndarray, ndarray]] = []
+        running: tuple[ndarray, ndarray] | None = None
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = []
+            for lo in starts:
+                waiting.append((lo, pool.submit(self._block, lo)))
+                if len(waiting) > threads or lo == starts[-1]:
+                    # At most so many blocks are held; the last ones are all waited for.
+                    for start, future in waiting if lo == starts[-1] else [waiting.pop(0)]:
+                        first, turned = future.result()
+                        found.append(first)
+                        if turned is not None:
+                            running = self._merge(turned, start, running)
+                        progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
+        if self.top["i2t"] and len(self.wanted["i2t"]):
+            items, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            self.best["i2t"] = items, scores
+        if running is not None:
+            self.best["t2i"] = running
+        self._again()
+        for i, shares in enumerate(self.shares):
+            if shares is not None:
+                shares["t2i"] = self._shares_of_captions(i)
+
+    def rankings(self, i: int) -> Rankings:
+        """What the pass found for gallery i."""
+        return Rankings(self._placed(i, "i2t"), self._placed(i, "t2i"))
+
+    def _scope(self, i: int) -> int:
+        gallery = self.galleries[i]
+        for number, scope in enumerate(self.scopes):
+            if _equal(scope.image_parts, gallery.image_parts) and _equal(
+                scope.caption_parts, gallery.caption_parts
+            ):
+                return number
+        none = np.empty(0, np.int64)
+        self.scopes.append(_Scope(gallery.image_parts, gallery.caption_parts, none, none))
+        return len(self.scopes) - 1
+
+    def _fill_scopes(self) -> None:
+        """Each scope with the pairs of its galleries."""
+        for number, scope in enumerate(self.scopes):
+            own = {}
+            for side in ("i2t", "t2i"):
+                mark = np.zeros(len(self.query[side]), dtype=bool)
+                for at, of in zip(self.places[side], self.scope_of, strict=True):
+                    if of == number and at is not None:
+                        mark[at] = True
+                own[side] = np.flatnonzero(mark)
+            self.scopes[number] = _Scope(scope.image_parts, scope.caption_parts, own["i2t"], own["t2i"])
+
+    def _rule(self, i: int) -> bool:
+        return isinstance(self.galleries[i].i2t.positives, Plausible)
+
+    def _queries(self, side: str) -> ndarray:
+        """The queries whose first items are kept: those of galleries that are seen whole."""
+        if not self.top[side]:
+            return np.empty(0, np.int64)
+        whole = [getattr(g, side).queries for g in self.galleries if g.image_parts is None]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *whole]))
+
+    def _scores_beforehand(self, starts: range) -> None:
+        """The scores of the right answers of captions, from products of as many images as a block has."""
+        caption, image = self.query["t2i"], self.item["t2i"]
+        for lo in starts:
+            at = np.flatnonzero((image >= lo) & (image < lo + self.size))
+            columns, where = np.unique(caption[at], return_inverse=True)
+            scores = self.blocks.part(slice(lo, min(lo + self.size, self.n["i2t"])), columns)
+            if not len(self.early):
+                self.early = np.empty(len(caption), scores.dtype)
+            self.early[at] = scores[image[at] - lo, where]
+
+    def _block(self, lo: int) -> tuple[tuple[ndarray, ndarray], ndarray | None]:
+        """Ranks what a block ranks; returns its images' first items, and the block turned round if needed."""
+        hi = min(lo + self.size, self.n["i2t"])
+        scores = self.blocks.rows(slice(lo, hi))
+        caption, image = self.query["t2i"], self.item["t2i"]
+        for scope in self.scopes:
+            for rows, columns in scope.views(lo, hi):
+                seen = scores[rows][:, columns]
+                self._count_captions(scope, scores, seen, rows, lo)
+                self._count_images(scope, seen, columns)
+        at = np.flatnonzero((image >= lo) & (image < hi))
+        self.exact[at] = self.early[at] == scores[image[at] - lo, caption[at]]
+        for i, shares in enumerate(self.shares):
+            if shares is not None:
+                shares[lo] = self._shares_of_images(i, scores, lo, hi)
+        chosen = self.wanted["i2t"]
+        rows = chosen[np.searchsorted(chosen, lo) : np.searchsorted(chosen, hi)]
+        none = np.empty((0, self.top["i2t"]))
+        first = (none.astype(np.int64), none.astype(np.float32))
+        if len(rows):
+            first = better(np.ascontiguousarray(scores[_slice(rows - lo)]), lo, 0, self.top["i2t"], None)
+        turned = None
+        if len(self.wanted["t2i"]):
+            turned = np.ascontiguousarray(scores.T[_slice(self.wanted["t2i"])])
+        return first, turned
+
+    def _count_captions(
+        self, scope: _Scope, scores: ndarray, seen: ndarray, rows: ndarray | slice, lo: int
+    ) -> None:
+        """Image to text: what stands above each right caption of the images of a block."""
+        image, caption = self.query["i2t"][scope.i2t], self.item["i2t"][scope.i2t]
+        local = np.arange(len(scores))[rows]
+        place = np.full(len(scores), -1)
+        place[local] = np.arange(len(local))
+        here = slice(*np.searchsorted(image, [lo, lo + len(scores)]))
+        own = place[image[here] - lo]
+        at = np.flatnonzero(own >= 0) + here.start
+        query = place[image[at] - lo]
+        asked = scores[image[at] - lo, caption[at]]
+        scope.above["i2t"][at], scope.level["i2t"][at] = row_counts(seen, query, asked)
+
+    def _count_images(self, scope: _Scope, seen: ndarray, columns: ndarray | slice) -> None:
+        """Text to image: adds what the images of a block contribute to the counts of captions."""
+        caption = self.query["t2i"][scope.t2i]
+        if isinstance(columns, slice) and columns == slice(None):
+            at, column = np.arange(len(caption)), caption
+        else:
+            place = np.full(self.n["t2i"], -1)
+            place[columns] = np.arange(seen.shape[1])
+            at = np.flatnonzero(place[caption] >= 0)
+            column = place[caption[at]]
+        above, level = tally(seen, column, self.early[scope.t2i[at]])
+        # Several threads add to the same counts; whole numbers in any order are the same sum.
+        with self.lock:
+            scope.above["t2i"][at] += above
+            scope.level["t2i"][at] += level
+
+    def _merge(
+        self, turned: ndarray, start: int, running: tuple[ndarray, ndarray] | None
+    ) -> tuple[ndarray, ndarray]:
+        """The captions' first images among those seen so far and those of one more block."""
+        if running is None and turned.shape[1] < self.top["t2i"]:
+            # Fewer images than places yet: they are padded with what stands behind everything.
+            k = turned.shape[1]
+            items, scores = better(turned, 0, start, k, None)
+            pad = ((0, 0), (0, self.top["t2i"] - k))
+            return np.pad(items, pad, constant_values=-1), np.pad(
+                scores.astype(np.result_type(scores, np.float32)), pad, constant_values=-np.inf
+            )
+        return better(turned, 0, start, self.top["t2i"], running)
+
+    def _again(self) -> None:
+        """Captions whose right answers got another last bit beforehand: all from one product of their own."""
+        caption, image = self.query["t2i"], self.item["t2i"]
+        doubtful = np.unique(caption[~self.exact])
+        step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
+        for lo in range(0, len(doubtful), step):
+            chosen = doubtful[lo : lo + step]
+            scores = self.blocks.part(slice(None), chosen)
+            for scope in self.scopes:
+                at = np.flatnonzero(np.isin(caption[scope.t2i], chosen))
+                pairs = scope.t2i[at]
+                column = np.searchsorted(chosen, caption[pairs])
+                asked = scores[image[pairs], column]
+                if scope.image_parts is None or scope.caption_parts is None:
+                    scope.above["t2i"][at], scope.level["t2i"][at] = tally(scores, column, asked)
+                    continue
+                for part, rows in enumerate(scope.of_images):
+                    own = np.flatnonzero(scope.caption_parts[caption[pairs]] == part)
+                    counts = tally(scores[rows], column[own], asked[own])
+                    scope.above["t2i"][at[own]], scope.level["t2i"][at[own]] = counts
+
+    def _shares_of_images(self, i: int, scores: ndarray, lo: int, hi: int) -> tuple[ndarray, ndarray]:
+        """Rows of the search whose images are in the block, and their R-Precision by rule."""
+        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
+        search = gallery.i2t
+        rule: Plausible = search.positives  # type: ignore[assignment]
+        found, values = [], []
+        for rows, columns in scope.views(lo, hi):
+            images = np.arange(lo, hi)[rows]
+            own = np.flatnonzero(np.isin(search.queries, images))
+            near = rule.distances(own, columns)
+            seen = scores[search.queries[own] - lo][:, columns]
+            found.append(own)
+            values.append(
+                np.stack([precision_at_r(seen, near <= limit, cap=rule.cap) for limit in rule.thresholds])
+            )
+        return np.concatenate(found), np.concatenate(values, axis=2)
+
+    def _shares_of_captions(self, i: int) -> tuple[ndarray, ndarray]:
+        """The same of captions: whole columns are needed, so they are multiplied again, some at a time."""
+        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
+        search = gallery.t2i
+        rule: Plausible = search.positives  # type: ignore[assignment]
+        values = np.empty((len(rule.thresholds), 3, len(search)))
+        step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
+        parts = scope.of_images or [np.arange(self.n["i2t"])]
+        part_of = np.zeros(len(search), np.int64)
+        if scope.caption_parts is not None:
+            part_of = scope.caption_parts[search.queries]
+        for part, images in enumerate(parts):
+            own = np.flatnonzero(part_of == part)
+            for lo in range(0, len(own), step):
+                rows = own[lo : lo + step]
+                seen = np.ascontiguousarray(self.blocks.part(_slice(images), search.queries[rows]).T)
+                near = rule.distances(rows, images)
+                for n, limit in enumerate(rule.thresholds):
+                    values[n][:, rows] = precision_at_r(seen, near <= limit, cap=rule.cap)
+        return np.arange(len(search)), values
+
+    def _placed(self, i: int, side: str) -> Placed:
+        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
+        search: Search = getattr(gallery, side)
+        depth = self._depth(scope, side, search)
+        top = np.empty((len(search), 0), np.int32)
+        top_scores = top.astype(np.float32)
+        if scope.image_parts is None and self.top[side]:
+            rows = np.searchsorted(self.wanted[side], search.queries)
+            top = self.best[side][0][rows].astype(np.int32)
+            top_scores = self.best[side][1][rows].astype(np.float32)
+        shares = self.shares[i]
+        positives, none = search.positives, np.empty(0, np.int64)
+        if isinstance(positives, Plausible) or shares is not None:
+            assert shares is not None  # both directions follow the rule
+            parts = [shares["t2i"]] if side == "t2i" else [v for k, v in shares.items() if k != "t2i"]
+            order = np.concatenate([rows for rows, _ in parts])
+            values = np.empty((parts[0][1].shape[0], 3, len(search)))
+            values[:, :, order] = np.concatenate([found for _, found in parts], axis=2)
+            return Placed(none, none, depth, top, top_scores, values)
+        above, level = np.full(len(positives.items), -1), np.zeros(len(positives.items), np.int64)
+        pairs = _pairs_by_query(search)
+        present = pairs[positives.items[pairs] >= 0]
+        at = self.places[side][i]
+        assert at is not None  # right answers are listed here
+        own = scope.i2t if side == "i2t" else scope.t2i
+        place = np.searchsorted(own, at)
+        above[present], level[present] = scope.above[side][place], scope.level[side][place]
+        return Placed(above, level, depth, top, top_scores)
+
+    def _depth(self, scope: _Scope, side: str, search: Search) -> Int[ndarray, "queries"]:
+        other = "t2i" if side == "i2t" else "i2t"
+        if scope.image_parts is None or scope.caption_parts is None:
+            return np.full(len(search), self.n[other])
+        sizes = [len(items) for items in (scope.of_captions if side == "i2t" else scope.of_images)]
+        parts = scope.image_parts if side == "i2t" else scope.caption_parts
+        return np.array(sizes)[parts[search.queries]]
+
+
+def _spread(search: Search, n: int) -> Positives | None:
+    """The right answers of a search as rows of all n items of its queries' kind; None where a rule says."""
+    positives = search.positives
+    if isinstance(positives, Plausible):
+        return None
+    counts = np.zeros(n, np.int64)
+    counts[search.queries] = positives.counts
+    at = _pairs_by_query(search)
+    return Positives(np.concatenate([[0], np.cumsum(counts)]), positives.items[at], positives.gains[at])
+
+
+def _pairs_by_query(search: Search) -> ndarray:
+    """The pairs of a search in the order of its queries' positions."""
+    positives = search.positives
+    assert isinstance(positives, Positives)
+    numbered = Positives(positives.starts, np.arange(len(positives.items)), positives.gains)
+    return numbered.take(np.argsort(search.queries, kind="stable")).items
+
+
+def _slice(positions: ndarray) -> ndarray | slice:
+    """Consecutive positions as a slice, which copies nothing."""
+    if len(positions) and (np.diff(positions) == 1).all():
+        return slice(int(positions[0]), int(positions[-1]) + 1)
+    return positions
+
+
+def _equal(first: ndarray | None, second: ndarray | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)
