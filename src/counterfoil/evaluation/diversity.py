@@ -75,7 +75,7 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     """Both directions of every gallery that at least two models were run on, in order of first appearance.
 
     Galleries of the same items give a query the same lists, so one whose queries are all among those of
-    another (ECCV Caption's are among COCO 5K's) is left out for the other. Other runs are passed
+    another (ECCV Caption's are among COCO 5K's) is left out for the other. Runs that keep no lists are passed
     over. Raises `InputError` where `k` is below 2, where a run keeps fewer than `k` items of each query, and
     where runs of one benchmark cannot be put side by side (see `compare`).
     """
@@ -83,7 +83,7 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
     by_benchmark: dict[str, list[Run]] = {}
     for run in runs:
-        if isinstance(run.answers, Rankings):
+        if isinstance(run.answers, Rankings) and run.answers.i2t.top.shape[1] > 0:
             by_benchmark.setdefault(run.benchmark.name, []).append(run)
     groups = [aligned(name, group) for name, group in by_benchmark.items() if len(group) > 1]
     kept = [

@@ -1,0 +1,90 @@
+"""`counterfoil rankings`: do measures and benchmarks agree on the order of models?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from counterfoil.evaluation.diversity import Diversity
+    from counterfoil.evaluation.rank_correlation import RankCorrelation
+
+EPILOG = """Examples:
+
+  counterfoil rankings runs/*
+
+  counterfoil rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r
+
+  counterfoil rankings runs/* --measure "mean_*" --html rankings.html --json rankings.json
+
+A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_map_at_r), without the direction
+(map_at_r, the mean over both), or as a pattern ("eccv:*")."""
+
+
+def command(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Run folders, or folders of them; three models or more.")
+    ],
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Only this measure, or pattern of them; may be repeated.")
+    ] = None,
+    k: Annotated[
+        int, typer.Option("--k", min=2, help="How many first items of each query are compared.")
+    ] = 25,
+    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all numbers as CSV here, one a line.")] = None,
+    title: Annotated[str, typer.Option(help="Title of the HTML page.")] = "What rankings say",
+) -> None:
+    """Do measures and benchmarks put models in the same order, and how different are the models' lists?
+
+    Kendall's tau-b and Spearman's correlation between measures, with intervals from models and queries drawn
+    anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
+    the same numbers, to the last bit.
+    """
+    from counterfoil.cli import terminal
+    from counterfoil.cli.ranking_tables import correlation_tables, diversity_tables, rank_tables
+    from counterfoil.evaluation.diversity import diversity
+    from counterfoil.evaluation.rank_correlation import rank_correlation
+    from counterfoil.evaluation.run import find_runs
+
+    loaded = find_runs(runs)
+    found = rank_correlation(loaded, measures=measure or (), draws=draws, seed=seed)
+    lists = diversity(loaded, k=k)
+    console = terminal.err() if json == "-" else terminal.out()
+    parts = [correlation_tables, rank_tables]
+    for number, table in enumerate(parts):
+        for part in table(found, width=console.width):
+            console.print(part)
+        if number + 1 < len(parts) or lists:
+            console.print()
+    for number, one in enumerate(lists):
+        for part in diversity_tables(one, width=console.width):
+            console.print(part)
+        if number + 1 < len(lists):
+            console.print()
+    if found.few:
+        terminal.note(f"left out, since fewer than three models have them: {', '.join(found.few)}")
+    if json is not None:
+        terminal.write_result(json, {**found.to_json(), "lists": [one.to_json() for one in lists]})
+    if csv is not None:
+        _write_csv(csv, found, lists)
+    if html is not None:
+        from counterfoil.report.rankings_page import page
+        from counterfoil.store import write_text
+
+        write_text(html, page(found, lists, runs=loaded, title=title))
+        terminal.note(f"page written to {html}")
+
+
+def _write_csv(path: Path, found: "RankCorrelation", lists: "Sequence[Diversity]") -> None:
+    from counterfoil.report.rankings_page import to_csv
+    from counterfoil.store import write_text
+
+    write_text(path, to_csv(found, lists))

@@ -1,0 +1,201 @@
+"""What rankings say about models and benchmarks, as one HTML file that fetches nothing and runs no script."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterfoil.evaluation.diversity import Diversity
+from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
+from counterfoil.evaluation.run import Run
+from counterfoil.report import drawing, frame, ranking_figures
+from counterfoil.report.frame import Drawing
+from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.naming import SIDES
+from counterfoil.report.ranking_figures import written
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What the page says of one direction of one gallery."""
+
+    title: str
+    about: str
+    drawings: tuple[Drawing, ...]
+
+
+def page(
+    found: RankCorrelation,
+    lists: Sequence[Diversity] = (),
+    *,
+    runs: Sequence[Run] = (),
+    title: str = "What rankings say",
+) -> str:
+    """The page as HTML, the same for the same numbers; it names `runs` as what they were computed from."""
+    bump = Drawing(
+        "Ranks of the models",
+        "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
+        "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
+        drawing.svg(ranking_figures.bump(found), name="bump", title="The rank of every model by measure"),
+    )
+    heat = Drawing(
+        "Rank correlations",
+        "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, the interval. Framed and in bold: "
+        "the interval leaves out 0. Blue is agreement, orange the contrary.",
+        drawing.svg(ranking_figures.heatmap(found), name="heat", title="Rank correlations between measures"),
+    )
+    return frame.render(
+        "rankings.html",
+        title=title,
+        found=found,
+        lead=lead(found),
+        bump=bump,
+        heat=heat,
+        ranks=ranks_table(found),
+        agreements=agreements_table(found),
+        lists=[_lists(one, number) for number, one in enumerate(lists)],
+        sources=_sources(runs),
+    )
+
+
+def lead(found: RankCorrelation) -> str:
+    """The page's first sentences: which two columns agree most and least, and how sure that is."""
+    defined = [pair for pair in found.pairs if not np.isnan(pair.tau)]
+    if not defined:
+        return "No two measures have enough models in common, or vary enough, to say whether they agree."
+    name = dict(zip((c.name for c in found.columns), ranking_figures.labels(found), strict=True))
+
+    def said(pair: Agreement) -> str:
+        ends = f"{written(pair.tau_low)} to {written(pair.tau_high)}"
+        return f"{name[pair.a]} and {name[pair.b]} (τ {written(pair.tau)}, {ends})"
+
+    least, most = (choose(defined, key=lambda pair: pair.tau) for choose in (min, max))
+    sure = sum(pair.sure for pair in defined)
+    of_them = f"For {sure} of {len(defined)} pairs of measures the interval leaves out 0."
+    if len(defined) == 1:
+        return f"{said(most)}. {of_them}"
+    return f"The order of models agrees most between {said(most)} and least between {said(least)}. {of_them}"
+
+
+def ranks_table(found: RankCorrelation) -> Table:
+    """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
+    columns = tuple(
+        Column(label, block, measure=column.measure)
+        for column, (block, label) in zip(found.columns, _headings(found), strict=True)
+    )
+    ranks = found.ranks
+    # In the order of the first column, those without a value there last.
+    order = np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable")
+    rows = tuple(
+        Row(
+            found.models[i],
+            tuple(
+                Cell() if np.isnan(value) else Cell(float(value), rank=int(rank) if rank <= 2 else 0)
+                for value, rank in zip(found.values[i], ranks[i], strict=True)
+            ),
+        )
+        for i in order.tolist()
+    )
+    return Table("Values of the models under each measure, in per cent.", columns, rows)
+
+
+def agreements_table(found: RankCorrelation) -> Table:
+    """One row per pair of columns: tau-b and Spearman's correlation with their intervals, and the models."""
+    name = dict(zip((c.name for c in found.columns), ranking_figures.labels(found), strict=True))
+    rows = tuple(
+        Row(
+            f"{name[pair.a]} – {name[pair.b]}",
+            tuple(
+                Cell(text)
+                for text in (
+                    *_with_ends(pair.tau, pair.tau_low, pair.tau_high),
+                    *_with_ends(pair.rho, pair.rho_low, pair.rho_high),
+                    str(pair.models),
+                )
+            ),
+        )
+        for pair in found.pairs
+    )
+    labels = ("Kendall’s τ-b", "95 % interval", "Spearman’s ρ", "95 % interval", "Models")
+    columns = tuple(Column(label, style="text") for label in labels)
+    return Table("Rank correlations of all pairs of measures.", columns, rows, "Measures")
+
+
+def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
+    if np.isnan(value):
+        return "–", ""
+    return written(value), f"{written(low)} to {written(high)}"
+
+
+def _headings(found: RankCorrelation) -> list[tuple[str, str]]:
+    """For each column the benchmark's title, and the measure as print calls it."""
+    return [(column.title, ranking_figures.label(column, alone=True)) for column in found.columns]
+
+
+def _lists(found: Diversity, number: int) -> Lists:
+    side = SIDES[found.direction]
+    of = "captions" if found.direction == "i2t" else "images"
+    parts = (
+        (ranking_figures.list_tau, f"How alike the first {found.k} {of} are"),
+        (ranking_figures.first_choice, "Where the others rank a model’s first choice"),
+    )
+    return Lists(
+        f"{found.title}, {side.lower()}",
+        f"{found.queries:,} queries, the first {found.k} {of} of each.",
+        tuple(
+            Drawing(
+                title,
+                "",
+                drawing.svg(draw(found), name=f"lists-{number}-{i}", title=f"{title}: {found.title}, {side}"),
+            )
+            for i, (draw, title) in enumerate(parts)
+        ),
+    )
+
+
+def _sources(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """For each run what it is of, and what of its manifest names it beyond doubt."""
+    rows = []
+    for run in runs:
+        digests, command = run.manifest.get("digests", {}), run.manifest.get("command", "")
+        said = command if isinstance(command, str) else " ".join(map(str, command))
+        digest = digests.get("scores.parquet", "")
+        text = " · ".join(part for part in (said, f"scores {digest}" if digest else "") if part)
+        rows.append(
+            (f"{run.name} on {run.benchmark.card.title or run.benchmark.name}", text or "not recorded")
+        )
+    return rows
+
+
+def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
+    """One line per number at full precision, with its interval where it has one.
+
+    `what` is "value" or "rank" (of the model `a` under the measure `b`), "tau" or "spearman" (between the
+    measures `a` and `b`, over `n` models), "list_tau", "place" or "beyond" (of the models `a` and `b`, over
+    `n` queries of `of`). What is undefined has no line.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["what", "of", "a", "b", "value", "low", "high", "n"])
+    for what, matrix in (("value", found.values), ("rank", found.ranks)):
+        for model, row in zip(found.models, matrix.tolist(), strict=True):
+            for column, value in zip(found.columns, row, strict=True):
+                if not np.isnan(value):
+                    writer.writerow([what, column.benchmark, model, column.name, value, "", "", ""])
+    for pair in found.pairs:
+        for what, value, low, high in (
+            ("tau", pair.tau, pair.tau_low, pair.tau_high),
+            ("spearman", pair.rho, pair.rho_low, pair.rho_high),
+        ):
+            if not np.isnan(value):
+                writer.writerow([what, "", pair.a, pair.b, value, low, high, pair.models])
+    for one in lists:
+        of = f"{one.benchmark}:{one.direction}:{one.k}"
+        for what, matrix in (("list_tau", one.tau), ("place", one.place), ("beyond", one.beyond)):
+            for a, row in zip(one.models, matrix.tolist(), strict=True):
+                for b, value in zip(one.models, row, strict=True):
+                    if a != b and not np.isnan(value):
+                        writer.writerow([what, of, a, b, value, "", "", one.queries])
+    return out.getvalue()
