@@ -189,6 +189,27 @@ class TestReleasedFiles:
         assert entry.recomputed == 14 - len(kept)
         assert all(str(caption) in entry.reason for caption in kept)
 
+    def test_sources_are_the_files_read(self, ledger: dict[tuple[str, str, str], Entry]) -> None:
+        source = ledger["Table 3", "CxC", "# positive images"].source
+        assert source.startswith("eccv/")
+        assert "cxc_image_to_caption.json" in source
+
+    def test_files_that_are_missing_are_no_data(
+        self, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Without the package that has them too.
+        monkeypatch.setattr("counterfoil.data.readers.coco_test.find_spec", lambda name: None)
+        folder = self.copy(shared_data, tmp_path, "").parent / "eccv"
+        for file in folder.glob("cxc_*"):
+            file.unlink()
+        entries = {(e.table, e.row, e.column): e for e in reproduce(data=tmp_path, papers=["P002"])}
+        assert entries["Table 3", "ECCV Caption", "# positive images"].verdict is Verdict.SAME
+        lost = entries["Table 3", "CxC", "# positive images"]
+        assert lost.verdict is Verdict.NO_DATA
+        assert lost.reason.startswith(
+            "eccv is not complete: the Python package 'eccv_caption' is not installed"
+        )
+
     def test_a_pair_of_another_query_is_noticed(self, shared_data: Path, tmp_path: Path) -> None:
         file = self.copy(shared_data, tmp_path, "eccv_caption_to_image.json")
         rights = json.loads(file.read_text(encoding="utf-8"))

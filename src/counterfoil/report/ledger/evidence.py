@@ -16,7 +16,7 @@ from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
 from counterfoil.engine.progress import Note, warn
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.metrics.detection import by_label
 from counterfoil.scorers.given import GivenTable, load
@@ -61,6 +61,13 @@ class Evidence:
         place = next((name for name in places if self._has(name)), places[0])
         return self._once(("questions", benchmark), lambda: self._read(benchmark, place)), place
 
+    def source(self, benchmark: str) -> str:
+        """The files that the questions were read from, relative to the folder where they lie in it.
+
+        What the folder lacks, a reader may find in an installed package.
+        """
+        return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
+
     def asked(self, benchmark: str, file: str) -> Benchmark:
         """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
         return self._once(("asked", benchmark, file), lambda: self._carried(benchmark, file))
@@ -88,7 +95,11 @@ class Evidence:
     def _read(self, benchmark: str, place: str) -> Benchmark:
         facts = card(benchmark)
         module, _, function = facts.reader.partition(":")
-        return getattr(import_module(module), function)(facts, self.path(place), None)
+        try:
+            return getattr(import_module(module), function)(facts, self.path(place), None)
+        except MissingExtraError as error:
+            # What the folder lacks may come from a package; it is not there either.
+            raise NoDataError(f"{place} is not complete: {error}") from None
 
     def _carried(self, benchmark: str, file: str) -> Benchmark:
         carried = from_table(card(benchmark), self._given(file).table)

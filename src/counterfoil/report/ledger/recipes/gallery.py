@@ -37,8 +37,8 @@ def positives(case: Case) -> Finding:
 
 def left_out(case: Case) -> Finding:
     """How many of the ids that the paper lists are neither a query nor a right answer of the benchmark."""
-    benchmark, place = case.evidence.questions(case.need("benchmark"))
-    gallery, used = benchmark.gallery, set()
+    benchmark, _ = case.evidence.questions(case.need("benchmark"))
+    gallery, place, used = benchmark.gallery, case.evidence.source(benchmark.name), set()
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
     for search, own, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
@@ -74,8 +74,8 @@ def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
 
 
 def _gallery(case: Case, benchmark: str) -> tuple[Gallery, str]:
-    found, place = case.evidence.questions(benchmark)
-    return found.gallery, place
+    found, _ = case.evidence.questions(benchmark)
+    return found.gallery, case.evidence.source(benchmark)
 
 
 def _search(case: Case, gallery: Gallery) -> Search:
