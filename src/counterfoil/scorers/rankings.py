@@ -100,9 +100,9 @@ def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> Lists:
         here = f"{where}, query '{query}'"
         if not isinstance(ids, list | tuple):
             raise DataError("not a list of ids", where=here, given=str(ids)[:40], allowed="[id, id, ...]")
-        odd = next((i for i in ids if isinstance(i, bool) or not isinstance(i, int | str)), None)
-        if odd is not None:
-            raise DataError("not an id", where=here, given=str(odd)[:40], allowed="whole numbers and strings")
+        odd = [str(i)[:40] for i in ids if isinstance(i, bool) or not isinstance(i, int | str)]
+        if odd:
+            raise DataError("not an id", where=here, given=odd[0], allowed="whole numbers and strings")
         names = [i if isinstance(i, str) else str(i) for i in ids]
         if len(set(names)) < len(names):
             double = next(name for at, name in enumerate(names) if name in names[:at])
