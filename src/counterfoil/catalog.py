@@ -103,6 +103,33 @@ _MEASURES = (
     MeasureEntry(
         "accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"
     ),
+    # Of galleries, written with i2t_, t2i_ or mean_ before them, or without for all three.
+    MeasureEntry("recall_at_1", "gallery", "whether the first item is right", "R/n"),
+    MeasureEntry("recall_at_5", "gallery", "whether any of the first 5 is right", "1-C(n-R,5)/C(n,5)"),
+    MeasureEntry("recall_at_10", "gallery", "whether any of the first 10 is right", "1-C(n-R,10)/C(n,10)"),
+    MeasureEntry(
+        "recall_at_K", "gallery", "whether any of the first K is right, for any K", "1-C(n-R,K)/C(n,K)"
+    ),
+    MeasureEntry(
+        "r_precision", "gallery", "share of right items among the first R, the number of right ones", "R/n"
+    ),
+    MeasureEntry(
+        "map_at_r", "gallery", "mean over the first R places of the precision where an item is right", "by R"
+    ),
+    MeasureEntry("mrr", "gallery", "one over the place of the first right item", "by R"),
+    MeasureEntry("ndcg", "gallery", "gains discounted by place, over the best possible", "by gains"),
+    MeasureEntry(
+        "graded_recall_at_1",
+        "gallery",
+        "what the first item is worth, where matches may be partial",
+        "by gains",
+    ),
+    MeasureEntry(
+        "graded_r_precision", "gallery", "as r_precision, a partial match counting its part", "by gains"
+    ),
+    MeasureEntry(
+        "pmrp", "gallery", "r_precision where all that shows nearly the same classes is right", "R/n"
+    ),
 )
 
 

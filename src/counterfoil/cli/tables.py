@@ -1,22 +1,34 @@
 """Results as Rich tables."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.report.markup import written
-from counterfoil.report.tables import overview
+from counterfoil.report.naming import LABELS, parted
+from counterfoil.report.tables import headline, overview
 
 #: Terminal widths from which intervals, and the finer measures, have room.
 _MEDIUM, _WIDE = 90, 150
 
+#: The same for the three directions of a gallery: digits of intervals, and a chance for each.
+_DETAILED = 112
 
-def measures_table(result: Result, benchmark: Benchmark) -> Group:
-    """One row per measure: per cent, 95 % interval, chance."""
+_DIRECTIONS = {"i2t": "image → text", "t2i": "text → image", "mean": "mean"}
+
+
+def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
+    """One row per measure: per cent, 95 % interval, chance. Of a gallery all directions side by side."""
+    if benchmark.questions.form == Gallery.form:
+        return _gallery_table(result, benchmark, width)
     heading, table = _table(
         f"{result.scorer} on {benchmark.card.title or result.benchmark}, {len(benchmark):,} questions"
     )
@@ -29,6 +41,78 @@ def measures_table(result: Result, benchmark: Benchmark) -> Group:
     return Group(heading, table)
 
 
+def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
+    """A row per measure, main ones first; a column per direction; and below what the numbers are about."""
+    detailed = width >= _DETAILED
+    heading, table = _table(
+        f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
+    )
+    rows: dict[str, dict[str, Estimate]] = {}
+    for name, estimate in result.measures.items():
+        side, base = parted(name)
+        rows.setdefault(base, {})[side] = estimate
+    sides = [side for side in _DIRECTIONS if any(side in of for of in rows.values())]
+    table.add_column("measure", overflow="fold")
+    for side in sides:
+        table.add_column(_DIRECTIONS[side], justify="right", no_wrap=True)
+        if detailed:
+            table.add_column("chance", justify="right", no_wrap=True, style="dim")
+    if not detailed:
+        table.add_column("chance", justify="right", no_wrap=True, style="dim")
+    for base, of in rows.items():
+        cells: list[Text | str] = []
+        for side in sides:
+            found = of.get(side)
+            cells.append(_with_interval(found, 2 if detailed else 1) if found else "")
+            if detailed:
+                cells.append(_per_cent(found.chance) if found else "")
+        if not detailed:
+            cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
+        table.add_row(base, *cells)
+    lines = [Text(line, style="dim") for line in _gallery_lines(result.provenance.get("gallery", {}))]
+    return Group(heading, table, *lines)
+
+
+def _with_interval(estimate: Estimate, digits: int) -> Text:
+    text = _bold(estimate)
+    return text.append(
+        f" [{100 * estimate.low:.{digits}f}, {100 * estimate.high:.{digits}f}]", style="not bold"
+    )
+
+
+def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
+    """What was asked, what has no right answer or one outside the gallery, and what could not be measured."""
+    if not facts:
+        return []
+    i2t, t2i = facts["i2t"], facts["t2i"]
+    parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
+    lines = [
+        f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
+        f"{facts['captions']:,} captions are queries{parts}"
+    ]
+    for kind, side in (("images", i2t), ("captions", t2i)):
+        if side["undefined"]:
+            lines.append(f"without a right answer, left out: {side['undefined']:,} {kind}")
+    for what, side in (("captions", i2t), ("images", t2i)):
+        if side["outside_gallery"]:
+            lines.append(
+                f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
+                f"{side['positives']:,} {what}"
+            )
+    if facts["cut"]:
+        depths = [
+            f"{_DIRECTIONS[side]} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
+        ]
+        lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
+    if facts.get("unsupported"):
+        reasons: dict[str, list[str]] = {}
+        for name, reason in facts["unsupported"].items():
+            if not name.startswith("mean_"):
+                reasons.setdefault(reason, []).append(name)
+        lines += [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    return lines
+
+
 def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     """One row per group of the groupings the benchmark's authors report by; main measures side by side."""
     wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
@@ -36,7 +120,7 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     rows = [label for label in result.groups if label.rpartition(":")[2] in labels]
     if not rows or len(rows) > 40:
         return None
-    names = [name for name in ("i2t", "t2i", "group", "accuracy") if name in result.measures]
+    names = [name for name in main_measures(benchmark) if name in result.measures]
     heading, table = _table("by group")
     table.add_column("group", no_wrap=True)
     table.add_column("questions", justify="right")
@@ -45,7 +129,11 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     for label in rows:
         estimates = result.groups[label]
         count = next(iter(estimates.values())).n
-        table.add_row(Text(label), f"{count:,}", *(_short(estimates[name]) for name in names))
+        table.add_row(
+            Text(label),
+            f"{count:,}",
+            *(_short(estimates[name]) if name in estimates else "" for name in names),
+        )
     return Group(heading, table)
 
 
@@ -57,24 +145,34 @@ def ties_line(result: Result) -> str:
     if not ties["questions"]:
         return "ties: none"
     ranges = []
-    for name in ("group", "accuracy"):
-        if name in ties["measures"]["strict"]:
+    known = ties["measures"]["strict"]
+    # Of a gallery the measure that is reported first.
+    first = [name for name in known if parted(name)[0]][:3][-1:]
+    for name in ("group", "accuracy", *first):
+        if name in known:
             low, high = ties["measures"]["strict"][name], ties["measures"]["optimistic"][name]
             ranges.append(f"{name} {100 * low:.2f} if wrong to {100 * high:.2f} if right")
-    share = f"{ties['questions']:,} questions ({100 * ties['rate']:.2f} %)"
+    what = "queries" if first else "questions"
+    share = f"{ties['questions']:,} {what} ({100 * ties['rate']:.2f} %)"
     return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
 
 
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
     """One row per scorer: main measures with intervals, the finer ones where the terminal is wide enough."""
-    plain = overview(comparison, finer=width >= _WIDE)
+    in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
+    if in_gallery and width >= _WIDE:
+        plain = overview(comparison, measures=headline(comparison))
+    else:
+        plain = overview(comparison, finer=width >= _WIDE)
     heading, table = _table(
         f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} questions"
     )
     table.add_column("%", overflow="fold")
     main = main_measures(comparison.runs[0].benchmark)
     for column in plain.columns:
-        table.add_column(column.label, justify="right", no_wrap=True)
+        # What stands in a block per direction elsewhere says its direction here.
+        label = LABELS.get(column.measure, column.label) if in_gallery else column.label
+        table.add_column(label, justify="right", no_wrap=True)
     for row in plain.rows:
         cells = []
         for cell, column in zip(row.cells, plain.columns, strict=True):
