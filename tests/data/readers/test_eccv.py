@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from counterfoil.data.cards import card
 from counterfoil.data.questions import Search
 from counterfoil.data.readers import coco, cxc, eccv
 from counterfoil.errors import DataError
+from counterfoil.metrics.ranks import Positives
 
 
 def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[[str], Card]) -> None:
@@ -64,8 +66,19 @@ def test_the_real_files(shared_data: Path) -> None:
     assert [count(g.i2t, questions.i2t.queries) for g in galleries] == [6_305, 8_906, 22_550]
     lacking = questions.i2t.queries[questions.i2t.positives.absent > 0]
     assert {found.images[i].id for i in lacking.tolist()} == {"575916", "421999"}
+    # What the card says of the data: nine image queries lack an own caption, one a positive of CxC.
+    right = _sets(questions.i2t)
+    for gallery, lacking_queries in zip(galleries, (9, 1), strict=False):
+        theirs = _sets(gallery.i2t)
+        assert sum(not theirs[image] <= found_ for image, found_ in right.items()) == lacking_queries
     assert (questions.i2t.positives.counts.min(), questions.i2t.positives.counts.max()) == (6, 48)
     assert (questions.t2i.positives.counts.min(), questions.t2i.positives.counts.max()) == (1, 19)
+
+
+def _sets(search: Search) -> dict[int, set[int]]:
+    assert isinstance(search.positives, Positives)
+    starts, items = search.positives.starts.tolist(), search.positives.items.tolist()
+    return {q: set(items[a:b]) for q, (a, b) in zip(search.queries.tolist(), pairwise(starts), strict=True)}
 
 
 def test_the_package_holds_the_same(shared_data: Path) -> None:
