@@ -12,7 +12,7 @@ Both directions must be there. A list that names an item twice is refused: what 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_
 from counterfoil.store import digest_file
 
 _ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")
+# Integers below this are looked up in a table.
+_SMALL = 1 << 26
 # {"i2t": {"17": [ ..., as no table begins.
 _BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\[))')
 
@@ -178,16 +180,13 @@ def _check_directions(value: Mapping[str, Any], path: Path) -> None:
 def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> Lists:
     """Lists from rows of ids, some rows at a time: what is made on the way is small beside the table."""
     ends = "" if table.dtype.kind == "U" else -1
+    if table.dtype.kind == "i" and table.size and table.min() < -1:
+        raise DataError(
+            "not an id", where=where, given=int(table.min()), allowed="0 and above, or -1 behind the end"
+        )
     step = max(1, (1 << 22) // max(table.shape[1], 1))
     rows = [slice(lo, lo + step) for lo in range(0, len(table), step)]
-    known = np.empty(0, table.dtype)
-    for part in rows:
-        known = np.union1d(known, table[part])
-    known = known[known != ends] if table.dtype.kind != "u" else known
-    if table.dtype.kind == "i" and len(known) and known[0] < 0:
-        raise DataError(
-            "not an id", where=where, given=int(known[0]), allowed="0 and above, -1 behind the end"
-        )
+    known, places_of = _numbered(table, rows)
     lengths, parts = [np.zeros(0, np.int64)], [np.empty(0, np.int32)]
     for part in rows:
         ids = table[part]
@@ -199,7 +198,7 @@ def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> Lists:
             raise DataError(
                 "an id behind the end of a list", where=f"{where}, query '{query}'", given=repr(ends)
             )
-        places = np.searchsorted(known, ids).astype(np.int32)
+        places = places_of(ids)
         # Behind the ends stand numbers that occur nowhere, so that no two of a row are equal by themselves.
         ordered = np.sort(np.where(listed, places, -1 - np.arange(ids.shape[1], dtype=np.int32)), axis=1)
         twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
@@ -211,6 +210,27 @@ def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> Lists:
         parts.append(places[listed])
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
     return Lists(queries, tuple(str(i) for i in known.tolist()), starts, np.concatenate(parts))
+
+
+def _numbered(table: ndarray, rows: Sequence[slice]) -> tuple[ndarray, Callable[[ndarray], ndarray]]:
+    """The ids in a table, ascending, and what gives the place of each of some ids among them.
+
+    What stands behind the ends gets a place that means nothing.
+    """
+    if table.dtype.kind != "U" and table.size and table.max() < _SMALL:
+        # Small numbers, as COCO's: a mark and a place for each are found at once. -1 marks the last, unused.
+        seen = np.zeros(int(table.max()) + 2, dtype=bool)
+        for part in rows:
+            seen[table[part]] = True
+        seen[-1] = False
+        place = (np.cumsum(seen) - 1).astype(np.int32)
+        return np.flatnonzero(seen), lambda ids: place[ids]
+    known = np.empty(0, table.dtype)
+    for part in rows:
+        known = np.union1d(known, table[part])
+    if table.dtype.kind != "u":
+        known = known[known != ("" if table.dtype.kind == "U" else -1)]
+    return known, lambda ids: np.searchsorted(known, ids).astype(np.int32)
 
 
 def _doubled(where: str, item: str) -> DataError:
