@@ -89,8 +89,14 @@ class Evidence:
 
     def _once(self, key: tuple[str, ...], make: Callable[[], _T]) -> _T:
         if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+            try:
+                self._kept[key] = make()
+            except NoDataError as missing:
+                self._kept[key] = missing
+        kept = self._kept[key]
+        if isinstance(kept, NoDataError):
+            raise NoDataError(str(kept))
+        return kept
 
     def _read(self, benchmark: str, place: str) -> Benchmark:
         facts = card(benchmark)
