@@ -13,12 +13,13 @@ import PIL.Image
 import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.questions import Choice, Gallery, Quad, Search
 from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
+from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.page import page
 
@@ -26,7 +27,7 @@ from counterfoil.report.page import page
 NASTY = (
     "A </script><script>window.hacked = 1</script> & a <img src=x onerror='window.hacked = 2'> \u2028 caption"
 )
-N_QUADS, N_CHOICES = 40, 15
+N_QUADS, N_CHOICES, N_GALLERY = 40, 15, 30
 
 
 def picture(colour: tuple[int, int, int], size: tuple[int, int] = (300, 200)) -> bytes:
@@ -106,6 +107,103 @@ def choice_benchmark(n: int = N_CHOICES, **card: Any) -> Benchmark:
     )
     facts = {"name": "choices", "title": "Choices", "form": "choice", "macro": "kind", **card}
     return Benchmark(Card(pitfalls=("Mind the gap.",), **facts), images, captions, questions)
+
+
+def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -> Benchmark:
+    """`n` images with two captions each, the own ones right and the next image's first in part.
+
+    One right caption of image 0 is outside the gallery, and image 1 has no right answer at all. With
+    `parts`, even and odd images (with their captions) are two galleries, and only own captions are right.
+    """
+    images = tuple(Image(f"photo-{i}", BytesSource(picture((9, i * 8 % 256, 250 - i)))) for i in range(n))
+    captions = [Caption(f"text-{i}", f"sentence {i} about photo {i // 2}") for i in range(2 * n)]
+    captions[4] = Caption("text-4", NASTY)
+    owners = np.repeat(np.arange(n), 2)
+    rows = [[2 * i, 2 * i + 1] + ([] if parts else [2 * ((i + 1) % n)]) for i in range(n)]
+    gains = [[1.0, 1.0] + ([] if parts else [0.5]) for _ in range(n)]
+    if not parts:
+        rows[0].append(-1)
+        gains[0].append(1.0)
+        rows[1], gains[1] = [], []
+    of_captions: list[list[int]] = [[] for _ in captions]
+    worth: list[list[float]] = [[] for _ in captions]
+    for i, (row, gain) in enumerate(zip(rows, gains, strict=True)):
+        for caption, value in zip(row, gain, strict=True):
+            if caption >= 0:
+                of_captions[caption].append(i)
+                worth[caption].append(value)
+    questions = Gallery(
+        tuple(f"i2t/photo-{i}" for i in range(n)) + tuple(f"t2i/text-{i}" for i in range(2 * n)),
+        i2t=Search(np.arange(n), Positives.of(rows, gains)),
+        t2i=Search(np.arange(2 * n), Positives.of(of_captions, worth)),
+        owners=owners,
+        n_images=n,
+        image_parts=np.arange(n) % 2 if parts else None,
+        caption_parts=owners % 2 if parts else None,
+    )
+    facts = {
+        "name": "drawn-gallery",
+        "title": "Drawn gallery",
+        "form": "gallery",
+        "measures": ("map_at_r", "recall_at_1"),
+        **card,
+    }
+    return Benchmark(Card(**facts), images, tuple(captions), questions, source="drawn in a test")
+
+
+def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 0) -> Rankings:
+    """What `scores` (images x captions) make of a gallery without parts, pair by pair; `cut` ends the lists."""
+    sides = []
+    for search, table in ((benchmark.gallery.i2t, scores), (benchmark.gallery.t2i, scores.T)):
+        above, level = [], []
+        order = np.argsort(-table[search.queries], axis=1, kind="stable")
+        for query, item in zip(search.positives.queries, search.positives.items, strict=True):
+            line = table[search.queries[query]]
+            place = int(np.flatnonzero(order[query] == item)[0]) if item >= 0 else -1
+            known = item >= 0 and (not cut or place < cut)
+            # A list orders all that it names.
+            over = (place if cut else int((line > line[item]).sum())) if known else -1
+            above.append(over)
+            level.append((1 if cut else int((line == line[item]).sum())) if known else 0)
+        depth = np.full(len(search), cut or table.shape[1])
+        first = order[:, : min(top, cut or top)]
+        kept = np.take_along_axis(table[search.queries], first, axis=1)
+        sides.append(
+            Placed(
+                np.array(above, np.int64),
+                np.array(level, np.int64),
+                depth,
+                first.astype(np.int32),
+                np.full(kept.shape, np.nan, np.float32) if cut else kept.astype(np.float32),
+            )
+        )
+    return Rankings(sides[0], sides[1])
+
+
+def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
+    """Scores of all pairs: of a good scorer, and of a poor one that rounds, so that many are tied."""
+    rng = np.random.default_rng(23)
+    own = np.arange(n)[:, None] == np.repeat(np.arange(n), 2)
+    return {
+        "good": 0.3 * rng.normal(size=own.shape) + 0.9 * own,
+        "poor & <tied>": np.round(rng.normal(size=own.shape) + 0.8 * own),
+    }
+
+
+@pytest.fixture(scope="session")
+def galleries() -> Comparison:
+    """Three scorers on the drawn gallery: good, tied, and cut after 12 items."""
+    benchmark = gallery_benchmark()
+    scores = gallery_scores()
+    runs = [run_of(benchmark, name, rankings_of(benchmark, table)) for name, table in scores.items()]
+    runs.append(run_of(benchmark, "cut", rankings_of(benchmark, scores["good"] * 0.5, cut=12)))
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def gallery_report(galleries: Comparison, choices: Comparison) -> str:
+    """The page over the drawn gallery, and over choices beside it."""
+    return page([galleries, choices], title="A <test> of galleries")
 
 
 @pytest.fixture(scope="session")

@@ -241,19 +241,21 @@ def spaced(wanted: Float[ndarray, "n"], gap: float, low: float, high: float) -> 
     >>> spaced(np.array([50.0, 50.0, 10.0]), 4.0, 0.0, 100.0).tolist()
     [52.0, 48.0, 10.0]
     """
-    order = np.argsort(-wanted, kind="stable")
-    # Labels that touch form a block, which stands where its members want to be on average.
-    blocks: list[list[int]] = []
-    centre: list[float] = []
-    for i in order.tolist():
-        blocks.append([i])
-        centre.append(float(wanted[i]))
-        while len(blocks) > 1 and centre[-2] - centre[-1] < gap * (len(blocks[-2]) + len(blocks[-1])) / 2:
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-            centre[-2:] = [float(np.mean(wanted[blocks[-1]]))]
-    placed = np.empty(len(wanted))
-    for block, middle in zip(blocks, centre, strict=True):
+
+    # Labels that touch form a block, which stands where its members want to be on average, within bounds.
+    def middle(block: list[int]) -> float:
         reach = gap * (len(block) - 1) / 2
-        middle = min(max(middle, low + reach), max(high - reach, low + reach))
-        placed[block] = middle + reach - gap * np.arange(len(block))
+        return max(min(float(np.mean(wanted[block])), high - reach), low + reach)
+
+    blocks: list[list[int]] = []
+    for i in np.argsort(-wanted, kind="stable").tolist():
+        blocks.append([i])
+        while len(blocks) > 1:
+            upper, lower = blocks[-2], blocks[-1]
+            if middle(upper) - middle(lower) >= gap * (len(upper) + len(lower)) / 2:
+                break
+            blocks[-2:] = [upper + lower]
+    placed = np.empty(len(wanted))
+    for block in blocks:
+        placed[block] = middle(block) + gap * ((len(block) - 1) / 2 - np.arange(len(block)))
     return placed

@@ -1,13 +1,13 @@
 """What a reader should know before believing numbers of retrieval: sentences, from the results alone."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from counterfoil.data.questions import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.gallery_figures import right_answers
-from counterfoil.report.naming import LABELS
+from counterfoil.report.naming import LABELS, parted
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent
 from counterfoil.report.tables import main_measures
 
@@ -142,11 +142,30 @@ def _cut(comparison: Comparison) -> list[Note]:
             f"{int(cut[name]):,} {asked}s" for name, (_, asked) in KINDS.items() if cut.get(name) is not None
         ]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
-        missing = [LABELS.get(name, name) for name in _provenance(run).get("unsupported", {})]
+        missing = _named(_provenance(run).get("unsupported", {}))
         if missing:
             text += f", too early for {listed(missing)}"
         found.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
     return found
+
+
+def _named(measures: Collection[str]) -> list[str]:
+    """Measures in print, those of both directions once, and no mean beside a direction.
+
+    >>> _named(["i2t_ndcg", "t2i_ndcg", "mean_ndcg", "t2i_mrr", "mean_mrr"])
+    ['nDCG', 'T2I MRR']
+    """
+    sides: dict[str, list[str]] = {}
+    for name in measures:
+        side, base = parted(name)
+        sides.setdefault(base, []).append(side)
+    named = []
+    for base, of in sides.items():
+        if {"i2t", "t2i"} <= set(of):
+            named.append(base)
+        else:
+            named += [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
+    return [LABELS.get(name, name) for name in named]
 
 
 def _provenance(run: Run) -> Mapping[str, Any]:
