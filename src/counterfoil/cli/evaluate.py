@@ -14,7 +14,11 @@ EPILOG = """Examples:
 
   counterfoil evaluate given:scores/clip.jsonl winoground --data winoground/
 
-  counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json"""
+  counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json
+
+  counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
+
+  counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r"""
 
 
 def command(
@@ -55,7 +59,10 @@ def command(
     ] = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="Only this measure; may be repeated.", rich_help_panel="Statistics"),
+        typer.Option(
+            help="Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind.",
+            rich_help_panel="Statistics",
+        ),
     ] = None,
     ties: Annotated[
         Literal["strict", "half", "optimistic"],
@@ -100,6 +107,41 @@ def command(
         str | None,
         typer.Option(help="Column of a given table; default: guessed and said.", rich_help_panel="Model"),
     ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option(
+            help="npz file with image_ids and caption_ids of the rows and columns of a given similarity.",
+            rich_help_panel="Galleries",
+        ),
+    ] = None,
+    first_stage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCORER",
+            help="A dual encoder whose first items a scorer of pairs ranks again.",
+            rich_help_panel="Galleries",
+        ),
+    ] = None,
+    depth: Annotated[
+        int,
+        typer.Option(
+            min=1, help="How many of the first stage's items are ranked again.", rich_help_panel="Galleries"
+        ),
+    ] = 32,
+    top: Annotated[
+        int,
+        typer.Option(
+            min=0, help="How many first items of each query a run keeps.", rich_help_panel="Galleries"
+        ),
+    ] = 50,
+    beyond_is_wrong: Annotated[
+        bool,
+        typer.Option(
+            "--beyond-is-wrong",
+            help="What stands behind the end of a cut ranking is wrong, as in numbers made from cut lists.",
+            rich_help_panel="Galleries",
+        ),
+    ] = False,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Items per batch; does not change decisions.", rich_help_panel="Work")
     ] = 32,
@@ -124,14 +166,16 @@ def command(
 ) -> None:
     """Measure a scorer on benchmarks: every number with its interval, chance and ties.
 
-    Work that is done is kept in the cache, so a run that was stopped goes on where it was.
+    Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
+    same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
     import os
+    from dataclasses import replace
 
     from counterfoil import catalog
-    from counterfoil.cli import terminal
+    from counterfoil.cli import asking, terminal
     from counterfoil.cli.session import cache_folder, manifest
-    from counterfoil.engine.run import run as run_engine
+    from counterfoil.engine.rerank import name as reranked
     from counterfoil.evaluation.evaluate import Interval, evaluate
     from counterfoil.evaluation.run import save_run
     from counterfoil.metrics.ties import Ties
@@ -142,95 +186,81 @@ def command(
         if not Path(benchmark_name).is_dir():
             catalog.benchmark_card(benchmark_name)
     options = Options(
-        device=device, precision=precision, prompt=prompt, allow_gelu=allow_gelu, column=column, seed=seed
+        device=device,
+        precision=precision,
+        prompt=prompt,
+        allow_gelu=allow_gelu,
+        column=column,
+        seed=seed,
+        ids=asking.beside(ids, data),
     )
     say = (lambda text: None) if quiet else terminal.note
-    warn = (lambda text: None) if quiet else terminal.warn
     kept = None if no_cache else cache_folder(cache)
     with terminal.busy(f"loading {scorer}", quiet=quiet):
-        loaded = catalog.scorer(_beside_data(scorer, data), options, memory=kept)
+        loaded = catalog.scorer(asking.beside_data(scorer, data), options, memory=kept)
+        first = None
+        if first_stage is not None:
+            plain = replace(options, ids=None, column=None)
+            first = catalog.scorer(asking.beside_data(first_stage, data), plain, memory=kept)
     if (described := getattr(loaded, "described", None)) is not None:
         say(f"{scorer}: {described}")
-    processes = min(8, os.cpu_count() or 1) if workers is None else workers
+    called = name or (scorer if first_stage is None else reranked(scorer, first_stage, depth))
 
-    results: list[dict[str, Any]] = []
+    read = []
     for benchmark_name in benchmarks:
-        place = _place(data, benchmark_name, many=len(benchmarks) > 1)
+        where = asking.place(data, benchmark_name, many=len(benchmarks) > 1)
         with terminal.busy(f"reading {benchmark_name}", quiet=quiet):
-            benchmark = _benchmark(benchmark_name, place, images, loaded)
+            each = asking.benchmark(benchmark_name, where, images, loaded)
         if available:
-            whole = len(benchmark)
-            benchmark = benchmark.available()
-            say(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions are at hand")
-        with terminal.progress(quiet=quiet) as report:
-            answers = run_engine(
-                benchmark,
-                loaded,
-                cache=kept,
-                batch_size=batch_size,
-                workers=processes,
-                progress=report,
-                note=warn,
-            )
+            whole = len(each)
+            each = each.available()
+            say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
+        read.append(each)
+
+    processes = min(8, os.cpu_count() or 1) if workers is None else workers
+    answers = asking.answers(
+        read,
+        loaded,
+        first=first,
+        quiet=quiet,
+        depth=depth,
+        top=top,
+        beyond_is_wrong=beyond_is_wrong,
+        cache=kept,
+        batch_size=batch_size,
+        workers=processes,
+        note=(lambda text: None) if quiet else terminal.warn,
+    )
+    results: list[dict[str, Any]] = []
+    for benchmark_name, benchmark, answer in zip(benchmarks, read, answers, strict=True):
         facts = manifest(
-            benchmark, loaded, images=images, device=device, batch_size=batch_size, workers=processes
+            benchmark,
+            loaded,
+            first=first,
+            images=images,
+            device=device,
+            batch_size=batch_size,
+            workers=processes,
         )
         result = evaluate(
             benchmark,
-            answers,
-            scorer=name or scorer,
+            answer,
+            scorer=called,
             ties=Ties(ties),
             interval=Interval(interval),
             draws=draws,
             seed=seed,
             measures=measure or None,
-            provenance={
-                "benchmark": facts["benchmark"],
-                "scorer": facts["scorer"],
-                "versions": facts["versions"],
-            },
+            provenance={key: facts[key] for key in ("benchmark", "scorer", "versions")},
         )
         if out is not None:
             folder = out / Path(benchmark_name).name
-            save_run(folder, benchmark, answers, result, facts)
+            save_run(folder, benchmark, answer, result, facts)
             say(f"run written to {folder}")
         _show(result, benchmark, to_stderr=json == "-", quiet=quiet)
         results.append(result.to_json())
     if json is not None:
         terminal.write_result(json, results[0] if len(results) == 1 else results)
-
-
-def _beside_data(scorer: str, data: Path | None) -> str:
-    """A relative path to given numbers may also be meant from the data folder."""
-    kind, _, path = scorer.partition(":")
-    if (
-        kind in ("given", "embeddings")
-        and data is not None
-        and not Path(path).exists()
-        and (data / path).exists()
-    ):
-        return f"{kind}:{data / path}"
-    return scorer
-
-
-def _place(data: Path | None, benchmark_name: str, *, many: bool) -> Path | None:
-    """Where one of several benchmarks lies: `data/NAME` where there is such a folder, else `data` itself."""
-    if data is None or not many:
-        return data
-    inside = data / benchmark_name
-    return inside if inside.exists() else data
-
-
-def _benchmark(name: str, data: Path | None, images: Path | None, scorer: Any) -> "Benchmark":
-    """The benchmark from its data; from the questions that given answers carry where no data is named."""
-    from counterfoil import catalog
-    from counterfoil.scorers.given import GivenTable
-
-    if data is None and isinstance(scorer, GivenTable) and not Path(name).is_dir():
-        carried = catalog.benchmark_from_answers(name, scorer.table)
-        if carried is not None:
-            return carried
-    return catalog.benchmark(name, data=data, images=images)
 
 
 def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) -> None:
@@ -240,7 +270,7 @@ def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) 
     if to_stderr and quiet:
         return
     console = terminal.err() if to_stderr else terminal.out()
-    console.print(measures_table(result, benchmark))
+    console.print(measures_table(result, benchmark, width=console.width))
     groups = groups_table(result, benchmark)
     if groups is not None:
         console.print(groups)

@@ -41,9 +41,19 @@ def data_folder(named: Path | None) -> Path | None:
 
 
 def manifest(
-    benchmark: Benchmark, scorer: Any, *, images: Path | None, device: str, batch_size: int, workers: int
+    benchmark: Benchmark,
+    scorer: Any,
+    *,
+    first: Any = None,
+    images: Path | None,
+    device: str,
+    batch_size: int,
+    workers: int,
 ) -> dict[str, Any]:
-    """How a run came about: identities, digests, versions, device, command."""
+    """How a run came about: identities, digests, versions, device, command.
+
+    `first` is the scorer whose first items `scorer` ranked again, if there was one.
+    """
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": ["counterfoil", *sys.argv[1:]],
@@ -61,6 +71,7 @@ def manifest(
             "key": scorer.identity.key,
             # What does not change answers beyond rounding: versions of its libraries, device, towers used.
             **({"made_with": dict(found)} if (found := getattr(scorer, "provenance", None)) else {}),
+            **({"first_stage": first.identity.to_json()} if first is not None else {}),
         },
         "machine": {
             "device": str(getattr(scorer, "device", device)),

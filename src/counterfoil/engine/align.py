@@ -147,10 +147,10 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int6
 def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
     captions, images = benchmark.paired.pairs()
     where = given.identity.name
-    image_rows = _item_rows(
+    image_rows = item_rows(
         "image", [i.id for i in benchmark.images], given.image_ids, len(given.images), benchmark, where
     )
-    caption_rows = _item_rows(
+    caption_rows = item_rows(
         "caption",
         [c.id for c in benchmark.captions],
         given.caption_ids,
@@ -172,7 +172,7 @@ def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Floa
     return scores
 
 
-def _item_rows(
+def item_rows(
     kind: str, asked: Sequence[str], ids: Sequence[str] | None, rows: int, benchmark: Benchmark, where: str
 ) -> Int64[ndarray, "items"]:
     """For every image (or caption) of the benchmark its row of embeddings."""

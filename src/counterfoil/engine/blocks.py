@@ -3,7 +3,7 @@
 Nothing of the size of images x captions is ever held but as a block.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int, Real
@@ -14,6 +14,7 @@ from counterfoil.errors import ScoreError
 Positions = Int[ndarray, "chosen"] | slice
 
 
+@runtime_checkable
 class Blocks(Protocol):
     """Scores of `n_images` images with `n_captions` captions; higher is better. Asked by several threads."""
 

@@ -12,6 +12,7 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery
 from counterfoil.data.records import Caption, Image
 from counterfoil.store import digest
 
@@ -21,14 +22,17 @@ class Plan:
     """The least work that answers a benchmark.
 
     `images` and `captions` are the distinct items that some question asks about, in order of first use, and
-    `image_keys`, `caption_keys` their names by content. `pairs` holds the distinct (caption, image)
-    positions among them, grouped by image, and `row_of` the row of `pairs` for every score asked for.
+    `image_keys`, `caption_keys` their names by content; `image_of` and `caption_of` give the distinct one for
+    every item of the benchmark (-1 where no question asks about it). `pairs` holds the distinct (caption,
+    image) positions among them, grouped by image, and `row_of` the row of `pairs` for every score asked for.
     """
 
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
     image_keys: tuple[str, ...]
     caption_keys: tuple[str, ...]
+    image_of: Int64[ndarray, "all_images"]
+    caption_of: Int64[ndarray, "all_captions"]
     pairs: Int64[ndarray, "pairs 2"]
     row_of: Int64[ndarray, "..."]
 
@@ -47,8 +51,15 @@ def used_captions(benchmark: Benchmark) -> Int64[ndarray, "used"]:
     return benchmark.questions.used()[0]
 
 
-def plan(benchmark: Benchmark, image_keys: Sequence[str]) -> Plan:
-    """The distinct work behind `benchmark`.
+def plan(
+    benchmark: Benchmark,
+    image_keys: Sequence[str],
+    *,
+    pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+) -> Plan:
+    """The distinct work behind `benchmark`: its items, and the scores that its questions ask for.
+
+    `pairs` are the (caption, image) positions of other scores to ask for; a gallery asks for none by itself.
 
     `image_keys` names the content of each image of `used_images(benchmark)`, in that order. A caption
     without text is only equal to itself.
@@ -62,7 +73,9 @@ def plan(benchmark: Benchmark, image_keys: Sequence[str]) -> Plan:
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])
     """
-    captions, images = benchmark.paired.pairs()
+    none = np.empty(0, np.int64)
+    gallery = isinstance(benchmark.questions, Gallery)
+    captions, images = pairs or ((none, none) if gallery else benchmark.paired.pairs())
     used_i, used_c = used_images(benchmark), used_captions(benchmark)
     image_of, first_i = _distinct(used_i, image_keys, len(benchmark.images))
     texts = [benchmark.captions[position].text for position in used_c]
@@ -73,13 +86,15 @@ def plan(benchmark: Benchmark, image_keys: Sequence[str]) -> Plan:
     # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
     number = asked_i * len(first_c) + asked_c
     distinct, inverse = np.unique(number, return_inverse=True)
-    pairs = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
+    asked = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
     return Plan(
         images=tuple(benchmark.images[used_i[row]] for row in first_i),
         captions=tuple(benchmark.captions[used_c[row]] for row in first_c),
         image_keys=tuple(image_keys[row] for row in first_i),
         caption_keys=tuple(_caption_key(benchmark.captions[used_c[row]]) for row in first_c),
-        pairs=pairs.astype(np.int64),
+        image_of=image_of,
+        caption_of=caption_of,
+        pairs=asked.astype(np.int64),
         row_of=inverse.reshape(captions.shape).astype(np.int64),
     )
 

@@ -1,7 +1,5 @@
 """Ask a scorer for the fewest computations that answer a benchmark, and repeat none that is finished."""
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +7,12 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.questions import Gallery
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
-from counterfoil.engine.cache import Cache, Found, Kind, pair_key
-from counterfoil.engine.content import check_at_hand, id_key, image_keys
-from counterfoil.engine.plan import Plan, plan, shards, used_images
+from counterfoil.engine.answers import Given, answers
+from counterfoil.engine.compute import embed, prepared, score_pairs
+from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Embedder, Scorer
@@ -22,8 +20,6 @@ from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
 _BLOCK = 1 << 24
-
-Given = GivenTable | GivenEmbeddings
 
 
 def run(
@@ -41,6 +37,7 @@ def run(
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
     * A `Scorer` scores each distinct pair once.
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
+    * A gallery is ranked (`counterfoil.engine.answers`).
 
     Finished shards of about 256 rows go to the folder `cache` at once (None keeps nothing): a run that is
     stopped at any moment and started again repeats at most one of them and returns the same bits.
@@ -48,7 +45,8 @@ def run(
     what is computed. `progress` is called after every batch, `note` with what went wrong without stopping
     the run (a damaged shard that is computed again, rows of a table that belong to no question).
 
-    Returns float64 scores, (n, 2, 2) or (n, k), all finite; or outcomes, where the table holds only those.
+    Returns float64 scores, (n, 2, 2) or (n, k), all finite; or outcomes, where the table holds only those; or
+    the places of a gallery's right answers.
     Raises `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
@@ -57,83 +55,35 @@ def run(
         raise InputError("batch size", given=batch_size, allowed="1 or more")
     if workers < 0:
         raise InputError("number of workers", given=workers, allowed="0 or more")
-    if isinstance(scorer, Given):
+    if isinstance(benchmark.questions, Gallery):
+        return answers(
+            [benchmark],
+            scorer,
+            cache=cache,
+            batch_size=batch_size,
+            workers=workers,
+            progress=progress,
+            note=note,
+        )[0]
+    if isinstance(scorer, GivenTable | GivenEmbeddings):
         return align(scorer, benchmark, note=note)
+    if isinstance(scorer, Given):
+        raise ScoreError(
+            "these answers are those of a gallery",
+            where=scorer.identity.name,
+            given=f"{benchmark.name}, of form '{benchmark.questions.form}'",
+            allowed="coco-5k, eccv and other galleries",
+        )
     if not isinstance(scorer, Embedder | Scorer):
         raise TypeError(f"{type(scorer).__name__} is neither an Embedder nor a Scorer nor given answers")
 
-    needs = _needs(scorer)
-    check_at_hand(benchmark, images="images" in needs, captions="captions" in needs)
-    pictures = [benchmark.images[position] for position in used_images(benchmark)]
-    if "images" in needs:
-        work = plan(benchmark, image_keys(pictures, cache=cache, progress=progress))
-        shelf = Cache(cache, scorer.identity)
-    else:
-        # Nothing is read, so images are told apart by their ids; and what is known by ids is not kept, since
-        # an id means something in its own benchmark only.
-        work = plan(benchmark, [id_key(image) for image in pictures])
-        shelf = Cache(None, scorer.identity)
-    shelf.sweep()
+    keys, shelf = prepared(benchmark, scorer, cache=cache, progress=progress)
+    work = plan(benchmark, keys)
     if isinstance(scorer, Embedder):
-        values = _compare(scorer, work, *_embed(scorer, work, shelf, batch_size, workers, progress, note))
+        values = _compare(scorer, work, *embed(scorer, work, shelf, batch_size, workers, progress, note))
     else:
-        values = _score(scorer, work, shelf, batch_size, progress, note)
+        values = score_pairs(scorer, work, shelf, batch_size, progress, note)
     return Scores(work.spread(values)).check(benchmark, where=f"scores of {scorer.identity.name}")
-
-
-def _needs(scorer: object) -> Collection[str]:
-    """What a scorer must have at hand: images and captions, unless its `needs` says that less will do."""
-    return getattr(scorer, "needs", ("images", "captions"))
-
-
-def _embed(
-    scorer: Embedder, work: Plan, cache: Cache, batch_size: int, workers: int, progress: Progress, note: Note
-) -> tuple[Float32[ndarray, "captions width"], Float32[ndarray, "images width"]]:
-    """The embeddings of all distinct captions and images of `work`."""
-
-    def embed_images(batches: Sequence[Sequence[int]]) -> Iterator[ndarray]:
-        return scorer.embed_images([[work.images[i] for i in batch] for batch in batches], workers=workers)
-
-    def embed_captions(batches: Sequence[Sequence[int]]) -> Iterator[ndarray]:
-        return scorer.embed_captions([[work.captions[i] for i in batch] for batch in batches])
-
-    def by_length(rows: Sequence[int]) -> list[int]:
-        # Captions of like length share a batch, so little of it is padding. The text breaks ties: the order
-        # is that of the captions alone, whatever benchmark or earlier run they come from.
-        captions = [work.captions[row] for row in rows]
-        lengths = scorer.lengths(captions)
-        order = sorted(range(len(rows)), key=lambda i: (lengths[i], captions[i].text or ""))
-        return [rows[i] for i in order]
-
-    images = _finish(
-        "images",
-        work.image_keys,
-        lambda row: f"image '{work.images[row].id}'",
-        embed_images,
-        order=list,
-        cache=cache,
-        batch_size=batch_size,
-        progress=progress,
-        note=note,
-    )
-    captions = _finish(
-        "captions",
-        work.caption_keys,
-        lambda row: f"caption {work.captions[row].text!r}",
-        embed_captions,
-        order=by_length,
-        cache=cache,
-        batch_size=batch_size,
-        progress=progress,
-        note=note,
-    )
-    if captions.shape[1] != images.shape[1]:
-        raise ScoreError(
-            "captions and images have embeddings of different widths",
-            where=scorer.identity.name,
-            given=f"{captions.shape[1]} and {images.shape[1]}",
-        )
-    return captions, images
 
 
 def _compare(
@@ -149,138 +99,3 @@ def _compare(
         block = work.pairs[start : start + step]
         scores[start : start + step] = scorer.compare(captions[block[:, 0]], images[block[:, 1]])
     return scores
-
-
-def _score(
-    scorer: Scorer, work: Plan, cache: Cache, batch_size: int, progress: Progress, note: Note
-) -> Float64[ndarray, "pairs"]:
-    """One score per distinct pair, from a scorer that looks at pairs."""
-
-    def items(row: int) -> tuple[Image, Caption]:
-        caption, image = work.pairs[row]
-        return work.images[image], work.captions[caption]
-
-    def score(batches: Sequence[Sequence[int]]) -> Iterator[ndarray]:
-        for batch in batches:
-            images, captions = zip(*map(items, batch), strict=True)
-            values = np.asarray(scorer.score(list(images), list(captions)), dtype=np.float64)
-            yield values[:, None] if values.ndim == 1 else values
-
-    def name(row: int) -> str:
-        image, caption = items(row)
-        return f"image '{image.id}' with caption {caption.text!r}"
-
-    keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in work.pairs]
-    values = _finish(
-        "pairs",
-        keys,
-        name,
-        score,
-        order=list,
-        cache=cache,
-        batch_size=batch_size,
-        progress=progress,
-        note=note,
-    )
-    if values.shape[1] != 1:
-        raise ScoreError("a scorer of pairs gave more than one number for a pair", where=scorer.identity.name)
-    return values[:, 0]
-
-
-#: What each kind of work is called in progress messages.
-_STAGES: dict[Kind, str] = {
-    "images": "embedding images",
-    "captions": "embedding captions",
-    "pairs": "scoring pairs",
-}
-
-
-def _finish(
-    kind: Kind,
-    keys: Sequence[str],
-    name: Callable[[int], str],
-    compute: Callable[[Sequence[Sequence[int]]], Iterator[ndarray]],
-    *,
-    order: Callable[[Sequence[int]], list[int]],
-    cache: Cache,
-    batch_size: int,
-    progress: Progress,
-    note: Note,
-) -> ndarray:
-    """(len(keys), width) values: what the cache knows, and the rest computed in shards and kept.
-
-    `order` sorts the rows to compute; `compute` takes all their batches in one call, so that a scorer can
-    prepare the next ones meanwhile, and yields one array per batch. `name` says which item a row is.
-    """
-    stage = _STAGES[kind]
-    known = cache.read(kind, keys)
-    for path in known.broken:
-        note(f"{path}: damaged cache file passed over; what it held is computed again")
-    values = _placed(known, len(keys))
-    done = len(known.rows)
-    progress(stage, done, len(keys))
-    missing = np.setdiff1d(np.arange(len(keys)), known.rows).tolist()
-    if not missing:
-        assert values is not None
-        return values
-
-    cut = shards(order(missing), batch_size)
-    with closing(_closable(compute([batch for shard in cut for batch in shard]))) as stream:
-        for shard in cut:
-            parts: list[ndarray] = []
-            for batch in shard:
-                part = _checked(next(stream, None), batch, name, stage)
-                if values is None:
-                    values = np.empty((len(keys), part.shape[1]), dtype=part.dtype)
-                if part.shape[1] != values.shape[1]:
-                    raise ScoreError(
-                        "embeddings of different widths",
-                        where=f"{cache.identity.name}, {name(batch[0])}",
-                        given=f"{part.shape[1]} after {values.shape[1]}",
-                    )
-                values[batch] = part
-                parts.append(part)
-                done += len(batch)
-                progress(stage, done, len(keys))
-            rows = [row for batch in shard for row in batch]
-            cache.write(kind, [keys[row] for row in rows], np.concatenate(parts))
-    assert values is not None
-    return values
-
-
-def _placed(known: Found, rows: int) -> ndarray | None:
-    if known.values is None:
-        return None
-    values = np.empty((rows, known.values.shape[1]), dtype=known.values.dtype)
-    values[known.rows] = known.values
-    return values
-
-
-def _closable(stream: Iterator[ndarray]) -> Generator[ndarray]:
-    """The stream as a generator: closing it stops the scorer's workers at once where something fails."""
-    yield from stream
-
-
-def _checked(part: ndarray | None, batch: Sequence[int], name: Callable[[int], str], stage: str) -> ndarray:
-    """The numbers of one batch, if they are finite and one row for each of its items."""
-    if part is None:
-        raise ScoreError(
-            "the scorer stopped before all batches were done", where=f"{stage}, {name(batch[0])}"
-        )
-    if part.ndim != 2 or len(part) != len(batch):
-        raise ScoreError(
-            "the scorer gave the wrong number of rows",
-            where=f"{stage}, batch of {name(batch[0])}",
-            given=part.shape,
-            allowed=f"({len(batch)}, width)",
-        )
-    finite = np.isfinite(part).all(axis=1)
-    if not finite.all():
-        bad = np.flatnonzero(~finite)
-        raise ScoreError(
-            "the scorer gave numbers that are not finite",
-            where=f"{stage}, {name(batch[bad[0]])}",
-            given=f"{len(bad)} of {len(batch)} rows of the batch",
-            hint="a half-precision model may overflow: try --precision fp32",
-        )
-    return part

@@ -1,0 +1,80 @@
+"""What `evaluate` needs before it can measure: benchmarks found and read, scorers asked."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from counterfoil import catalog
+from counterfoil.cli import terminal
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery
+from counterfoil.data.scores import Answers
+
+
+def answers(
+    benchmarks: Sequence[Benchmark],
+    scorer: Any,
+    *,
+    first: Any,
+    depth: int,
+    top: int,
+    beyond_is_wrong: bool,
+    quiet: bool,
+    **how: Any,
+) -> Iterator[Answers]:
+    """The answers to each benchmark in turn; galleries are asked together, when the first one's turn is."""
+    from counterfoil.engine.answers import answers as of_galleries
+    from counterfoil.engine.run import run
+
+    galleries = [each for each in benchmarks if isinstance(each.questions, Gallery)]
+    ranked: Iterator[Answers] | None = None
+    for benchmark in benchmarks:
+        answer: Answers
+        with terminal.progress(quiet=quiet) as report:
+            if not isinstance(benchmark.questions, Gallery):
+                answer = run(benchmark, scorer, progress=report, **how)
+            else:
+                if ranked is None:
+                    found = of_galleries(
+                        galleries,
+                        scorer,
+                        first_stage=first,
+                        depth=depth,
+                        top=top,
+                        beyond_is_wrong=beyond_is_wrong,
+                        progress=report,
+                        **how,
+                    )
+                    ranked = iter(found)
+                answer = next(ranked)
+        yield answer
+
+
+def beside(path: Path | None, data: Path | None) -> Path | None:
+    """A relative path may also be meant from the data folder."""
+    return data / path if path and data and not path.exists() and (data / path).exists() else path
+
+
+def beside_data(scorer: str, data: Path | None) -> str:
+    """A relative path to given numbers may also be meant from the data folder."""
+    kind, _, path = scorer.partition(":")
+    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
+
+
+def place(data: Path | None, benchmark_name: str, *, many: bool) -> Path | None:
+    """Where one of several benchmarks lies: `data/NAME` where there is such a folder, else `data` itself."""
+    if data is None or not many:
+        return data
+    inside = data / benchmark_name
+    return inside if inside.exists() else data
+
+
+def benchmark(name: str, data: Path | None, images: Path | None, scorer: Any) -> Benchmark:
+    """The benchmark from its data; from the questions that given answers carry where no data is named."""
+    from counterfoil.scorers.given import GivenTable
+
+    if data is None and isinstance(scorer, GivenTable) and not Path(name).is_dir():
+        carried = catalog.benchmark_from_answers(name, scorer.table)
+        if carried is not None:
+            return carried
+    return catalog.benchmark(name, data=data, images=images)
