@@ -16,6 +16,8 @@ from counterfoil.report.ranking_figures import labels, written
 _GAP, _NAMES = 2, 0.5
 #: So many pairs of measures are listed with their intervals.
 _FEW_PAIRS = 15
+#: Of so many models, places are shown with how often there is none.
+_FEW_MODELS = 10
 
 Part = Table | Text
 
@@ -84,24 +86,24 @@ def diversity_tables(found: Diversity, *, width: int) -> list[Part]:
     rows = dict(enumerate(found.models))
     heads = {i: str(i + 1) for i in range(n)}
     off = [(i, j) for i in range(n) for j in range(n) if i != j]
+    few = n <= _FEW_MODELS
     taus = {at: Text("–" if np.isnan(found.tau[at]) else written(float(found.tau[at]))) for at in off}
     places = {
         at: Text("–")
         if np.isnan(found.place[at])
-        else Text(f"{found.place[at]:.2f} {100 * found.beyond[at]:3.0f} %")
+        else Text(
+            f"{found.place[at]:.2f} {100 * found.beyond[at]:3.0f} %" if few else f"{found.place[at]:.1f}"
+        )
         for at in off
     }
     where = f"{found.title}, {SIDES[found.direction].lower()}, {found.queries:,} queries"
+    average = "Average place of the row's first choice with the column"
+    if few:
+        average += f", and how often not in its first {found.k}"
     return [
         *_matrix(f"Kendall's tau-b of the first {found.k}: {where}", rows, heads, taus, width),
         Text(""),
-        *_matrix(
-            f"Average place of the row's first choice with the column, and how often not in its {found.k}",
-            rows,
-            heads,
-            places,
-            width,
-        ),
+        *_matrix(average, rows, heads, places, width),
     ]
 
 

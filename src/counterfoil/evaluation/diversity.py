@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.questions import Gallery
-from counterfoil.data.scores import Rankings
+from counterfoil.data.scores import Placed, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.run import Run
@@ -83,7 +83,7 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
     by_benchmark: dict[str, list[Run]] = {}
     for run in runs:
-        if isinstance(run.answers, Rankings) and run.answers.i2t.top.shape[1] > 0:
+        if isinstance(run.answers, Rankings) and max(_width(run.answers.i2t), _width(run.answers.t2i)) > 0:
             by_benchmark.setdefault(run.benchmark.name, []).append(run)
     groups = [aligned(name, group) for name, group in by_benchmark.items() if len(group) > 1]
     kept = [
@@ -91,7 +91,13 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
         for i, group in enumerate(groups)
         if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i)
     ]
-    return tuple(_diversity(group, direction, k) for group in kept for direction in ("i2t", "t2i"))
+    directions: tuple[Direction, ...] = ("i2t", "t2i")
+    return tuple(
+        _diversity(group, direction, k)
+        for group in kept
+        for direction in directions
+        if len(getattr(group[0].benchmark.gallery, direction))
+    )
 
 
 def list_tau(
@@ -227,6 +233,10 @@ def _reach(questions: Gallery, direction: Direction) -> int:
         else (questions.image_parts, questions.n_images)
     )
     return n if parts is None else int(np.bincount(parts)[np.unique(parts)].min())
+
+
+def _width(placed: Placed) -> int:
+    return placed.top.shape[1]
 
 
 def _mean(values: ndarray) -> float:

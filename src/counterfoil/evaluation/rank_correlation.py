@@ -49,7 +49,7 @@ from counterfoil.stats.resampling import Whole, cluster_draws, cluster_sums, who
 
 #: A correlation of fewer models says nothing: two are in the same order or not.
 LEAST = 3
-#: The prefix of the mean over both directions of a gallery.
+#: What the mean over both directions of a gallery begins with.
 _MEAN = "mean_"
 #: A block of draws holds at most so many signs of pairs of models.
 _AT_ONCE = 1 << 22
@@ -316,7 +316,7 @@ def _chosen(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dic
             for name in groups
             if fnmatchcase(name, benchmark or "*")
             for own in known[name]
-            if fnmatchcase(own, measure) or own == _MEAN + measure
+            if fnmatchcase(own, measure) or own == _overall(known[name], measure)
         ]
         if not hits:
             asked = [name for name in groups if fnmatchcase(name, benchmark or "*")]
@@ -335,9 +335,15 @@ def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
     """The main measures, and in a gallery the means of what its authors report (of all, if nobody says)."""
     names = list(main_measures(benchmark))
     if isinstance(benchmark.questions, Gallery):
-        reported = [_MEAN + base for base in benchmark.card.measures]
-        names += reported or [name for name in known if name.startswith(_MEAN)]
+        names += [_overall(known, base) for base in benchmark.card.measures] or [
+            name for name in known if name.startswith(_MEAN)
+        ]
     return tuple(name for name in dict.fromkeys(names) if name in known)
+
+
+def _overall(known: Sequence[str], base: str) -> str:
+    """The measure of a gallery in both directions, or in the only one that has queries; empty if neither."""
+    return next((name for side in ("mean", "i2t", "t2i") if (name := f"{side}_{base}") in known), "")
 
 
 def _families(groups: Mapping[str, tuple[Run, ...]]) -> list[tuple[int, ndarray, int]]:
