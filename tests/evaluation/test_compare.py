@@ -1,5 +1,8 @@
 """Is the difference more than luck?"""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -83,3 +86,54 @@ def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
         compare([a, a])
     with pytest.raises(UnknownNameError, match="did you mean 'clip-large'"):
         compare([_run("clip-large", short, _quality(short, 1, 0)), a], baseline="clip-larg")
+
+
+def _ranked(name: str, asked, scores) -> Run:
+    asked = asked.scored(scores)
+    rankings = asked.rankings
+    result = evaluate(asked.benchmark, rankings, scorer=name, draws=50)
+    return Run(name, asked.benchmark, rankings, per_item(asked.benchmark, rankings), result, {})
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_galleries_are_compared(galleries, parts) -> None:
+    asked = galleries(parts=parts, values=30)
+    own = np.zeros(asked.scores.shape)
+    own[np.arange(36) // 3, np.arange(36)] = 15
+    runs = [_ranked("good", asked, asked.scores + own), _ranked("bad", asked, asked.scores)]
+    (comparison,) = compare(runs, draws=400)
+    assert [d.measure for d in comparison.differences] == ["i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r"]
+    for d in comparison.differences:
+        gap = runs[0].result.measures[d.measure].value - runs[1].result.measures[d.measure].value
+        assert d.value == pytest.approx(gap, abs=1e-15)
+        assert d.low <= d.value <= d.high
+        assert d.mcnemar is None
+    assert comparison.differences[2].p < 0.01
+    # Turned around, everything changes its sign and nothing else.
+    (turned,) = compare(runs[::-1], draws=400)
+    for d, t in zip(comparison.differences, turned.differences, strict=True):
+        assert (t.value, t.p) == (-d.value, d.p)
+        assert (t.low, t.high) == (pytest.approx(-d.high, abs=1e-12), pytest.approx(-d.low, abs=1e-12))
+    (same,) = compare([runs[0], replace(runs[0], name="again")], draws=400)
+    assert all((d.value, d.p) == (0.0, 1.0) and d.low < 0 < d.high for d in same.differences)
+
+
+def test_the_permutation_of_a_gallery_is_over_images(galleries) -> None:
+    """All signs of the twelve images with their captions, counted: p is near the share as far from 0."""
+    asked = galleries(values=30)
+    runs = [_ranked("a", asked, asked.scores), _ranked("b", asked, asked.scores[::-1])]
+    (comparison,) = compare(runs, draws=20_000)
+    gap = runs[0].items["mean_map_at_r"] - runs[1].items["mean_map_at_r"]
+    weight = np.concatenate([np.full(12, 1 / 12), np.full(36, 1 / 35)]) / 2
+    image = np.concatenate([np.arange(12), np.arange(36) // 3])
+    sums = np.bincount(image, weights=np.nan_to_num(gap * weight))
+    signs = np.array(list(product([1, -1], repeat=12)))
+    exact = (np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12).mean()
+    assert comparison.differences[2].p == pytest.approx(exact, abs=5 * (exact * (1 - exact) / 20_000) ** 0.5)
+
+
+def test_other_galleries_cannot_be_paired(galleries) -> None:
+    asked = galleries()
+    runs = [_ranked("a", asked, asked.scores), _ranked("b", galleries(gains=True), asked.scores)]
+    with pytest.raises(InputError, match="other galleries, or other right answers"):
+        compare(runs)

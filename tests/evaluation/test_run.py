@@ -1,15 +1,19 @@
 """A run's folder holds everything that later steps need."""
 
 import json
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.data import Outcomes, Scores
+from counterfoil.data import Image, Outcomes, Scores
+from counterfoil.data.scores import Placed, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
+from counterfoil.metrics.ties import Ties
 
 
 def _saved(folder: Path, benchmark, answers):
@@ -80,3 +84,87 @@ def test_runs_are_named_after_their_folders(tmp_path: Path, quads) -> None:
     _saved(tmp_path / "more" / "clip" / "toy", quads(3), answers)
     names = [run.name for run in find_runs([tmp_path / "runs" / "clip" / "toy", tmp_path / "more"])]
     assert names == ["runs/clip", "more/clip"]
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, {"parts": True, "gains": True}, {"rule": True}, {"rule": True, "parts": True}]
+)
+def test_a_gallery_is_loaded_bit_for_bit(tmp_path: Path, galleries, setting) -> None:
+    asked = galleries(**setting)
+    benchmark, rankings = asked.benchmark, asked.rankings
+    images = list(benchmark.images)
+    images[2:4] = [Image("i2", None, (1, 2, 30, 40), "p"), Image("i3", None, None, None)]
+    benchmark = replace(benchmark, images=tuple(images))
+    measures = None if "rule" in setting else ["recall_at_7", "mean_mrr", "map_at_r"]
+    result = evaluate(benchmark, rankings, scorer="s", draws=100, ties=Ties.HALF, measures=measures)
+    saved = save_run(
+        tmp_path / "run" / "toy", benchmark, rankings, result, {"benchmark": {"source": "a test"}}
+    )
+    (loaded,) = find_runs([tmp_path])
+    assert loaded.result == result
+    assert loaded.benchmark.digest == benchmark.digest
+    assert loaded.benchmark.questions.groups().keys() == benchmark.questions.groups().keys()
+    assert [i.photo for i in loaded.benchmark.images] == [i.photo for i in images]
+    np.testing.assert_array_equal(loaded.benchmark.clusters, benchmark.clusters)
+    for side in ("i2t", "t2i"):
+        before, after = getattr(rankings, side), getattr(loaded.answers, side)
+        for field in fields(Placed):
+            old, new = getattr(before, field.name), getattr(after, field.name)
+            assert (old is None) == (new is None)
+            if old is not None:
+                assert old.dtype == new.dtype
+                np.testing.assert_array_equal(new, old)
+    assert set(loaded.items) == set(saved.items) == set(result.measures)
+    for name, values in saved.items.items():
+        np.testing.assert_array_equal(loaded.items[name], values)
+    # What was loaded is as good as what was evaluated.
+    again = evaluate(
+        loaded.benchmark, loaded.answers, scorer="s", draws=100, ties=Ties.HALF, measures=measures
+    )
+    assert again == result
+
+
+def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path: Path, galleries) -> None:
+    asked = galleries(gains=True)
+    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
+    save_run(tmp_path, asked.benchmark, asked.rankings, result, {})
+    scores = pq.read_table(tmp_path / "scores.parquet").to_pylist()
+    assert len(scores) == 38 + 37
+    found = asked.benchmark.gallery.i2t.positives
+    for row, item, gain in zip(scores[:38], found.items, found.gains, strict=True):
+        assert row["gain"] == gain
+        line = asked.scores[int(row["question"].removeprefix("i2t/i"))]
+        if item < 0:
+            assert (row["item"], row["position"], row["above"], row["level"]) == (None, None, None, 0)
+        else:
+            assert (row["item"], row["position"]) == (f"c{item}", item)
+            assert (row["above"], row["level"]) == ((line > line[item]).sum(), (line == line[item]).sum())
+    items = pq.read_table(tmp_path / "items.parquet").to_pylist()
+    assert [row["direction"] for row in items] == ["i2t"] * 12 + ["t2i"] * 36
+    assert items[20]["measure:i2t_mrr"] is None
+    assert items[20]["measure:t2i_mrr"] == items[20]["measure:mean_mrr"]
+    members = pq.read_table(tmp_path / "gallery.parquet").to_pylist()
+    assert members[12 + 4] == {
+        "kind": "caption",
+        "id": "c4",
+        "text": "caption 4",
+        "owner": 1,
+        **dict.fromkeys(("part", "photo", "crop", "code")),
+    }
+    tops = pq.read_table(tmp_path / "tops.parquet").to_pylist()
+    best = max(range(36), key=lambda caption: (asked.scores[5, caption], -caption))
+    assert (tops[5]["items"][0], tops[5]["scores"][0]) == (best, asked.scores[5, best])
+
+
+def test_rankings_without_tops_are_kept_too(tmp_path: Path, galleries) -> None:
+    asked = galleries()
+    sides = [
+        replace(side, top=side.top[:, :width], top_scores=side.top_scores[:, :width])
+        for side, width in ((asked.rankings.i2t, 0), (asked.rankings.t2i, 2))
+    ]
+    result = evaluate(asked.benchmark, Rankings(*sides), scorer="s", draws=50)
+    save_run(tmp_path, asked.benchmark, Rankings(*sides), result, {})
+    loaded = load_run(tmp_path).answers
+    assert isinstance(loaded, Rankings)
+    assert (loaded.i2t.top.shape, loaded.t2i.top.shape) == ((12, 0), (36, 2))
+    np.testing.assert_array_equal(loaded.t2i.top, sides[1].top)
