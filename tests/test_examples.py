@@ -53,7 +53,12 @@ def test_the_core_is_alone_here(tmp_path):
 
 
 def test_there_are_examples():
-    assert EXAMPLES == ["benchmark_from_a_table.py", "draw_a_world.py", "measure_your_own_scorer.py"]
+    assert EXAMPLES == [
+        "benchmark_from_a_table.py",
+        "draw_a_world.py",
+        "gallery_of_your_own.py",
+        "measure_your_own_scorer.py",
+    ]
 
 
 def test_drawing_a_world(tmp_path):
