@@ -174,7 +174,7 @@ def gallery_data(comparison: Comparison, album: Album, *, pictures: bool, captio
         "form": questions.form,
         "ties": str(comparison.runs[0].result.ties.get("policy", "")),
         "ids": [questions.ids[row] for row in rows.tolist()],
-        "of": len(questions),
+        "of": int(questions.defined.sum()),
         "split": split,
         "kinds": list(KINDS),
         "marks": list(MARKS),

@@ -92,7 +92,7 @@ def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: 
     many = "queries" if data["form"] == "gallery" else "questions"
     sampled = ""
     if data.get("of", n) > n and n:
-        sampled = f"Of {data['of']:,} queries {n:,} are here, drawn by lot from those with a right answer. "
+        sampled = f"Of {data['of']:,} queries with a right answer {n:,} are here, drawn by lot. "
     if not may:
         under = f" ({licence})" if licence else ""
         return (
