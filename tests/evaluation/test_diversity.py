@@ -135,6 +135,14 @@ def test_queries_that_another_gallery_asks_too_are_told_once() -> None:
     ]
 
 
+def test_a_direction_without_queries_and_runs_without_lists_are_passed_over() -> None:
+    world = gallery("g", range(20))
+    one_way = world.select(np.arange(20))
+    runs = [listed(seed, name, one_way) for seed, name in enumerate("ab")]
+    assert [d.direction for d in diversity(runs, k=5)] == ["i2t"]
+    assert diversity([listed(seed, name, world, 0) for seed, name in enumerate("ab")], k=5) == ()
+
+
 def test_too_short_lists_are_refused_with_what_there_is() -> None:
     runs = [listed(0, "a", gallery("g", range(20))), listed(1, "b", gallery("g", range(20)), 4)]
     with pytest.raises(

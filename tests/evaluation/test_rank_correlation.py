@@ -247,6 +247,22 @@ def test_columns_can_be_chosen(mixed: list[Run]) -> None:
         names("ecc:map_at_r")
 
 
+def test_a_gallery_of_one_direction_has_the_measures_of_that_direction() -> None:
+    both = gallery("g", range(30), measures=("map_at_r", "recall_at_1"))
+    rows = np.arange(30)
+    runs = []
+    for number in range(4):
+        items = gallery_items(both, np.random.default_rng(number), 0.4 + 0.1 * number)
+        kept = {name: values[rows] for name, values in items.items() if name.startswith("i2t_")}
+        runs.append(run(both.select(rows), f"m{number}", kept))
+    assert len(runs[0].benchmark.gallery.t2i) == 0
+    found = rank_correlation(runs, draws=10)
+    assert [c.measure for c in found.columns] == ["i2t_map_at_r", "i2t_recall_at_1"]
+    assert found.values[2, 1] == pytest.approx(np.nanmean(runs[2].items["i2t_recall_at_1"]))
+    chosen = rank_correlation(runs, measures=["recall_at_1", "map_at_r"], draws=10)
+    assert [c.measure for c in chosen.columns] == ["i2t_recall_at_1", "i2t_map_at_r"]
+
+
 def test_what_cannot_be_correlated_is_refused(quads: Make, choices: Make) -> None:
     values = np.linspace(0, 1, 8)
     a, b, c = (run(quads(8), name, {"i2t": values, "group": values}) for name in "abc")

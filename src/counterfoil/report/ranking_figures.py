@@ -25,6 +25,8 @@ _WIDE = "\u2003"
 _LEAN = 38
 #: How many models that move most stand out in a bump chart.
 _MOVERS = 3
+#: Of so many models, places are shown with how often there is none.
+_FEW = 12
 
 
 def label(column: Column, *, alone: bool = False) -> str:
@@ -255,20 +257,23 @@ def list_tau(found: Diversity) -> Any:
 
 
 def first_choice(found: Diversity) -> Any:
-    """Models by models: the column's average place of the row's first choice, deeper the nearer to 1."""
+    """Models by models: the column's average place of the row's first choice, deeper the nearer to 1.
+
+    For a dozen models or fewer also how often it is not in the column's list at all.
+    """
     names = [short(name, _MODEL) for name in found.models]
+    few = len(names) <= _FEW
     cells = {
         (i, j): (
             1 - (float(found.place[i, j]) - 1) / found.k,
             f"{found.place[i, j]:.2f}",
-            f"{100 * found.beyond[i, j]:.0f} % out",
+            f"{100 * found.beyond[i, j]:.0f} % out" if few else "",
         )
         for i in range(len(names))
         for j in range(len(names))
         if i != j and not np.isnan(found.place[i, j])
     }
-    title = (
-        "Average place of the row’s first choice in the column’s list; "
-        f"below, how often it is not among the first {found.k}"
-    )
-    return matrix(names, names, cells, title=title, width=0.5, height=0.36)
+    title = "Average place of the row’s first choice in the column’s list"
+    if few:
+        title += f"; below, how often it is not among the first {found.k}"
+    return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)
