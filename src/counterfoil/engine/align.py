@@ -173,13 +173,20 @@ def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Floa
 
 
 def item_rows(
-    kind: str, asked: Sequence[str], ids: Sequence[str] | None, rows: int, benchmark: Benchmark, where: str
+    kind: str,
+    asked: Sequence[str],
+    ids: Sequence[str] | None,
+    rows: int,
+    benchmark: Benchmark,
+    where: str,
+    *,
+    held: str = "embedding",
 ) -> Int64[ndarray, "items"]:
-    """For every image (or caption) of the benchmark its row of embeddings."""
+    """For every image (or caption) of the benchmark its row of embeddings, or of what else is `held`."""
     if ids is None:
         if rows != len(asked):
             raise DataError(
-                f"the number of {kind} embeddings is not the number of {kind}s of {benchmark.name}",
+                f"the number of {kind} {held}s is not the number of {kind}s of {benchmark.name}",
                 where=where,
                 given=f"{rows} rows",
                 allowed=f"{len(asked)}, in the benchmark's order",
@@ -190,7 +197,7 @@ def item_rows(
     missing = [name for name in asked if name not in row_of]
     if missing:
         raise DataError(
-            f"{kind}s of {benchmark.name} have no embedding",
+            f"{kind}s of {benchmark.name} have no {held}",
             where=where,
             given=f"{len(missing)} of {len(asked)} missing: {_few(missing)}",
             hint=f"ids in the file look like {_few(ids)}",

@@ -194,7 +194,10 @@ def _given_matrix(benchmark: Benchmark, given: GivenSimilarity) -> Matrix:
             if turned
             else "say with --ids which rows and columns are whose",
         )
-    return Matrix(given.values, *_rows(benchmark, given, rows, columns), where=given.identity.name)
+    names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
+    return Matrix(
+        given.values, *_rows(benchmark, given, rows, columns), where=given.identity.name, names=names
+    )
 
 
 def _rows(
@@ -202,11 +205,11 @@ def _rows(
 ) -> tuple[Int[ndarray, "images"], Int[ndarray, "captions"]]:
     """For every image and caption of the benchmark its row (or column) of what is given."""
     where = given.identity.name
+    held = "embedding" if isinstance(given, GivenEmbeddings) else "score"
+    image_ids, caption_ids = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     return (
-        item_rows("image", [i.id for i in benchmark.images], given.image_ids, images, benchmark, where),
-        item_rows(
-            "caption", [c.id for c in benchmark.captions], given.caption_ids, captions, benchmark, where
-        ),
+        item_rows("image", image_ids, given.image_ids, images, benchmark, where, held=held),
+        item_rows("caption", caption_ids, given.caption_ids, captions, benchmark, where, held=held),
     )
 
 

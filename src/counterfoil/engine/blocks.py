@@ -3,6 +3,7 @@
 Nothing of the size of images x captions is ever held but as a block.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -66,7 +67,8 @@ class Products:
 class Matrix:
     """A similarity that is there already, memory-mapped or not: `values[row_of[image], column_of[caption]]`.
 
-    Where rows or columns are None they are in order. Raises `ScoreError` for NaN in a block that is read.
+    Where rows or columns are None they are in order. `names` are the ids of images and of captions. Raises
+    `ScoreError` for NaN in a block that is read.
     """
 
     def __init__(
@@ -76,8 +78,9 @@ class Matrix:
         column_of: Int[ndarray, "captions"] | None = None,
         *,
         where: str = "similarity",
+        names: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> None:
-        self._values, self._where = values, where
+        self._values, self._where, self._names = values, where, names
         self._rows = np.arange(values.shape[0]) if row_of is None else row_of
         self._columns = np.arange(values.shape[1]) if column_of is None else column_of
         self._in_order = len(self._columns) == values.shape[1] and bool((np.diff(self._columns) == 1).all())
@@ -99,11 +102,20 @@ class Matrix:
             row, column = np.argwhere(np.isnan(scores))[0]
             raise ScoreError(
                 "a score is not a number",
-                where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}",
+                where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
+                + self._named(images, captions, int(row), int(column)),
                 given="NaN",
                 allowed="finite numbers",
             )
         return scores
+
+    def _named(self, images: Positions, captions: Positions, row: int, column: int) -> str:
+        """The ids of the items at a place of a block, if they are known."""
+        if self._names is None:
+            return ""
+        image = self._names[0][int(np.arange(self.n_images)[images][row])]
+        caption = self._names[1][int(np.arange(self.n_captions)[captions][column])]
+        return f" (image '{image}', caption '{caption}')"
 
 
 def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"]:
