@@ -103,6 +103,8 @@ def command(
         some, many = _against(one, verified, sets, draws=draws, seed=seed)
         coverages += some
         counts += many
+    if clustering is None and any(one.direction == "t2i" for one in judged.directions):
+        notes.append("nobody knows which captions are of one image: intervals take each query by itself")
     if len(models) > MOST:
         notes.append(
             f"{len(models)} models make too many sets: "
@@ -121,7 +123,22 @@ def command(
             terminal.note(note)
     if json is not None:
         terminal.write_result(
-            json, _json(models, studies, coverages, counts, notes, several, undefined, draws, seed)
+            json,
+            _json(
+                models,
+                studies,
+                coverages,
+                counts,
+                notes,
+                policies={"several_answers": several, "queries_without_right_answers": undefined},
+                interval={
+                    "method": "percentiles of a bootstrap over queries"
+                    + ("" if clustering is None else ", those of one image together"),
+                    "level": 0.95,
+                    "draws": draws,
+                    "seed": seed,
+                },
+            ),
         )
     if plot is not None:
         from counterfoil.report.bias_page import curves
@@ -312,55 +329,50 @@ def _rich(table: "Table", width: int) -> list[Any]:
     from counterfoil.report.drawing import short
     from counterfoil.report.markup import written
 
-    name = max([len(table.corner), *(len(row.name) for row in table.rows)])
-    ranged = any(cell.low is not None for row in table.rows for cell in row.cells)
-    per = max([8, *(min(len(column.label), 14) for column in table.columns)]) + 1
-    intervals = (
-        ranged
-        and name
-        + sum(
-            per + 15 if any(row.cells[i].low is not None for row in table.rows) else per
-            for i in range(len(table.columns))
-        )
-        <= width
-    )
-    parts: list[Any] = [Text(table.caption.rstrip("."), style="bold")]
+    names = max([len(table.corner), *(len(row.name) for row in table.rows)])
     blocks = list(dict.fromkeys(column.block for column in table.columns))
-    whole = name + len(table.columns) * (per + 1) <= width or intervals
-    at_once = max(1, (width - name) // (per + 1))
-    groups = (
-        [list(range(len(table.columns)))]
-        if whole
-        else [
-            chosen[lo : lo + at_once]
-            for block in blocks
-            for chosen in [[i for i, column in enumerate(table.columns) if column.block == block]]
-            for lo in range(0, len(chosen), at_once)
-        ]
-    )
-    for group in groups:
+    over = {"image to text": "I2T ", "text to image": "T2I "} if len(blocks) > 1 else {}
+    columns: list[tuple[str, list[str], int]] = []
+    for ranged in (True, False):
+        columns = []
+        for i, column in enumerate(table.columns):
+            head = over.get(column.block, "") + short(column.label, 14)
+            cells = [
+                written(row.cells[i], column, interval=ranged and row.cells[i].low is not None)
+                for row in table.rows
+            ]
+            columns.append((head, cells, 2 + max(map(len, [head, *cells]))))
+        if names + sum(room for *_, room in columns) <= width:
+            break
+    parts: list[Any] = [Text(table.caption.rstrip("."), style="bold")]
+    for group in _groups([room for *_, room in columns], [c.block for c in table.columns], width - names):
         rich = Rich(box=None, pad_edge=False, header_style="dim")
-        rich.add_column(Text(table.corner), overflow="fold")
+        rich.add_column(Text(table.corner), no_wrap=True)
         for i in group:
-            column = table.columns[i]
-            head = short(column.label, 14)
-            several = len(blocks) > 1
-            over = {"image to text": "I2T ", "text to image": "T2I "}.get(column.block, "") if several else ""
-            rich.add_column(Text(over + head), justify="right", no_wrap=True)
-        for row in table.rows:
-            cells = []
-            for i in group:
-                cell = row.cells[i]
-                text = written(cell, table.columns[i], interval=intervals and cell.low is not None)
-                cells.append(Text(text, style="bold" if cell.rank == 1 else ""))
-            rich.add_row(Text(row.name), *cells)
+            rich.add_column(Text(columns[i][0]), justify="right", no_wrap=True)
+        for number, row in enumerate(table.rows):
+            bold = ["bold" if row.cells[i].rank == 1 else "" for i in group]
+            shown = (Text(columns[i][1][number], style=s) for i, s in zip(group, bold, strict=True))
+            rich.add_row(Text(row.name), *shown)
         sizes = [table.columns[i].size for i in group]
         if len(set(sizes)) > 1:
-            rich.add_row(
-                Text("queries"), *(f"{size:,}" if size is not None else "" for size in sizes), style="dim"
-            )
+            counted = (f"{size:,}" if size is not None else "" for size in sizes)
+            rich.add_row(Text("queries"), *counted, style="dim")
         parts.append(rich)
     return [*parts, Text()]
+
+
+def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[list[int]]:
+    """Columns that stand beside each other: all where there is room, else by block and as many as fit."""
+    if sum(rooms) <= width:
+        return [list(range(len(rooms)))]
+    groups: list[list[int]] = []
+    for i, (room, block) in enumerate(zip(rooms, blocks, strict=True)):
+        if groups and block == blocks[groups[-1][0]] and sum(rooms[j] for j in groups[-1]) + room <= width:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return groups
 
 
 def _json(
@@ -369,10 +381,9 @@ def _json(
     coverages: "Sequence[Coverage]",
     counts: "Sequence[Multiplicity]",
     notes: Sequence[str],
-    several: str,
-    undefined: str,
-    draws: int,
-    seed: int,
+    *,
+    policies: dict[str, str],
+    interval: dict[str, Any],
 ) -> dict[str, Any]:
     from counterfoil.evaluation.annotators import to_json
 
@@ -387,7 +398,7 @@ def _json(
             way: {each.name: each.to_json() for each in counts if each.direction == way}
             for way in dict.fromkeys(each.direction for each in counts)
         },
-        "policies": {"several_answers": several, "queries_without_right_answers": undefined},
-        "interval": {"method": "bootstrap over queries clustered by image", "draws": draws, "seed": seed},
+        "policies": policies,
+        "interval": interval,
         "notes": list(notes),
     }

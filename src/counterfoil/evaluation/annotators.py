@@ -272,7 +272,10 @@ def study(
 def _single(
     verified: Verified, measure: str, undefined: str, draws: int, seed: int, level: float
 ) -> dict[str, Interval]:
-    """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries."""
+    """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries.
+
+    Distances have no sign, so those of draws lie above that of the queries at hand where it is near 0.
+    """
     n = len(verified.models)
     sets = np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
     columns = []

@@ -141,7 +141,7 @@ def summary(
     return Summary(
         models=tuple(models),
         k=k,
-        queries={**queries},
+        queries={str(way): number for way, number in queries.items()},
         rows=len(handed_in),
         pairs=len(np.unique(np.concatenate(list(pair_of.values())))),
         proposed=tuple(handed_in.sum(axis=0).tolist()),

@@ -65,7 +65,14 @@ def bias_curves(
     rows = -(-len(panels) // columns)
     with style():
         figure, grid = canvas(
-            rows, columns, (3.6, 2.0), left=0.6, right=1.05, bottom=0.45, top=0.28, gap=(1.35, 0.75)
+            rows,
+            columns,
+            (3.6 if columns > 1 else 2.9, 2.0),
+            left=0.6,
+            right=1.05,
+            bottom=0.45,
+            top=0.28,
+            gap=(1.35, 0.75),
         )
         for axes, (title, curves) in zip(grid, panels.items(), strict=False):
             ends = []
@@ -77,9 +84,9 @@ def bias_curves(
                 colour, marker, line = looks[name]
                 axes.plot(sizes, values, marker=marker, ms=4.5, color=colour, ls=line, lw=1.4, clip_on=False)
                 ends.append((values[-1], sizes[-1], name, colour))
+            axes.set_ylim(bottom=0)
             _label_ends(axes, ends)
             axes.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=6)
-            axes.set_ylim(bottom=0)
             most = max((n for curve in curves.values() for n in curve), default=1)
             axes.set_xlim(0.85, most + 0.15)
             axes.set_xticks(range(1, most + 1))
@@ -180,7 +187,8 @@ def _label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> Non
     low, high = axes.get_ylim()
     high = max(high, max(value for value, *_ in ends))
     room = 0.075 * (high - min(low, 0))
-    place = -np.inf
+    # Not on the axis itself.
+    place = low - 0.4 * room
     for value, x, name, colour in sorted(ends):
         place = max(value, place + room)
         axes.text(

@@ -69,7 +69,7 @@ def by_number(study: Study) -> Table:
             Cell(None if np.isnan(curve[size]) else curve[size], n=int((sizes == size).sum()))
             for curve in curves.values()
         )
-        rows.append(Row(f"{size} of {len(study.models)}, mean of {(sizes == size).sum():,}", cells))
+        rows.append(Row(f"any {size} of {len(study.models)} ({(sizes == size).sum():,} sets)", cells))
     caption = f"Mean bias by number of annotators, in points: {heading(study)}."
     return Table(caption, tuple(Column(kind) for kind in curves), tuple(rows), corner="annotators")
 
