@@ -14,13 +14,13 @@ from counterfoil.data.questions import Choice, Gallery, Quad
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation import retrieval
+from counterfoil.evaluation.gallery import evaluate_gallery
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import (
     cluster_bootstrap,
     macro_bootstrap,
-    macro_table_bootstrap,
     t_over_folds,
     wilson,
 )
@@ -142,12 +142,19 @@ def evaluate(
     """
     check(benchmark, answers, where=scorer)
     if isinstance(answers, Rankings):
-        return _evaluate_gallery(
+        if interval is Interval.FOLDS:
+            raise InputError(
+                "a gallery has no folds: a query needs all of its items",
+                where=benchmark.name,
+                given=f"interval '{interval}'",
+                allowed=(Interval.AUTO, Interval.WILSON, Interval.BOOTSTRAP),
+            )
+        return evaluate_gallery(
             benchmark,
             answers,
             scorer=scorer,
             ties=ties,
-            interval=interval,
+            independent=interval is Interval.WILSON,
             draws=draws,
             seed=seed,
             measures=measures,
@@ -279,108 +286,6 @@ def _macro(
     codes = np.unique(labels[inside].astype(str), return_inverse=True)[1].astype(np.int64)
     value, low, high = macro_bootstrap(values[inside], codes, clusters[inside], draws=draws, seed=seed)
     return Estimate(value, low, high, int(inside.sum()), by_chance)
-
-
-def _evaluate_gallery(
-    benchmark: Benchmark,
-    rankings: Rankings,
-    *,
-    scorer: str,
-    ties: Ties,
-    interval: Interval,
-    draws: int,
-    seed: int,
-    measures: Sequence[str] | None,
-    provenance: Mapping[str, Any],
-) -> Result:
-    """`evaluate` for galleries: every measure is a weighted mean over the queries that have a value."""
-    if interval is Interval.FOLDS:
-        raise InputError(
-            "a gallery has no folds: a query needs all of its items",
-            where=benchmark.name,
-            given=f"interval '{interval}'",
-            allowed=(Interval.AUTO, Interval.WILSON, Interval.BOOTSTRAP),
-        )
-    measured = retrieval.measured(benchmark, rankings, ties=ties, measures=measures)
-    names = tuple(measured.values)
-    by_chance = retrieval.chance_per_item(benchmark, names)
-    method = Interval.WILSON if interval is Interval.WILSON else Interval.BOOTSTRAP
-
-    def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
-        values = {name: np.where(rows, column, np.nan) for name, column in measured.values.items()}
-        chances = {name: retrieval.mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
-        return _gallery_estimates(benchmark, values, chances, method=method, draws=draws, seed=seed)
-
-    return Result(
-        benchmark=benchmark.name,
-        scorer=scorer,
-        measures=estimates(np.ones(len(benchmark), dtype=bool)),
-        groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-        ties=_gallery_ties(benchmark, rankings, ties, measured.values),
-        provenance={
-            **provenance,
-            "interval": {"method": str(method), "level": 0.95, "draws": draws, "seed": seed},
-            "gallery": retrieval.facts(benchmark, rankings, measured.unsupported),
-        },
-    )
-
-
-def _gallery_estimates(
-    benchmark: Benchmark,
-    values: Mapping[str, NDArray[np.float64]],
-    chances: Mapping[str, float],
-    *,
-    method: Interval,
-    draws: int,
-    seed: int,
-) -> dict[str, Estimate]:
-    """Measures that no row of `values` says anything about are left out, and means of one direction only."""
-    gallery = benchmark.gallery
-    counts = {
-        name: [int((~np.isnan(column[gallery.directions == side])).sum()) for side in (0, 1)]
-        for name, column in values.items()
-    }
-    names = [
-        name for name, (i2t, t2i) in counts.items() if (i2t and t2i) or (i2t + t2i and "mean_" not in name)
-    ]
-    if not names:
-        return {}
-    # Values within rounding of 1 are 1: a mean of shares may end in 1 + 2e-16.
-    value = {name: min(1.0, retrieval.mean(benchmark, values[name])) for name in names}
-    if method is Interval.WILSON:
-        bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
-    else:
-        table, averages = retrieval.columns(benchmark, values, names)
-        groups = np.where(np.isnan(table), -1, gallery.query_parts[:, None])
-        _, low, high = macro_table_bootstrap(
-            np.clip(table, 0.0, 1.0), groups, benchmark.clusters, averages=averages, draws=draws, seed=seed
-        )
-        bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-    return {
-        name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name])
-        for name, (low, high) in zip(names, bounds, strict=True)
-    }
-
-
-def _gallery_ties(
-    benchmark: Benchmark, rankings: Rankings, policy: Ties, chosen: Mapping[str, NDArray[np.float64]]
-) -> dict[str, Any]:
-    tied = retrieval.tied(benchmark, rankings)
-    by_policy = {
-        other: chosen
-        if other is policy
-        else retrieval.per_item(benchmark, rankings, ties=other, measures=tuple(chosen))
-        for other in Ties
-    }
-    return {
-        "policy": str(policy),
-        "questions": int(tied.sum()),
-        "rate": float(tied.mean()),
-        "measures": {
-            str(other): {name: retrieval.mean(benchmark, column) for name, column in values.items()}
-            for other, values in by_policy.items()
-        },
-    }
 
 
 def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dict[str, Any]:
