@@ -158,12 +158,18 @@ def _of_run(run: "Run") -> Lists:
 
 
 def _file(path: Path, ids: Path | None) -> Lists:
+    if not path.is_file():
+        raise DataError(
+            "no such file or folder",
+            where=path,
+            allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
+        )
     if path.suffix.lower() == ".npz":
         return _embeddings(path, ids)
     if path.suffix.lower() == ".npy":
         return _similarity(path, ids)
     raise DataError(
-        "nothing that ranks" if path.exists() else "no such file or folder",
+        "nothing that ranks",
         where=path,
         allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
     )

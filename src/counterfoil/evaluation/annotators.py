@@ -186,8 +186,6 @@ def per_query(
 
     Source: P002 equations E.1 to E.4; `metrics.ranking` has the same measures over whole rankings.
     """
-    if measure not in MEASURES:
-        raise InputError("not a measure of bias", given=measure, allowed=MEASURES)
     right = (verified.gain > 0) & verified.proposed[:, annotators].any(axis=1)
     query, place = verified.query[right], verified.place[right]
     worth = verified.gain[right] if measure.startswith("graded") else np.ones(len(query))
@@ -226,6 +224,9 @@ def study(
         raise InputError(
             "unknown treatment of queries without right answers", given=undefined, allowed=UNDEFINED
         )
+    for measure in measures:
+        if measure not in MEASURES:
+            raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
     found = verified.found
     if not found.any():
         raise InputError(
