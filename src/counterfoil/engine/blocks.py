@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from counterfoil.errors import ScoreError
 
-Positions = Int[ndarray, "chosen"] | slice
+Positions = Int[ndarray, "_"] | slice
 
 
 @runtime_checkable

@@ -50,7 +50,7 @@ def tally(
 def _add(block: ndarray, layers: list[ndarray], score: ndarray, above: ndarray, level: ndarray) -> None:
     """Add to the counts of pairs, those of a layer being one for each of the first so many columns."""
     for at in layers:
-        asked, step = score[at], min(_BYTE, max(1, _AT_ONCE // len(at)))
+        asked, step = score[at], min(_BYTE, max(1, _AT_ONCE // max(len(at), 1)))
         higher, equal = np.zeros((2, len(at)), np.int64)
         for lo in range(0, len(block), step):
             part = block[lo : lo + step, : len(at)]

@@ -1,0 +1,265 @@
+"""Galleries ranked in blocks against a twin that holds all scores and compares each pair with each item."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.scores import Placed, Rankings
+from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
+from counterfoil.engine.gallery import rank
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.metrics.ranks import Positives
+
+
+def benchmark(
+    rng: np.random.Generator, n: int, m: int, *, parts: int = 0, rule: bool = False, some: bool = False
+) -> Benchmark:
+    """A gallery of random right answers, some of them graded or absent; `some` of the items are queries."""
+    of_image = np.arange(n) % parts if parts else None
+    of_caption = rng.integers(0, parts, m) if parts else None
+    queries = [np.arange(n), np.arange(m)]
+    if some:
+        queries = [rng.permutation(size)[: max(1, size * 2 // 3)] for size in (n, m)]
+    searches = []
+    for side, (asked, items) in enumerate(zip(queries, (m, n), strict=True)):
+        if rule:
+            codes = rng.random((max(n, m), 4)) < 0.4
+            right: Positives | Plausible = Plausible(
+                codes[asked], codes[:items], (0, 1), cap=3 if some else None
+            )
+        else:
+            rows, gains = [], []
+            for query in asked:
+                seen = np.ones(items, dtype=bool)
+                if of_image is not None and of_caption is not None:
+                    mine, theirs = (of_image, of_caption) if side == 0 else (of_caption, of_image)
+                    seen = theirs == mine[query]
+                found = np.flatnonzero(seen & (rng.random(items) < 0.2)).tolist()
+                rng.shuffle(found)
+                rows.append([-1, *found] if rng.random() < 0.2 else found)
+                gains.append(rng.choice([1.0, 0.5], len(rows[-1])).tolist())
+            right = Positives.of(rows, gains)
+        searches.append(Search(asked.astype(np.int64), right))
+    questions = Gallery(
+        tuple([f"i2t/{i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]),
+        i2t=searches[0],
+        t2i=searches[1],
+        owners=np.full(m, -1),
+        n_images=n,
+        image_parts=of_image,
+        caption_parts=of_caption,
+    )
+    card = Card(name="small", title="A small gallery", form="gallery")
+    images, captions = tuple(Image(str(i)) for i in range(n)), tuple(Caption(str(c)) for c in range(m))
+    return Benchmark(card, images, captions, questions)
+
+
+def twin(asked: Gallery, scores: ndarray, top: int) -> list[Placed]:
+    """The same from all scores at once, query by query and pair by pair."""
+    found = []
+    for search, lines, mine, theirs in (
+        (asked.i2t, scores, asked.image_parts, asked.caption_parts),
+        (asked.t2i, scores.T, asked.caption_parts, asked.image_parts),
+    ):
+        above, level, depth, best = [], [], [], []
+        shares = None
+        if isinstance(search.positives, Plausible):
+            shares = np.full((2, 3, len(search)), np.nan)
+        for q, query in enumerate(search.queries):
+            seen = np.arange(lines.shape[1])
+            if mine is not None:
+                seen = np.flatnonzero(theirs == mine[query])
+            depth.append(len(seen))
+            order = sorted(range(lines.shape[1]), key=lambda i: (-float(lines[query, i]), i))
+            best.append(order[:top] if mine is None else [])
+            if isinstance(search.positives, Plausible):
+                rule = search.positives
+                for t, limit in enumerate(rule.thresholds):
+                    near = (rule.query_codes[q] != rule.item_codes[seen]).sum(axis=1) <= limit
+                    shares[t, :, q] = precision_at_r(lines[query, seen][None], near[None], cap=rule.cap)[:, 0]
+                continue
+            for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
+                score = lines[query, item]
+                above.append(int((lines[query, seen] > score).sum()) if item >= 0 else -1)
+                level.append(int((lines[query, seen] == score).sum()) if item >= 0 else 0)
+        first = np.array(best, np.int32).reshape(len(search), -1)
+        values = lines[search.queries[:, None], first].astype(np.float32)
+        found.append(
+            Placed(np.array(above, int), np.array(level, int), np.array(depth), first, values, shares)
+        )
+    return found
+
+
+def same(rankings: Rankings, expected: list[Placed]) -> None:
+    for placed, twins in zip((rankings.i2t, rankings.t2i), expected, strict=True):
+        for name in ("above", "level", "depth", "top", "top_scores"):
+            np.testing.assert_array_equal(getattr(placed, name), getattr(twins, name), err_msg=name)
+        assert (placed.shares is None) == (twins.shares is None)
+        if placed.shares is not None:
+            np.testing.assert_array_equal(placed.shares, twins.shares)
+
+
+def several(rng: np.random.Generator, n: int, m: int) -> list[Benchmark]:
+    return [
+        benchmark(rng, n, m),
+        benchmark(rng, n, m, parts=2),
+        benchmark(rng, n, m, some=True),
+        benchmark(rng, n, m, rule=True),
+        benchmark(rng, n, m, rule=True, some=True, parts=2),
+        benchmark(rng, n, m, some=True, parts=3),
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 9),
+    m=st.integers(1, 14),
+    block=st.integers(1, 10),
+    threads=st.integers(1, 3),
+    top=st.integers(0, 6),
+    dtype=st.sampled_from([np.float16, np.float32, np.float64, np.int8, np.uint16]),
+)
+def test_all_kinds_of_galleries_from_one_pass(seed, n, m, block, threads, top, dtype):
+    rng = np.random.default_rng(seed)
+    # Five levels for up to 14 items: most right answers tie with something.
+    scores = rng.integers(0, 5, (n, m)).astype(dtype)
+    galleries = several(rng, n, m)
+    found = rank(galleries, Matrix(scores), top=top, block=block, threads=threads)
+    for each, rankings in zip(galleries, found, strict=True):
+        same(rankings, twin(each.gallery, scores, top))
+
+
+@pytest.mark.parametrize("block", [1, 7, 33, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_are_ranked_as_their_own_blocks_say(block, dtype):
+    # Right answers are scored beforehand in small products whose last bits may differ from those in a block.
+    # Whatever a block holds is the truth; here each caption occurs twice, so bits decide ties.
+    rng = np.random.default_rng(3)
+    images = unit(rng.normal(size=(60, 37)).astype(dtype))
+    captions = unit(rng.normal(size=(90, 37)).astype(dtype))[np.arange(180) % 90]
+    blocks = Products(images, captions)
+    each = benchmark(rng, 60, 180)
+    scores = np.concatenate([blocks.rows(slice(lo, lo + block)) for lo in range(0, 60, block)])
+    (found,) = rank([each], blocks, top=5, block=block)
+    expected = twin(each.gallery, scores, 5)
+    # Captions counted again come from a product of their own: the same places where scores differ by more
+    # than a last bit, which random ones do.
+    same(found, expected)
+    np.testing.assert_array_equal(scores[:, :90], scores[:, 90:])
+    # Both twins of a caption are level for every image.
+    assert (found.i2t.level == 2)[found.i2t.above >= 0].all()
+
+
+class Unsteady:
+    """Scores whose single products differ from those in blocks by a last bit, as BLAS's may."""
+
+    def __init__(self, scores: ndarray) -> None:
+        self.scores, self.n_images, self.n_captions = scores, *scores.shape
+        self.itemsize = scores.itemsize
+        self.asked: list[int] = []
+
+    def rows(self, images: slice) -> ndarray:
+        return self.scores[images]
+
+    def part(self, images: ndarray | slice, captions: ndarray | slice) -> ndarray:
+        found = self.scores[images][:, captions]
+        if isinstance(images, slice) and images == slice(None):
+            self.asked.append(found.shape[1])
+            return found
+        return np.nextafter(found, np.float32(np.inf))
+
+
+def test_captions_whose_scores_were_rounded_in_two_ways_are_counted_again():
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 4, (20, 30)).astype(np.float32)
+    blocks: Blocks = Unsteady(scores)
+    galleries = [benchmark(rng, 20, 30), benchmark(rng, 20, 30, parts=2)]
+    found = rank(galleries, blocks, top=3, block=6)
+    assert sum(blocks.asked) > 0  # type: ignore[attr-defined]
+    for each, rankings in zip(galleries, found, strict=True):
+        same(rankings, twin(each.gallery, scores, 3))
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), shift=st.integers(-3, 3))
+def test_permuted_items_and_shifted_scores_change_nothing(seed, shift):
+    rng = np.random.default_rng(seed)
+    n, m = 6, 11
+    scores = rng.integers(0, 4, (n, m)).astype(np.float64)
+    each = benchmark(rng, n, m)
+    (plain,) = rank([each], Matrix(scores))
+    (shifted,) = rank([each], Matrix(scores + shift))
+    # Image i stands at row rows[i] of what is given, caption c in column columns[c].
+    rows, columns = rng.permutation(n), rng.permutation(m)
+    moved = np.empty_like(scores)
+    moved[np.ix_(rows, columns)] = scores
+    (found,) = rank([each], Matrix(moved, rows, columns))
+    for other in (shifted, found):
+        for side in ("i2t", "t2i"):
+            for name in ("above", "level", "top"):
+                one, two = (getattr(getattr(x, side), name) for x in (plain, other))
+                np.testing.assert_array_equal(one, two)
+    # The items themselves in another order: the places of right answers stay.
+    asked = each.gallery
+    turned = replace(
+        asked,
+        i2t=Search(rows[asked.i2t.queries], _renamed(asked.i2t.positives, columns)),
+        t2i=Search(columns[asked.t2i.queries], _renamed(asked.t2i.positives, rows)),
+    )
+    (found,) = rank([replace(each, questions=turned)], Matrix(moved))
+    for side in ("i2t", "t2i"):
+        for name in ("above", "level"):
+            np.testing.assert_array_equal(
+                getattr(getattr(plain, side), name), getattr(getattr(found, side), name)
+            )
+
+
+def _renamed(positives: Positives, place: ndarray) -> Positives:
+    items = np.where(positives.items < 0, -1, place[positives.items])
+    return Positives(positives.starts, items, positives.gains)
+
+
+def test_equal_scores_are_all_level_and_the_first_items_are_the_lowest():
+    each = benchmark(np.random.default_rng(0), 5, 8)
+    (found,) = rank([each], Matrix(np.zeros((5, 8), np.float32)), top=3, block=2)
+    present = found.i2t.above >= 0
+    assert present.any()
+    assert (found.i2t.above[present] == 0).all()
+    assert (found.i2t.level[present] == 8).all()
+    assert (found.t2i.level[found.t2i.above >= 0] == 5).all()
+    assert found.i2t.top.tolist() == [[0, 1, 2]] * 5
+    assert found.t2i.top.tolist() == [[0, 1, 2]] * 8
+
+
+def test_a_long_pass_reports_how_far_it_is():
+    said = []
+    rank(
+        [benchmark(np.random.default_rng(0), 5, 8)],
+        Matrix(np.zeros((5, 8))),
+        block=2,
+        progress=lambda stage, done, total: said.append((stage, done, total)),
+    )
+    assert said == [("ranking", 2, 5), ("ranking", 4, 5), ("ranking", 5, 5)]
+
+
+def test_scores_of_other_items_are_refused():
+    each = benchmark(np.random.default_rng(0), 5, 8)
+    with pytest.raises(InputError, match=r"5 images x 7 captions.*5 x 8"):
+        rank([each], Matrix(np.zeros((5, 7))))
+
+
+def test_what_is_no_number_is_named():
+    each = benchmark(np.random.default_rng(0), 5, 8)
+    scores = np.zeros((5, 8))
+    scores[3, 6] = np.nan
+    with pytest.raises(ScoreError, match=r"row 4, column 7"):
+        rank([each], Matrix(scores), block=2)
