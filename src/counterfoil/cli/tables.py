@@ -63,7 +63,7 @@ def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
         cells: list[Text | str] = []
         for side in sides:
             found = of.get(side)
-            cells.append(_with_interval(found, 2 if detailed else 1) if found else "")
+            cells.append(_with_interval(found, detailed=detailed) if found else "")
             if detailed:
                 cells.append(_per_cent(found.chance) if found else "")
         if not detailed:
@@ -73,11 +73,13 @@ def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
     return Group(heading, table, *lines)
 
 
-def _with_interval(estimate: Estimate, digits: int) -> Text:
-    text = _bold(estimate)
-    return text.append(
-        f" [{100 * estimate.low:.{digits}f}, {100 * estimate.high:.{digits}f}]", style="not bold"
-    )
+def _with_interval(estimate: Estimate, *, detailed: bool) -> Text:
+    """A value with its interval; in a narrow terminal without brackets and with a digit less."""
+    low, high = 100 * estimate.low, 100 * estimate.high
+    if detailed:
+        return _bold(estimate).append(f" [{low:.2f}, {high:.2f}]", style="not bold")
+    short = [f"{bound:.1f}".replace("100.0", "100") for bound in (low, high)]
+    return _bold(estimate).append(f" {short[0]}–{short[1]}", style="not bold dim")
 
 
 def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
@@ -117,7 +119,7 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     """One row per group of the groupings the benchmark's authors report by; main measures side by side."""
     wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
     labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
-    rows = [label for label in result.groups if label.rpartition(":")[2] in labels]
+    rows = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
     if not rows or len(rows) > 40:
         return None
     names = [name for name in main_measures(benchmark) if name in result.measures]
@@ -128,7 +130,7 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
         table.add_column(f"{name} %", justify="right", no_wrap=True)
     for label in rows:
         estimates = result.groups[label]
-        count = next(iter(estimates.values())).n
+        count = max(estimate.n for estimate in estimates.values())
         table.add_row(
             Text(label),
             f"{count:,}",

@@ -1,0 +1,115 @@
+"""What results on galleries look like in a terminal."""
+
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from counterfoil.cli.tables import groups_table, measures_table, ties_line
+from counterfoil.data import Benchmark, Caption, Card, Image
+from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.scores import Placed, Rankings
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.metrics.ranks import Positives
+
+
+@pytest.fixture
+def gallery() -> Benchmark:
+    """Four images and eight captions; a right caption is outside, a caption has no image, a match is partial."""
+    right = [[0, 1], [2, 3], [4, -1], [6]]
+    back = [[0], [0], [1], [1], [2], [2], [3], []]
+    worth = [[1.0, 0.5], [1.0, 1.0], [1.0, 1.0], [1.0]]
+    return Benchmark(
+        Card(
+            name="toy",
+            title="Toy gallery",
+            form="gallery",
+            measures=("map_at_r", "recall_at_1"),
+            groupings=("kind",),
+        ),
+        tuple(Image(f"i{i}") for i in range(4)),
+        tuple(Caption(f"c{i}", "words") for i in range(8)),
+        Gallery(
+            tuple(f"i2t/i{i}" for i in range(4)) + tuple(f"t2i/c{i}" for i in range(8)),
+            groupings={"kind": ("near", "far", "far", "far") + ("near",) * 7 + ("none",)},
+            i2t=Search(np.arange(4), Positives.of(right, worth)),
+            t2i=Search(np.arange(8), Positives.of(back)),
+            owners=np.repeat(np.arange(4), 2),
+            n_images=4,
+        ),
+    )
+
+
+def rankings(depth: int) -> Rankings:
+    """All right answers at the top, the first query's tied with two wrong ones; known to `depth` items."""
+    none = np.zeros((8, 0))
+    i2t = Placed(
+        np.array([0, 0, 0, 1, 0, -1, 0]),
+        np.array([4, 4, 1, 1, 1, 0, 1]),
+        np.full(4, depth),
+        none[:4].astype(np.int32),
+        none[:4].astype(np.float32),
+    )
+    t2i = replace(i2t, above=np.zeros(7, int), level=np.ones(7, int), depth=np.full(8, min(depth, 4)))
+    return Rankings(i2t, replace(t2i, top=none.astype(np.int32), top_scores=none.astype(np.float32)))
+
+
+def shown(part, width: int) -> list[str]:
+    console = Console(width=width, file=StringIO(), highlight=False)
+    console.print(part)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
+    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
+    lines = shown(measures_table(result, gallery, width=width), width)
+    assert max(map(len, lines)) <= width
+    assert (
+        lines[1].split()[:7]
+        == ["measure", *(["image", "→", "text"] + ["chance"] * (width > 80)), *["text", "→", "image"]][:7]
+    )
+    rows = {line.split()[0]: line for line in lines[2:11]}
+    # Whole names, in the order of the card, at any width.
+    assert list(rows)[:2] == ["map_at_r", "recall_at_1"]
+    assert {"graded_recall_at_1", "graded_r_precision"} < set(rows)
+    found = [result.measures[f"{side}_map_at_r"] for side in ("i2t", "t2i", "mean")]
+    for estimate in found:
+        assert f" {100 * estimate.value:.2f} " in rows["map_at_r"]
+        low, high = 100 * estimate.low, 100 * estimate.high
+        interval = (
+            f"{low:.1f}–{high:.1f}".replace("100.0", "100") if width == 80 else f"[{low:.2f}, {high:.2f}]"
+        )
+        assert interval in rows["map_at_r"]
+    assert rows["map_at_r"].endswith(f" {100 * found[2].chance:.2f}")
+    assert lines[11:] == [
+        "4 of 4 images and 8 of 8 captions are queries",
+        "without a right answer, left out: 1 captions",
+        "right answers outside the gallery, never found: 1 of 7 captions",
+    ]
+
+
+def test_the_line_of_ties(gallery) -> None:
+    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
+    # One of twelve queries. Of its tie of two right and two wrong, strict has the right ones at places 3
+    # and 4, which are below R = 2: 0 in place of 1. The third query finds one of two: 1/2. So the images get
+    # (0 + 1 + 1/2 + 1) / 4 and (1 + 1 + 1/2 + 1) / 4, the captions 1.
+    assert ties_line(result) == (
+        "ties in 1 queries (8.33 %), counted strict: mean_map_at_r 81.25 if wrong to 93.75 if right"
+    )
+
+
+def test_what_was_cut_and_not_measured(gallery) -> None:
+    result = evaluate(gallery, rankings(4), scorer="s", draws=100)
+    lines = shown(measures_table(result, gallery, width=140), 140)
+    assert "rankings are cut, the shortest after: image → text 4" in lines
+
+
+def test_groups_without_a_value_have_no_row(gallery) -> None:
+    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
+    lines = shown(groups_table(result, gallery), 80)
+    # The only query of "none" has no right answer; "far" has images alone, so no mean.
+    assert [line.split()[0] for line in lines[2:]] == ["near", "far"]
+    assert lines[3].split() == ["far", "3", "83.33"]
