@@ -17,7 +17,7 @@ from counterfoil.metrics.ranks import Positives
 
 @pytest.fixture
 def gallery() -> Benchmark:
-    """Four images and eight captions; a right caption is outside, a caption has no image, a match is partial."""
+    """A right caption of four images is outside and one partial; one of eight captions has no image."""
     right = [[0, 1], [2, 3], [4, -1], [6]]
     back = [[0], [0], [1], [1], [2], [2], [3], []]
     worth = [[1.0, 0.5], [1.0, 1.0], [1.0, 1.0], [1.0]]
@@ -89,6 +89,15 @@ def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
         "without a right answer, left out: 1 captions",
         "right answers outside the gallery, never found: 1 of 7 captions",
     ]
+
+
+def test_short_names_leave_room_for_digits(gallery) -> None:
+    result = evaluate(gallery, rankings(8), scorer="s", draws=100, measures=["recall_at_1", "map_at_r"])
+    lines = shown(measures_table(result, gallery), 80)
+    found = result.measures["t2i_recall_at_1"]
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert f" 100.00 {100 * found.low:.2f}–100 " in lines[2]
+    assert lines[3].startswith("map_at_r ")
 
 
 def test_the_line_of_ties(gallery) -> None:

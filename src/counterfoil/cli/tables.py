@@ -21,6 +21,7 @@ _MEDIUM, _WIDE = 90, 150
 
 #: The same for the three directions of a gallery: digits of intervals, and a chance for each.
 _DETAILED = 112
+_SHORT_NAME = 14
 
 _DIRECTIONS = {"i2t": "image → text", "t2i": "text → image", "mean": "mean"}
 
@@ -59,11 +60,13 @@ def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
             table.add_column("chance", justify="right", no_wrap=True, style="dim")
     if not detailed:
         table.add_column("chance", justify="right", no_wrap=True, style="dim")
+    # In eighty columns there is room for whole names, and a second digit only beside short ones.
+    digits = 2 if max(map(len, rows), default=0) <= _SHORT_NAME else 1
     for base, of in rows.items():
         cells: list[Text | str] = []
         for side in sides:
             found = of.get(side)
-            cells.append(_with_interval(found, detailed=detailed) if found else "")
+            cells.append(_with_interval(found, detailed=detailed, digits=digits) if found else "")
             if detailed:
                 cells.append(_per_cent(found.chance) if found else "")
         if not detailed:
@@ -73,12 +76,12 @@ def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
     return Group(heading, table, *lines)
 
 
-def _with_interval(estimate: Estimate, *, detailed: bool) -> Text:
-    """A value with its interval; in a narrow terminal without brackets and with a digit less."""
+def _with_interval(estimate: Estimate, *, detailed: bool, digits: int = 2) -> Text:
+    """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
     low, high = 100 * estimate.low, 100 * estimate.high
     if detailed:
         return _bold(estimate).append(f" [{low:.2f}, {high:.2f}]", style="not bold")
-    short = [f"{bound:.1f}".replace("100.0", "100") for bound in (low, high)]
+    short = [f"{bound:.{digits}f}".replace(f"{100:.{digits}f}", "100") for bound in (low, high)]
     return _bold(estimate).append(f" {short[0]}–{short[1]}", style="not bold dim")
 
 
