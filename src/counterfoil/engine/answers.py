@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Rankings
+from counterfoil.data.questions import Gallery
+from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine import rerank
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
@@ -141,12 +142,6 @@ def _again(
     work: _Work,
 ) -> list[Rankings]:
     """A scorer of pairs over the first items of a first stage."""
-    for each in benchmarks:
-        if each.gallery.image_parts is not None:
-            raise InputError(
-                f"{each.name} is in parts, which cannot be ranked again",
-                hint="measure the whole gallery, as in coco-5k",
-            )
     if isinstance(first_stage, GivenRankings | GivenTable) or not isinstance(
         first_stage, Embedder | GivenEmbeddings | GivenSimilarity
     ):
@@ -155,26 +150,25 @@ def _again(
             given=first_stage.identity.name,
             allowed="a dual encoder, embeddings or a similarity",
         )
-    deep = max(top, depth)
-    first = rank(benchmarks, work.blocks(benchmarks[0], first_stage), top=deep, progress=work.progress)
-    lists = []
-    for each, found in zip(benchmarks, first, strict=True):
-        images, captions = rerank.listed(each.gallery.i2t, found.i2t, depth)
-        of_captions, of_images = rerank.listed(each.gallery.t2i, found.t2i, depth)
-        lists += [(captions, images), (of_captions, of_images)]
-    scores = work.pairs(
-        benchmarks[0],
-        scorer,
-        np.concatenate([captions for captions, _ in lists]),
-        np.concatenate([images for _, images in lists]),
-    )
-    ends = np.cumsum([len(captions) for captions, _ in lists])
-    parts = iter(np.split(scores, ends[:-1]))
+    if depth < 1:
+        raise InputError("number of items to rank again", given=depth, allowed="1 or more")
+    blocks = work.blocks(benchmarks[0], first_stage)
+    first = rank(benchmarks, blocks, top=top, progress=work.progress)
+    chosen = [
+        rerank.candidates(each.gallery, side, blocks, depth) for each in benchmarks for side in ("i2t", "t2i")
+    ]
+    captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
+    scores = work.pairs(benchmarks[0], scorer, captions, images)
+    ends = np.cumsum([len(each.pairs()[0]) for each in chosen])
+    parts = iter(np.split(scores, ends)[:-1])
+    again = iter(chosen)
+
+    def side(gallery: Gallery, placed: Placed) -> Placed:
+        own = next(again)
+        return rerank.reordered(gallery, placed, own, own.scored(next(parts)), blocks)
+
     return [
-        Rankings(
-            rerank.reranked(each.gallery.i2t, found.i2t, next(parts), depth),
-            rerank.reranked(each.gallery.t2i, found.t2i, next(parts), depth),
-        )
+        Rankings(side(each.gallery, found.i2t), side(each.gallery, found.t2i))
         for each, found in zip(benchmarks, first, strict=True)
     ]
 

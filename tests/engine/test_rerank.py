@@ -1,0 +1,212 @@
+"""Scorers of pairs over a first stage, against a twin that writes the new order into all scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.engine.answers import answers
+from counterfoil.engine.rerank import name
+from counterfoil.engine.run import run
+from counterfoil.errors import DataError, InputError, ScoreError
+from counterfoil.scorers import blind
+from counterfoil.scorers.base import Identity
+from counterfoil.scorers.given import GivenEmbeddings, GivenTable
+from counterfoil.scorers.similarity import GivenSimilarity
+from small_galleries import benchmark, same, several, twin
+
+#: Above every score of a first stage here.
+FAR = 1000.0
+
+
+@dataclass
+class Looked:
+    """Scores pairs from a table by ids, and writes down which it was asked for."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    scores: ndarray
+    identity: Identity = field(default_factory=lambda: Identity("fake:cross"))
+    asked: list[tuple[int, int]] = field(default_factory=list)
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> ndarray:
+        pairs = [(int(i.id), int(c.id)) for i, c in zip(images, captions, strict=True)]
+        self.asked += pairs
+        return np.array([self.scores[pair] for pair in pairs], dtype=np.float64)
+
+
+def similarity(scores: ndarray) -> GivenSimilarity:
+    return GivenSimilarity(Identity("given:x.npy"), scores)
+
+
+def lines(first: ndarray, cross: ndarray, depth: int, of_query, of_item) -> ndarray:
+    """The scores of queries (rows) with the first `depth` items they see lifted above all others."""
+    found = first.astype(np.float64)
+    for query in range(len(first)):
+        seen = [i for i in range(first.shape[1]) if of_query is None or of_query[query] == of_item[i]]
+        best = sorted(seen, key=lambda i: (-float(first[query, i]), i))[:depth]
+        found[query, best] = FAR + cross[query, best]
+    return found
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 8),
+    m=st.integers(1, 11),
+    depth=st.integers(1, 12),
+    top=st.integers(0, 7),
+)
+def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, depth, top):
+    rng = np.random.default_rng(seed)
+    # Few levels: the last item that is scored again ties with some that are not.
+    first, cross = rng.integers(0, 4, (n, m)).astype(np.float32), rng.integers(0, 3, (n, m)).astype(float)
+    galleries = several(rng, n, m)
+    scorer = Looked(cross)
+    found = answers(galleries, scorer, first_stage=similarity(first), depth=depth, top=top)
+    for each, rankings in zip(galleries, found, strict=True):
+        asked = each.gallery
+        i2t = lines(first, cross, depth, asked.image_parts, asked.caption_parts)
+        t2i = lines(first.T, cross.T, depth, asked.caption_parts, asked.image_parts)
+        expected = [twin(asked, i2t, top)[0], twin(asked, t2i.T, top)[1]]
+        for placed in expected:
+            again = placed.top_scores >= FAR
+            placed.top_scores[:] = np.where(again, placed.top_scores - FAR, np.nan)
+        same(rankings, expected)
+    assert len(set(scorer.asked)) == len(scorer.asked)
+
+
+def test_each_pair_is_scored_once_and_only_what_a_query_puts_first():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(6, 9)).astype(np.float32)
+    scorer = Looked(np.zeros((6, 9)))
+    each = benchmark(rng, 6, 9)
+    answers([each, each], scorer, first_stage=similarity(first), depth=2)
+    wanted = {(i, int(c)) for i in range(6) for c in np.argsort(-first[i])[:2]}
+    wanted |= {(int(i), c) for c in range(9) for i in np.argsort(-first[:, c])[:2]}
+    assert sorted(scorer.asked) == sorted(wanted)
+
+
+def test_small_galleries_are_scored_whole():
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 4, (5, 7)).astype(float)
+    each, scorer = benchmark(rng, 5, 7), Looked(scores)
+    found = run(each, scorer)
+    same(found, twin(each.gallery, scores, 50))
+    assert sorted(scorer.asked) == [(i, c) for i in range(5) for c in range(7)]
+
+
+def test_galleries_of_other_items_are_ranked_apart():
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 4, (6, 8)).astype(float)
+    small, large, other = benchmark(rng, 5, 7), benchmark(rng, 6, 8), benchmark(rng, 5, 7, parts=2)
+    found = answers([small, large, other], Looked(scores))
+    for each, rankings in zip((small, large, other), found, strict=True):
+        asked = each.gallery
+        same(rankings, twin(asked, scores[: asked.n_images, : asked.n_captions], 50))
+
+
+def test_a_constant_scorer_ties_with_everything():
+    each = benchmark(np.random.default_rng(3), 5, 7)
+    found = run(each, blind.load("constant"))
+    assert (found.i2t.level[found.i2t.above >= 0] == 7).all()
+    assert (found.t2i.level[found.t2i.above >= 0] == 5).all()
+
+
+def test_embeddings_and_similarities_are_found_by_ids():
+    rng = np.random.default_rng(4)
+    each = benchmark(rng, 5, 7)
+    images, captions = rng.normal(size=(5, 3)), rng.normal(size=(7, 3)).astype(np.float32)
+    rows, columns = rng.permutation(5), rng.permutation(7)
+    ids = tuple(map(str, rows)), tuple(map(str, columns))
+    cosines = (images @ captions.T.astype(float)) / np.outer(
+        np.linalg.norm(images, axis=1), np.linalg.norm(captions.astype(float), axis=1)
+    )
+    plain = answers([each], GivenEmbeddings(Identity("embeddings:x.npz"), images, captions))[0]
+    mixed = answers(
+        [each], GivenEmbeddings(Identity("embeddings:x.npz"), images[rows], captions[columns], *ids)
+    )[0]
+    turned = answers([each], GivenSimilarity(Identity("given:x.npy"), cosines[np.ix_(rows, columns)], *ids))[
+        0
+    ]
+    expected = twin(each.gallery, cosines, 50)
+    for found in (plain, mixed, turned):
+        for placed, twins in zip((found.i2t, found.t2i), expected, strict=True):
+            np.testing.assert_array_equal(placed.above, twins.above)
+            np.testing.assert_array_equal(placed.top, twins.top)
+
+
+def test_models_embed_items_of_equal_content_once(fakes):
+    pictures = [fakes.png(i % 4) for i in range(5)]
+    each = benchmark(np.random.default_rng(5), 5, 7)
+    each = replace(
+        each,
+        images=tuple(Image(i.id, BytesSource(p)) for i, p in zip(each.images, pictures, strict=True)),
+        captions=tuple(Caption(c.id, f"text {int(c.id) % 6}") for c in each.captions),
+    )
+    model = fakes.FakeEmbedder()
+    found = run(each, model)
+    assert (len(model.images_seen), len(model.captions_seen)) == (4, 6)
+    # Captions 0 and 6 are one text, images 0 and 4 one picture: level wherever either is right.
+    where = found.i2t.above >= 0
+    twice = np.isin(each.gallery.i2t.positives.items, [0, 6])
+    assert (found.i2t.level[where & twice] == 2).all()
+    assert (found.i2t.level[where & ~twice] == 1).all()
+
+
+def test_what_cannot_be_done_is_said_in_one_line():
+    rng = np.random.default_rng(6)
+    each, scorer = benchmark(rng, 5, 7), Looked(np.zeros((5, 7)))
+    large = benchmark(np.random.default_rng(0), 1001, 1000)
+    given_scores = similarity(np.zeros((5, 7)))
+    table = object.__new__(GivenTable)
+    object.__setattr__(table, "identity", Identity("given:x.csv"))
+    for error, words, asked, how in (
+        (InputError, "1,001,000.*--first-stage", ([large], scorer), {}),
+        (
+            InputError,
+            "first stage is for scorers of pairs",
+            ([each], given_scores),
+            {"first_stage": given_scores},
+        ),
+        (InputError, "first stage must score the whole gallery", ([each], scorer), {"first_stage": table}),
+        (
+            InputError,
+            "given: 0; allowed: 1 or more",
+            ([each], scorer),
+            {"first_stage": given_scores, "depth": 0},
+        ),
+        (ScoreError, "table of answers to questions cannot rank", ([each], table), {}),
+        (
+            ScoreError,
+            "given: 7 x 5; .*5 images x 7 captions.*transpose",
+            ([each], similarity(np.zeros((7, 5)))),
+            {},
+        ),
+        (ScoreError, "given: 5 x 6.*--ids", ([each], similarity(np.zeros((5, 6)))), {}),
+        (
+            ScoreError,
+            r"\(image '0', caption '0'\): a score is not a number",
+            ([each], similarity(np.full((5, 7), np.nan))),
+            {},
+        ),
+        (
+            DataError,
+            "images of small have no score.*1 of 5 missing: '4'",
+            ([each], GivenSimilarity(Identity("x"), np.zeros((4, 7)), tuple("0123"), tuple("0123456"))),
+            {},
+        ),
+    ):
+        with pytest.raises(error, match=words) as caught:
+            answers(*asked, **how)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_name_says_what_was_done():
+    assert name("blip", "open-clip:x", 32) == "blip over the first 32 of open-clip:x"

@@ -1,0 +1,111 @@
+"""Small galleries of random right answers, and a twin of the engine that holds all scores."""
+
+import numpy as np
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.scores import Placed, Rankings
+from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.metrics.ranks import Positives
+
+
+def benchmark(
+    rng: np.random.Generator, n: int, m: int, *, parts: int = 0, rule: bool = False, some: bool = False
+) -> Benchmark:
+    """A gallery of random right answers, some of them graded or absent; `some` of the items are queries."""
+    of_image = np.arange(n) % parts if parts else None
+    of_caption = rng.integers(0, parts, m) if parts else None
+    queries = [np.arange(n), np.arange(m)]
+    if some:
+        queries = [rng.permutation(size)[: max(1, size * 2 // 3)] for size in (n, m)]
+    searches = []
+    for side, (asked, items) in enumerate(zip(queries, (m, n), strict=True)):
+        if rule:
+            codes = rng.random((max(n, m), 4)) < 0.4
+            right: Positives | Plausible = Plausible(
+                codes[asked], codes[:items], (0, 1), cap=3 if some else None
+            )
+        else:
+            rows, gains = [], []
+            for query in asked:
+                seen = np.ones(items, dtype=bool)
+                if of_image is not None and of_caption is not None:
+                    mine, theirs = (of_image, of_caption) if side == 0 else (of_caption, of_image)
+                    seen = theirs == mine[query]
+                found = np.flatnonzero(seen & (rng.random(items) < 0.2)).tolist()
+                rng.shuffle(found)
+                rows.append([-1, *found] if rng.random() < 0.2 else found)
+                gains.append(rng.choice([1.0, 0.5], len(rows[-1])).tolist())
+            right = Positives.of(rows, gains)
+        searches.append(Search(asked.astype(np.int64), right))
+    questions = Gallery(
+        tuple([f"i2t/{i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]),
+        i2t=searches[0],
+        t2i=searches[1],
+        owners=np.full(m, -1),
+        n_images=n,
+        image_parts=of_image,
+        caption_parts=of_caption,
+    )
+    card = Card(name="small", title="A small gallery", form="gallery")
+    images, captions = tuple(Image(str(i)) for i in range(n)), tuple(Caption(str(c)) for c in range(m))
+    return Benchmark(card, images, captions, questions)
+
+
+def twin(asked: Gallery, scores: ndarray, top: int) -> list[Placed]:
+    """The same from all scores at once, query by query and pair by pair."""
+    found = []
+    for search, lines, mine, theirs in (
+        (asked.i2t, scores, asked.image_parts, asked.caption_parts),
+        (asked.t2i, scores.T, asked.caption_parts, asked.image_parts),
+    ):
+        above, level, depth, best = [], [], [], []
+        shares = None
+        if isinstance(search.positives, Plausible):
+            shares = np.full((2, 3, len(search)), np.nan)
+        for q, query in enumerate(search.queries):
+            seen = np.arange(lines.shape[1])
+            if mine is not None:
+                seen = np.flatnonzero(theirs == mine[query])
+            depth.append(len(seen))
+            order = sorted(range(lines.shape[1]), key=lambda i: (-float(lines[query, i]), i))
+            best.append(order[:top] if mine is None else [])
+            if isinstance(search.positives, Plausible):
+                rule = search.positives
+                for t, limit in enumerate(rule.thresholds):
+                    near = (rule.query_codes[q] != rule.item_codes[seen]).sum(axis=1) <= limit
+                    shares[t, :, q] = precision_at_r(lines[query, seen][None], near[None], cap=rule.cap)[:, 0]
+                continue
+            for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
+                score = lines[query, item]
+                above.append(int((lines[query, seen] > score).sum()) if item >= 0 else -1)
+                level.append(int((lines[query, seen] == score).sum()) if item >= 0 else 0)
+        first = np.array(best, np.int32).reshape(len(search), -1)
+        values = lines[search.queries[:, None], first].astype(np.float32)
+        found.append(
+            Placed(np.array(above, int), np.array(level, int), np.array(depth), first, values, shares)
+        )
+    return found
+
+
+def same(rankings: Rankings, expected: list[Placed]) -> None:
+    for placed, twins in zip((rankings.i2t, rankings.t2i), expected, strict=True):
+        for name in ("above", "level", "depth", "top", "top_scores"):
+            np.testing.assert_array_equal(getattr(placed, name), getattr(twins, name), err_msg=name)
+        assert (placed.shares is None) == (twins.shares is None)
+        if placed.shares is not None:
+            np.testing.assert_array_equal(placed.shares, twins.shares)
+
+
+def several(rng: np.random.Generator, n: int, m: int) -> list[Benchmark]:
+    """Galleries of the same items: whole and in parts, listed and by rule, all queries and some."""
+    return [
+        benchmark(rng, n, m),
+        benchmark(rng, n, m, parts=2),
+        benchmark(rng, n, m, some=True),
+        benchmark(rng, n, m, rule=True),
+        benchmark(rng, n, m, rule=True, some=True, parts=2),
+        benchmark(rng, n, m, some=True, parts=3),
+    ]
