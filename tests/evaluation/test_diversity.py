@@ -10,7 +10,7 @@ from scipy.stats import kendalltau
 
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.errors import InputError
-from counterfoil.evaluation.diversity import diversity, list_tau, place_of_first
+from counterfoil.evaluation.diversity import common_share, diversity, list_tau, place_of_first
 from counterfoil.evaluation.run import Run
 
 from .test_rank_correlation import gallery, run
@@ -56,6 +56,12 @@ def test_tau_by_hand() -> None:
     # (1 2) and (1 3): places of 1, 2, 3 are (0, 1, 2) and (0, 2, 1): two pairs agree, one does not, no ties.
     # (1 2) and (3 4): of six pairs four are opposed, and each list ties one: -4 / sqrt(5 * 5).
     np.testing.assert_allclose(list_tau(first, second), [1, -1, 1 / 3, -4 / 5, np.nan])
+
+
+def test_the_common_share_by_hand() -> None:
+    lists = [([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1, 2], [3, 4]), ([1, -1], [1, 2]), ([-1, -1], [-1, -1])]
+    first, second = (np.array([pair[i] for pair in lists]) for i in (0, 1))
+    np.testing.assert_allclose(common_share(first, second), [1, 1 / 2, 0, 2 / 3, np.nan])
 
 
 def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +110,7 @@ def test_matrices_hold_the_means_over_queries() -> None:
             for b in range(3):
                 pairs = list(zip(tops[a], tops[b], strict=True))
                 assert found.tau[a, b] == pytest.approx(np.mean([by_hand(x, y) for x, y in pairs]))
+                assert found.common[a, b] == pytest.approx(np.mean([len({*x} & {*y}) / 5 for x, y in pairs]))
                 places = [y.index(x[0]) + 1 if x[0] in y else 6 for x, y in pairs]
                 assert found.place[a, b] == pytest.approx(np.mean(places))
                 assert found.beyond[a, b] == pytest.approx(np.mean([p == 6 for p in places]))

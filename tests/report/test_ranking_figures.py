@@ -46,7 +46,18 @@ def many(models: int, columns: int) -> RankCorrelation:
 def lists(n: int) -> Diversity:
     tau, place = np.full((n, n), 0.25), np.full((n, n), 4.5)
     names = tuple(f"model {i}" for i in range(n))
-    return Diversity("coco-5k", "COCO 5K", "t2i", 25, 25_000, names, tau, place, np.full((n, n), 0.125))
+    return Diversity(
+        "coco-5k",
+        "COCO 5K",
+        "t2i",
+        25,
+        25_000,
+        names,
+        tau,
+        np.full((n, n), 0.75),
+        place,
+        np.full((n, n), 0.125),
+    )
 
 
 def texts(figure: Any) -> list[str]:
@@ -148,6 +159,7 @@ def test_who_moves_most_stands_out_by_more_than_colour() -> None:
 def test_small_matrices_say_what_they_hold() -> None:
     said = texts(list_tau(lists(3)))
     assert said.count(".25") == 6
+    assert said.count("75 % in") == 6
     assert any("25,000 queries" in text for text in said)
     said = texts(first_choice(lists(3)))
     assert said.count("4.50") == 6

@@ -73,8 +73,8 @@ def test_the_lead_names_the_most_and_the_least_alike() -> None:
 def test_csv_has_a_line_per_number() -> None:
     lines = to_csv(many(4, 3), [lists(2)]).splitlines()
     assert lines[0] == "what,of,a,b,value,low,high,n"
-    # 12 values and ranks, 3 pairs twice, 2 models each way three times.
-    assert len(lines) == 1 + 24 + 6 + 6
+    # 12 values and ranks, 3 pairs twice, 2 models each way four times.
+    assert len(lines) == 1 + 24 + 6 + 8
     assert "tau,,eccv:mean_map_at_r,coco-5k:mean_recall_at_1,0.4,-0.1,0.8,4" in lines
     assert "place,coco-5k:t2i:25,model 0,model 1,4.5,,,25000" in lines
 

@@ -87,7 +87,12 @@ def diversity_tables(found: Diversity, *, width: int) -> list[Part]:
     heads = {i: str(i + 1) for i in range(n)}
     off = [(i, j) for i in range(n) for j in range(n) if i != j]
     few = n <= _FEW_MODELS
-    taus = {at: Text("–" if np.isnan(found.tau[at]) else written(float(found.tau[at]))) for at in off}
+    taus = {
+        at: Text("–")
+        if np.isnan(found.tau[at])
+        else Text(written(float(found.tau[at])) + (f" {100 * found.common[at]:3.0f} %" if few else ""))
+        for at in off
+    }
     places = {
         at: Text("–")
         if np.isnan(found.place[at])
@@ -97,11 +102,13 @@ def diversity_tables(found: Diversity, *, width: int) -> list[Part]:
         for at in off
     }
     where = f"{found.title}, {SIDES[found.direction].lower()}, {found.queries:,} queries"
+    alike = f"Kendall's tau-b of the first {found.k}{', and the share of common ones' if few else ''}"
     average = "Average place of the row's first choice with the column"
     if few:
         average += f", and how often not in its first {found.k}"
     return [
-        *_matrix(f"Kendall's tau-b of the first {found.k}: {where}", rows, heads, taus, width),
+        Text(where, style="bold underline"),
+        *_matrix(alike, rows, heads, taus, width),
         Text(""),
         *_matrix(average, rows, heads, places, width),
     ]

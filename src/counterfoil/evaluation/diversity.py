@@ -5,7 +5,7 @@ For every pair of models, over the queries of one direction of a gallery:
 * the mean of Kendall's tau-b between their first k items. The two lists hold different items, and tau needs
   both to order the same ones: here those of either list, an item that a list lacks standing behind its end,
   level with all others it lacks. 1 is the same list, and lists without a common item get nearly -1, since
-  each puts its own items before the other's.
+  each puts its own items before the other's. With it goes the share of their items that they have in common.
 * the average place, in the other's list, of what a model puts first; behind the end counts as place k + 1,
   and the share of those is told.
 
@@ -13,7 +13,9 @@ P002 does not say over which items it takes tau. Over the common items alone, ta
 pairs and forget all that the models do not share; over the whole gallery ranked by both, the thousands of
 items that no one looks at would decide; place by place, as two sequences of item numbers, it would depend on
 how items are numbered. The union needs nothing but the lists and punishes what one model finds and the other
-misses, which is what diversity means there. P002's own numbers cannot be recomputed without its models.
+misses, which is what diversity means there. It is a strict reading: unrelated lists come near -1, not near 0,
+so the values are to be compared with each other and not with those P002 prints, which cannot be recomputed
+without its models.
 """
 
 from collections.abc import Sequence
@@ -41,9 +43,10 @@ _AT_ONCE = 1 << 17
 class Diversity:
     """How the first `k` items of models differ, over `queries` queries of one direction of a benchmark.
 
-    All three are (models, models): `tau` the mean tau-b, in [-1, 1], the same both ways; `place` the average
-    place in the column's list of what the row puts first, in [1, k + 1]; `beyond` the share of queries in
-    which it is behind the end of the column's list. The diagonals are 1, 1 and 0.
+    All are (models, models): `tau` the mean tau-b, in [-1, 1], and `common` the mean share of common items,
+    both the same both ways; `place` the average place in the column's list of what the row puts first, in
+    [1, k + 1]; `beyond` the share of queries in which it is behind the end of the column's list. The
+    diagonals are 1, 1, 1 and 0.
     """
 
     benchmark: str
@@ -53,8 +56,14 @@ class Diversity:
     queries: int
     models: tuple[str, ...]
     tau: Float[ndarray, "models models"]
+    common: Float[ndarray, "models models"]
     place: Float[ndarray, "models models"]
     beyond: Float[ndarray, "models models"]
+
+    @property
+    def matrices(self) -> dict[str, Float[ndarray, "models models"]]:
+        """All four by name."""
+        return {"tau": self.tau, "common": self.common, "place": self.place, "beyond": self.beyond}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
@@ -66,7 +75,7 @@ class Diversity:
             "models": list(self.models),
             **{
                 name: [[None if np.isnan(v) else v for v in row] for row in matrix.tolist()]
-                for name, matrix in (("tau", self.tau), ("place", self.place), ("beyond", self.beyond))
+                for name, matrix in self.matrices.items()
             },
         }
 
@@ -116,6 +125,24 @@ def list_tau(
     for lo in range(0, len(first), step):
         found[lo : lo + step] = _list_tau(first[lo : lo + step], second[lo : lo + step])
     return found
+
+
+def common_share(
+    first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
+) -> Float[ndarray, "queries"]:
+    """The share of the items of two lists that is in both, in [0, 1]; NaN where both are empty.
+
+    Twice the common items over all of both lists, which for lists of one length is what either shares.
+
+    >>> common_share(np.array([[4, 2], [1, 2]]), np.array([[2, 4], [4, 1]]))
+    array([1. , 0.5])
+    """
+    other = np.ascontiguousarray(second.T)
+    common = np.zeros(len(first), dtype=np.int64)
+    for items in np.ascontiguousarray(first.T):
+        common += ((other == items) & (items >= 0)).any(axis=0)
+    listed = (first >= 0).sum(axis=1) + (second >= 0).sum(axis=1)
+    return np.divide(2.0 * common, listed, out=np.full(len(first), np.nan), where=listed > 0)
 
 
 def place_of_first(
@@ -212,9 +239,10 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
             )
         lists.append(top[:, :k])
     n = len(runs)
-    tau, place, beyond = np.ones((n, n)), np.ones((n, n)), np.zeros((n, n))
+    tau, common, place, beyond = np.ones((n, n)), np.ones((n, n)), np.ones((n, n)), np.zeros((n, n))
     for a, b in combinations(range(n), 2):
         tau[a, b] = tau[b, a] = _mean(list_tau(lists[a], lists[b]))
+        common[a, b] = common[b, a] = _mean(common_share(lists[a], lists[b]))
         for x, y in ((a, b), (b, a)):
             places = place_of_first(lists[x], lists[y])
             place[x, y] = _mean(places)
@@ -222,7 +250,7 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
     names = tuple(run.name for run in runs)
     queries = len(lists[0])
     title = benchmark.card.title or benchmark.name
-    return Diversity(benchmark.name, title, direction, k, queries, names, tau, place, beyond)
+    return Diversity(benchmark.name, title, direction, k, queries, names, tau, common, place, beyond)
 
 
 def _reach(questions: Gallery, direction: Direction) -> int:

@@ -244,16 +244,26 @@ def _frames(
 
 
 def list_tau(found: Diversity) -> Any:
-    """Models by models: the mean tau-b of their first items, deeper the more alike, blue above 0."""
+    """Models by models: the mean tau-b of their first items, blue above 0 and vermilion below.
+
+    For a dozen models or fewer also how much of their lists they have in common.
+    """
     names = [short(name, _MODEL) for name in found.models]
+    few = len(names) <= _FEW
     cells = {
-        (i, j): (float(found.tau[i, j]), written(float(found.tau[i, j])), "")
+        (i, j): (
+            float(found.tau[i, j]),
+            written(float(found.tau[i, j])),
+            f"{100 * found.common[i, j]:.0f} % in" if few else "",
+        )
         for i in range(len(names))
         for j in range(len(names))
         if i != j and not np.isnan(found.tau[i, j])
     }
     title = f"Kendall’s τ-b of the first {found.k}, mean over {found.queries:,} queries"
-    return matrix(names, names, cells, title=title, width=0.5)
+    if few:
+        title += "; below, how much is in both lists"
+    return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)
 
 
 def first_choice(found: Diversity) -> Any:

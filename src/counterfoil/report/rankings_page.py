@@ -173,8 +173,8 @@ def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
     """One line per number at full precision, with its interval where it has one.
 
     `what` is "value" or "rank" (of the model `a` under the measure `b`), "tau" or "spearman" (between the
-    measures `a` and `b`, over `n` models), "list_tau", "place" or "beyond" (of the models `a` and `b`, over
-    `n` queries of `of`). What is undefined has no line.
+    measures `a` and `b`, over `n` models), "list_tau", "common", "place" or "beyond" (of the models `a` and
+    `b`, over `n` queries of `of`). What is undefined has no line.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -193,7 +193,8 @@ def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
                 writer.writerow([what, "", pair.a, pair.b, value, low, high, pair.models])
     for one in lists:
         of = f"{one.benchmark}:{one.direction}:{one.k}"
-        for what, matrix in (("list_tau", one.tau), ("place", one.place), ("beyond", one.beyond)):
+        for name, matrix in one.matrices.items():
+            what = "list_tau" if name == "tau" else name
             for a, row in zip(one.models, matrix.tolist(), strict=True):
                 for b, value in zip(one.models, row, strict=True):
                     if a != b and not np.isnan(value):
