@@ -24,7 +24,7 @@ from .conftest import NASTY, gallery_benchmark, gallery_scores, rankings_of, run
 SIDES = ("i2t", "t2i")
 
 
-def ruled() -> tuple[Benchmark, Rankings, np.ndarray]:
+def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
     """A gallery in which right is a rule, a scorer's answers, and the scores behind them."""
     rng = np.random.default_rng(8)
     codes = rng.random((30, 4)) < 0.5
@@ -38,12 +38,12 @@ def ruled() -> tuple[Benchmark, Rankings, np.ndarray]:
     benchmark = replace(
         listed, questions=gallery, card=listed.card.model_copy(update={"measures": ("pmrp",)})
     )
-    scores = rng.normal(size=(30, 60))
+    scores = np.round(rng.normal(size=(30, 60))) if rounded else rng.normal(size=(30, 60))
     sides = []
     for search, table in ((gallery.i2t, scores), (gallery.t2i, scores.T)):
         rule = search.positives
         right = rule.distances(slice(None)) == 0
-        order = np.argsort(-table, axis=1)[:, :10].astype(np.int32)
+        order = np.argsort(-table, axis=1, kind="stable")[:, :10].astype(np.int32)
         none, depth = np.empty(0, np.int64), np.full(len(table), table.shape[1])
         kept = np.take_along_axis(table, order, axis=1).astype(np.float32)
         shares = precision_at_r(table, right, cap=None)[None]
@@ -113,18 +113,47 @@ def test_kinds_are_recall_at_one_and_at_five(policy: Ties) -> None:
     np.testing.assert_array_equal(kinds(run)[defined], expected[defined])
 
 
-def test_by_rule_kinds_are_those_of_the_items_shown() -> None:
-    benchmark, answers, scores = ruled()
+@pytest.mark.parametrize("rounded", [False, True])
+def test_by_rule_places_are_looked_for_among_the_items_kept(rounded: bool) -> None:
+    benchmark, answers, scores = ruled(rounded=rounded)
     run = run_of(benchmark, "ruled", answers)
     rule = benchmark.gallery.i2t.positives
+    right = rule.distances(slice(None)) == 0
+    found = first_right(benchmark.gallery.i2t, answers.i2t)
+    kind = kinds(run)
+    endless = 0
     for query in range(30):
-        order = np.argsort(-scores[query])[:FIRST]
-        right = [(rule.query_codes[query] == rule.item_codes[i]).all() for i in order]
-        assert kinds(run)[query] == (0 if right[0] else 1 if any(right) else 2)
-        assert marks(benchmark.gallery.i2t, order[None].repeat(30, axis=0))[query].tolist() == right
+        kept = answers.i2t.top[query]
+        order = kept[:FIRST].astype(np.int64)
+        assert (
+            marks(benchmark.gallery.i2t, order[None].repeat(30, axis=0))[query].tolist()
+            == right[query, order].tolist()
+        )
+        if not right[query, kept].any():
+            assert found[query].tolist() == [0, 0]
+            assert kind[query] == 2
+            continue
+        best = scores[query, kept][right[query, kept]].max()
+        line, wrong = scores[query], ~right[query]
+        low, high = ((wrong & (line > best)).sum() + 1, (wrong & (line >= best)).sum() + 1)
+        assert found[query, 0] == low
+        if scores[query, kept[-1]] == best:
+            endless += 1
+            assert found[query, 1] == -1
+            assert kind[query] == 2
+        else:
+            assert found[query, 1] == high
+            assert kind[query] == (0 if high == 1 else 1 if high <= FIRST else 2)
+    assert (endless > 0) == rounded
     data = gallery_data(compare([run], draws=100)[0], Album(), pictures=False, captions=True)
     assert data["models"][0]["missed"] is None
-    assert data["models"][0]["first"] is None
+    assert data["models"][0]["first"][:30] == found.tolist()
+
+
+def test_by_rule_nothing_is_known_where_no_item_was_kept() -> None:
+    benchmark, answers, _ = ruled()
+    bare = replace(answers.i2t, top=answers.i2t.top[:, :0], top_scores=answers.i2t.top_scores[:, :0])
+    assert not first_right(benchmark.gallery.i2t, bare).any()
 
 
 def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(

@@ -16,11 +16,8 @@ from counterfoil.data.questions import Search
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.retrieval import ranks
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
-from counterfoil.metrics.ranking import recall_at_k
-from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.gallery_figures import right_answers
 from counterfoil.report.island import richest
@@ -55,25 +52,16 @@ def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
 def kinds(run: Run) -> Int[ndarray, "queries"]:
     """Positions in `KINDS` for all queries, by the run's tie policy; a value below 1 is a failure.
 
-    Where right is what a rule says, and where a ranking was given that ends too early, by what is shown.
+    The same as R@1 and R@5 say where those are known.
     """
     questions, answers = run.benchmark.gallery, _rankings(run)
     policy = Ties(run.result.ties["policy"])
-    by_rule = isinstance(questions.i2t.positives, Plausible) or isinstance(questions.t2i.positives, Plausible)
-    of_sides = (None, None) if by_rule else ranks(run.benchmark, answers)
-    found = []
-    for search, placed, of_side in zip(
-        (questions.i2t, questions.t2i), (answers.i2t, answers.t2i), of_sides, strict=True
-    ):
-        shown = marks(search, _first(placed)) > 0
-        first, near = (
-            _recall(of_side, k, policy) if of_side is not None else shown[:, :k].any(axis=1)
-            for k in (1, FIRST)
-        )
-        near = shown.any(axis=1) if near is None else near
-        first = shown[:, 0] if first is None else first
-        found.append(np.where(first, 0, np.where(near, 1, 2)))
-    return np.concatenate(found)
+    sides = ((questions.i2t, answers.i2t), (questions.t2i, answers.t2i))
+    low, high = np.concatenate([first_right(search, placed) for search, placed in sides]).T
+    # Half of a tie is less than a right answer, so there too the last place counts.
+    place = np.where(low > 0, low if policy is Ties.OPTIMISTIC else high, -1)
+    place = np.where(place > 0, place, np.iinfo(np.int64).max)
+    return np.where(place == 1, 0, np.where(place <= FIRST, 1, 2))
 
 
 def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, "queries width"]:
@@ -127,12 +115,13 @@ def missed(search: Search, placed: Placed) -> tuple[Int[ndarray, "queries 3"], B
 def first_right(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
     """The first and the last place at which a query's first right answer may stand, 0 where nobody knows.
 
-    The two differ where it scores the same as a wrong one.
+    The two differ where it scores the same as a wrong one. By rule it is looked for among the items that were
+    kept; where all that were kept behind it score the same, the last place is -1.
     """
     positives = search.positives
-    found = np.zeros((len(search), 2), dtype=np.int64)
     if isinstance(positives, Plausible):
-        return found
+        return _first_kept(search, placed)
+    found = np.zeros((len(search), 2), dtype=np.int64)
     reached = np.flatnonzero(placed.above >= 0)
     query, above = positives.queries[reached], placed.above[reached]
     order = np.lexsort((above, query))
@@ -144,6 +133,24 @@ def first_right(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
     right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
     found[queries, 0] = placed.above[best] + 1
     found[queries, 1] = placed.above[best] + placed.level[best] - right + 1
+    return found
+
+
+def _first_kept(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
+    found = np.zeros((len(search), 2), dtype=np.int64)
+    items = placed.top.astype(np.int64)
+    if not items.shape[1]:
+        return found
+    right = marks(search, items) > 0
+    # Where only an order is known nothing is tied.
+    order = -np.arange(items.shape[1], dtype=np.float32)
+    scores = np.where(np.isnan(placed.top_scores), order, placed.top_scores)
+    best = np.take_along_axis(scores, right.argmax(axis=1)[:, None], axis=1)
+    wrong = ~right & (items >= 0)
+    low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
+    open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
+    found[:, 0], found[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+    found[~right.any(axis=1)] = 0
     return found
 
 
@@ -195,7 +202,7 @@ def gallery_data(comparison: Comparison, album: Album, *, pictures: bool, captio
                 "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
                 "scores": _scores(a.scores),
                 "missed": _missed(a, split, used_captions, used_images),
-                "first": None if a.misses is None else a.first.tolist(),
+                "first": a.first.tolist(),
             }
             for run, a in zip(comparison.runs, answers, strict=True)
         ],
@@ -242,14 +249,6 @@ def _rankings(run: Run) -> Rankings:
     if not isinstance(run.answers, Rankings):
         raise InputError("the run holds no rankings", where=run.name, hint="evaluate it on a gallery")
     return run.answers
-
-
-def _recall(of_side: Ranks, k: int, ties: Ties) -> Bool[ndarray, "queries"] | None:
-    """Which queries have a right answer among the first k; None where rankings end before."""
-    try:
-        return recall_at_k(of_side, k, ties=ties) >= 1
-    except InputError:
-        return None
 
 
 def _first(placed: Placed) -> Int[ndarray, "queries first"]:

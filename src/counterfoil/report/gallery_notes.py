@@ -99,7 +99,8 @@ def _ties(comparison: Comparison) -> list[Note]:
         if not most:
             return [Note("No scorer ties a right and a wrong item.")]
         rest = "the order of the tied moves no main measure by a point"
-        return [Note(f"Ties of right and wrong items (in {most:,} queries at most) hardly matter: {rest}.")]
+        many = f"{most:,} {'query' if most == 1 else 'queries'}"
+        return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
     return found
 
 

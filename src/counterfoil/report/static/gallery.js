@@ -21,7 +21,8 @@
   }
   const item = (b, q, i, alt) => (fromImage(b, q) ? caption(b, i) : picture(b, i, alt));
   const first = (model, q) => model.top[q].map((i, k) => [i, Number(model.marks[q][k])]).filter(([i]) => i >= 0);
-  const places = (low, high) => (low === high ? count(low) : `${count(low)} to ${count(high)} (tied)`);
+  const places = (low, high) => (low === high ? count(low) : high < 0 ? `${count(low)} or later (tied)` : `${count(low)} to ${count(high)} (tied)`);
+  const brief = (low, high) => (low === high ? (low ? count(low) : "–") : high < 0 ? `${count(low)}+` : `${count(low)}–${count(high)}`);
 
   // ---- one query ---------------------------------------------------------------------------------------------
   function shown(b, q, model) {
@@ -31,7 +32,7 @@
       el("li", { class: digit ? "right" : null },
         el("span", { class: "place" }, String(k + 1)), item(b, q, i, `place ${k + 1}`),
         el("span", { class: "says" }, sign(b, digit), k < texts.length ? el("span", { class: "score" }, texts[k]) : null)));
-    if (!rows.length) return el("p", { class: "name" }, "Which items come first was not kept.");
+    if (!rows.length) return null;
     return el("ol", { class: fromImage(b, q) ? "top captions" : "top images", "aria-label": `What ${model.name} puts first` }, ...rows);
   }
   // How many answers are right, and where the first of them stands that is not among those shown.
@@ -39,10 +40,10 @@
     const total = b.right[q];
     const top = first(model, q);
     const seen = top.filter(([, digit]) => digit).length;
-    const [low, high] = model.first ? model.first[q] : [0, 0];
+    const [low, high] = model.first[q];
     const told = total === 1 ? "1 answer is right, and it is " : `${count(total)} answers are right, ${seen ? count(seen) : "none"} of them `;
-    const said = el("p", { class: "rest" }, top.length ? `${told}${total > 1 || seen ? "" : "not "}among the first ${top.length}.` : `${count(total)} right.`);
-    if (seen && low !== high) said.append(` The first of them scores the same as a wrong one: it stands at ${count(low)} to ${count(high)}.`);
+    const said = el("p", { class: "rest" }, top.length ? `${told}${total > 1 || seen ? "" : "not "}among the first ${top.length}.` : `${count(total)} ${total === 1 ? "answer is" : "answers are"} right.`);
+    if (seen && low !== high) said.append(` The first of them scores the same as a wrong one: it stands at ${count(low)} ${high < 0 ? "or later" : `to ${count(high)}`}.`);
     const missed = model.missed ? model.missed[q] : 0;
     if (!missed) return said;
     const [i, from, to] = missed;
@@ -55,15 +56,14 @@
     const asked = fromImage(b, q) ? picture(b, b.query[q], "the image that asks") : el("p", { class: "asked" }, caption(b, b.query[q]));
     return [el("div", { class: fromImage(b, q) ? "asking image" : "asking caption" }, asked, shown(b, q, model)), rest(b, q, model)];
   }
-  // Where the first right answer stands, by what is shown where nobody counted; 0 where it is not known.
-  const firstRight = (model, q) => (model.first ? model.first[q] : Array(2).fill(first(model, q).findIndex(([, digit]) => digit) + 1));
   function models(b, q, chosen) {
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, "first items"),
+    const listed = b.models.some((model) => first(model, q).length);
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), listed ? el("th", { scope: "col", class: "marks" }, "first items") : null,
       el("th", { scope: "col" }, "first right at"));
     const rows = b.models.map((model, m) =>
       el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
-        el("td", { class: "marks" }, ...first(model, q).map(([, digit]) => sign(b, digit, false))),
-        el("td", {}, firstRight(model, q)[0] ? [...new Set(firstRight(model, q))].map(count).join("–") : "–")));
+        listed ? el("td", { class: "marks" }, ...first(model, q).map(([, digit]) => sign(b, digit, false))) : null,
+        el("td", {}, brief(...model.first[q]))));
     return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
   }
 
@@ -88,7 +88,7 @@
     passes: (b, q, state) => !state.asks || (state.asks === "i2t") === fromImage(b, q),
     orders: (b, model) => [
       { value: "many", label: "most right answers first", by: (q) => -b.right[q] },
-      { value: "far", label: "right answers farthest down first", by: (q) => -(firstRight(model, q)[1] || Number.MAX_SAFE_INTEGER) },
+      { value: "far", label: "right answers farthest down first", by: (q) => -(model.first[q][1] > 0 ? model.first[q][1] : Number.MAX_SAFE_INTEGER) },
     ],
     filters,
     haystack,
