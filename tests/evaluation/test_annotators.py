@@ -50,6 +50,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[ndarray], ndarray, int]:
     return tops, gains, draw(st.integers(1, 3))
 
 
+@settings(deadline=None)
 @given(worlds())
 def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray], ndarray, int]) -> None:
     tops, gains, k = world
@@ -79,6 +80,25 @@ def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray]
             assert np.isnan(zeros[~anyone]).all()
 
 
+@settings(max_examples=30, deadline=None)
+@given(worlds(), st.sampled_from(["out", "zero"]))
+def test_performance_is_the_mean_over_queries(
+    world: tuple[list[ndarray], ndarray, int], undefined: str
+) -> None:
+    known = verified(*world)
+    if not known.found.any():
+        return
+    for found in study(known, MEASURES, undefined=undefined, draws=100):
+        for members, row, queries in zip(found.annotators, found.performance, found.queries, strict=True):
+            values = per_query(known, members, found.measure, undefined=undefined)
+            counted = values[~np.isnan(values[:, 0])]
+            expected = counted.mean(axis=0) if len(counted) else np.full(len(row), np.nan)
+            np.testing.assert_allclose(row, expected, atol=1e-12)
+            if undefined == "out":
+                assert queries == len(counted)
+
+
+@settings(deadline=None)
 @given(worlds())
 def test_places_are_those_in_the_lists(world: tuple[list[ndarray], ndarray, int]) -> None:
     tops, gains, _ = world
@@ -198,7 +218,7 @@ def test_studies_that_cannot_be() -> None:
         sets_of_annotators(1)
 
 
-@settings(max_examples=5)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(13, 16), st.integers(0, 100))
 def test_of_many_annotators_some_sets_are_drawn(n: int, seed: int) -> None:
     sets = sets_of_annotators(n, seed=seed)

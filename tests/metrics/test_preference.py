@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy import ndarray
@@ -85,6 +85,7 @@ def test_too_few_rounds_are_said() -> None:
         bradley_terry(PRINTED, rounds=1)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_many_tables_at_once_give_what_each_gives_alone(n: int, draws: int, seed: int) -> None:
     wins = np.random.default_rng(seed).integers(1, 200, size=(draws, n, n))
@@ -93,6 +94,7 @@ def test_many_tables_at_once_give_what_each_gives_alone(n: int, draws: int, seed
         assert strengths == pytest.approx(bradley_terry(table), rel=1e-6)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 6).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(0, 1))))
 def test_strengths_exist_where_every_one_is_reached_by_wins(wins: ndarray) -> None:
     n = len(wins)

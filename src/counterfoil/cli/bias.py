@@ -97,7 +97,8 @@ def command(
         with terminal.progress(quiet=quiet) as report:
             verified, unjudged = _verified(models, one, k, clustering, report)
         notes += _about_direction(one, verified, unjudged)
-        found = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
+        with terminal.busy("measuring on the benchmarks of all sets", quiet=quiet):
+            found = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
         studies += found
         notes += _about_queries(found[0], undefined)
         some, many = _against(one, verified, sets, draws=draws, seed=seed)

@@ -243,18 +243,9 @@ def study(
                     hint="give embeddings, or evaluate again with a deeper --top",
                 )
     annotators = sets_of_annotators(len(verified.models), seed=seed)
-    # The same for all measures: how many queries have a right answer.
-    right = (verified.gain > 0)[:, None] & (verified.proposed @ annotators.T.astype(np.int64) > 0)
-    queries = np.array(
-        [np.count_nonzero(np.bincount(verified.query, weights=column)) for column in right.T], dtype=np.int64
-    )
     studies = []
     for measure in measures:
-        performance = np.empty(annotators.shape)
-        for at, members in enumerate(annotators):
-            values = per_query(verified, members, measure, undefined=undefined)
-            counted = ~np.isnan(values[:, 0])
-            performance[at] = values[counted].mean(axis=0) if counted.any() else np.nan
+        performance, queries = _means(verified, annotators, measure, undefined)
         studies.append(
             Study(
                 verified.direction,
@@ -268,6 +259,38 @@ def study(
             )
         )
     return tuple(studies)
+
+
+def _means(
+    verified: Verified, annotators: NDArray[np.bool_], measure: str, undefined: str
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(sets, models) the means of `per_query`, and how many queries have a right answer in each set."""
+    right = verified.gain > 0
+    query, proposed = verified.query[right], verified.proposed[right]
+    worth = verified.gain[right] if measure.startswith("graded") else np.ones(len(query))
+    # A row per model; what is not in its list stands behind everything.
+    place = np.where(verified.place > 0, verified.place, np.iinfo(np.int32).max)[right].T.astype(np.int32)
+    place = np.ascontiguousarray(place)
+    first = (place == 1).astype(np.float64)
+    # The proposers of a pair as bits of a number, so that a set of annotators is one comparison.
+    bits = 1 << np.arange(proposed.shape[1], dtype=np.int64)
+    who = proposed @ bits
+    everyone = int((verified.found > 0).sum())
+    means, queries = np.full(annotators.shape, np.nan), np.zeros(len(annotators), np.int64)
+    for at, members in enumerate(annotators @ bits):
+        chosen = (who & members) != 0
+        wanted = np.bincount(query[chosen], minlength=verified.n_queries)
+        queries[at] = np.count_nonzero(wanted)
+        counted = queries[at] if undefined == "out" else everyone
+        if not counted:
+            continue
+        if measure.endswith("recall_at_1"):
+            means[at] = first @ (worth * chosen) / counted
+        else:
+            up_to = wanted[query] * chosen
+            share = np.divide(worth, up_to, out=np.zeros(len(query)), where=chosen)
+            means[at] = (place <= up_to.astype(np.int32)).astype(np.float64) @ share / counted
+    return means, queries
 
 
 def _single(
