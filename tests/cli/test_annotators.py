@@ -269,6 +269,9 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     said = counterfoil("bias", *world.files(), "--judgements", bare, "--k", 6, "--json", out, "--draws", 100)
     assert said.code == 0, said.err
     assert out.read_text() == texts[0]
+    only = counterfoil("bias", *world.files(), "--judgements", bare, "--direction", "i2t", "--draws", 100)
+    assert "image to text" in only.out
+    assert "text to image" not in only.out
     said = counterfoil("bias", *world.files(), "--judgements", bare, "--k", 9, "--draws", 100)
     assert "proposals were never judged and count as wrong" in said.err
     more = counterfoil("bias", *world.files("one", "two"), world.folder / "one.npz", "--judgements", bare)

@@ -28,7 +28,7 @@ judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Pa
 def command(
     scores: Annotated[
         list[Path],
-        typer.Argument(metavar="SCORES...", help="Run folders, embeddings (.npz) or similarities (.npy)."),
+        typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
     ],
     judgements: Annotated[
         Path, typer.Option(help="Judged pairs: direction, image, caption, answer or gain.")
@@ -41,7 +41,8 @@ def command(
         str, typer.Option(help="recall_at_1, r_precision, and both with graded_ before them; commas between.")
     ] = "graded_recall_at_1,graded_r_precision",
     direction: Annotated[
-        Literal["t2i", "i2t"] | None, typer.Option(help="Of all judgements, where the table does not say.")
+        Literal["t2i", "i2t"] | None,
+        typer.Option(help="Only this one; that of all judgements where the table does not say."),
     ] = None,
     several: Annotated[
         Literal["majority", "mean"], typer.Option(help="What several answers to one pair come to.")
@@ -93,7 +94,7 @@ def command(
     coverages: list[Coverage] = []
     counts: list[Multiplicity] = []
     notes = _about(judged, several)
-    for one in judged.directions:
+    for one in _of(judged.directions, direction):
         with terminal.progress(quiet=quiet) as report:
             verified, unjudged = _verified(models, one, k, clustering, report)
         notes += _about_direction(one, verified, unjudged)
@@ -153,6 +154,20 @@ def command(
         write_text(html, bias_page(studies, coverages, counts, notes))
         if not quiet:
             terminal.note(f"page written to {html}")
+
+
+def _of(directions: "Sequence[Judgements]", direction: Literal["t2i", "i2t"] | None) -> "list[Judgements]":
+    """The judgements of the wanted direction, or of both."""
+    from counterfoil.errors import InputError
+
+    found = [one for one in directions if direction in (None, one.direction)]
+    if not found:
+        raise InputError(
+            "no judgement of this direction",
+            given=direction,
+            allowed=", ".join(d.direction for d in directions),
+        )
+    return found
 
 
 def _benchmarks(names: Sequence[str], data: Path | None) -> "list[Benchmark]":
@@ -330,7 +345,8 @@ def _rich(table: "Table", width: int) -> list[Any]:
     from counterfoil.report.drawing import short
     from counterfoil.report.markup import written
 
-    names = max([len(table.corner), *(len(row.name) for row in table.rows)])
+    called = [short(row.name, max(24, 2 * width // 5)) for row in table.rows]
+    names = max(map(len, [table.corner, *called]))
     blocks = list(dict.fromkeys(column.block for column in table.columns))
     over = {"image to text": "I2T ", "text to image": "T2I "} if len(blocks) > 1 else {}
     columns: list[tuple[str, list[str], int]] = []
@@ -354,9 +370,9 @@ def _rich(table: "Table", width: int) -> list[Any]:
         for number, row in enumerate(table.rows):
             bold = ["bold" if row.cells[i].rank == 1 else "" for i in group]
             shown = (Text(columns[i][1][number], style=s) for i, s in zip(group, bold, strict=True))
-            rich.add_row(Text(row.name), *shown)
+            rich.add_row(Text(called[number]), *shown)
         sizes = [table.columns[i].size for i in group]
-        if len(set(sizes)) > 1:
+        if len({column.size for column in table.columns}) > 1:
             counted = (f"{size:,}" if size is not None else "" for size in sizes)
             rich.add_row(Text("queries"), *counted, style="dim")
         parts.append(rich)

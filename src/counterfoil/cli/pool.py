@@ -27,7 +27,7 @@ people the table with a column `answer` to fill in, and hand it to `counterfoil 
 def command(
     scores: Annotated[
         list[Path],
-        typer.Argument(metavar="SCORES...", help="Run folders, embeddings (.npz) or similarities (.npy)."),
+        typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
     ],
     k: Annotated[int, typer.Option(min=1, help="How many items each model proposes per query.")] = 5,
     queries: Annotated[
