@@ -124,7 +124,7 @@ def test_a_card_says_how_many_are_right_and_where_the_missed_one_stands(
     search, placed = run.benchmark.gallery.i2t, run.answers.i2t
     above = placed.above[search.positives.starts[0] : search.positives.starts[1]]
     inside = int(((above >= 0) & (above < FIRST)).sum())
-    assert f"{inside} of them among the first 5." in said
+    assert f"{inside} of them among the 5 shown." in said
     behind = sorted(above[above >= FIRST])
     assert (f"stands at {behind[0] + 1}:" if behind else "outside the gallery") in said
     # Only an order is known of the ranking that was cut, and nothing behind its end.

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html as html_of
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,3 +155,13 @@ def test_a_sample_says_that_it_is_one(
     assert (
         "Of 88 queries with a right answer 40 are here, drawn by lot. Images were left out as asked." in text
     )
+
+
+def test_groups_of_queries_have_a_table() -> None:
+    benchmark = gallery_benchmark(8)
+    labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
+    grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
+    run = run_of(grouped, "alone", rankings_of(grouped, gallery_scores(8)["good"]))
+    text = html_of.unescape(page([compare([run], draws=100)[0]], pictures="never"))
+    assert "Results on Drawn gallery by when <asked>." in text
+    assert f"{100 * run.result.groups['late']['t2i_map_at_r'].value:.2f}" in text

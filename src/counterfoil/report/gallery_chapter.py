@@ -38,6 +38,8 @@ class GalleryChapter:
     directions: Drawing | None
     #: None where all queries of a direction have as many right answers; `about` says how many.
     multiplicity: Drawing | None
+    #: The main measures by group, a table per grouping.
+    groups: tuple[tables.Table, ...]
     significance: tuple[Drawing, ...]
     differences: tuple[tables.Table, ...]
     pictures: str
@@ -70,6 +72,9 @@ def gallery_chapter(comparison: Comparison, anchor: str, pictures: str) -> Galle
         curves=_curves(comparison, f"{anchor}-curves"),
         directions=_directions(comparison, f"{anchor}-directions", main),
         multiplicity=_multiplicity(comparison, f"{anchor}-multiplicity"),
+        groups=tuple(
+            tables.by_group(comparison, grouping=grouping) for grouping in tables.groupings(first.questions)
+        ),
         significance=tuple(significance(comparison, f"{anchor}-p-{name}", name) for name in reversed(main))
         if tested
         else (),

@@ -42,8 +42,8 @@
     const seen = top.filter(([, digit]) => digit).length;
     const [low, high] = model.first[q];
     const told = total === 1 ? "1 answer is right, and it is " : `${count(total)} answers are right, ${seen ? count(seen) : "none"} of them `;
-    const said = el("p", { class: "rest" }, top.length ? `${told}${total > 1 || seen ? "" : "not "}among the first ${top.length}.` : `${count(total)} ${total === 1 ? "answer is" : "answers are"} right.`);
-    if (seen && low !== high) said.append(` The first of them scores the same as a wrong one: it stands at ${count(low)} ${high < 0 ? "or later" : `to ${count(high)}`}.`);
+    const said = el("p", { class: "rest" }, top.length ? `${told}${total > 1 || seen ? "" : "not "}among the ${top.length} shown.` : `${count(total)} ${total === 1 ? "answer is" : "answers are"} right.`);
+    if (seen && low !== high) said.append(` ${total === 1 ? "It" : "The first of them"} scores the same as a wrong one: it stands at ${count(low)} ${high < 0 ? "or later" : `to ${count(high)}`}.`);
     const missed = model.missed ? model.missed[q] : 0;
     if (!missed) return said;
     const [i, from, to] = missed;
