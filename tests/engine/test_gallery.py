@@ -161,3 +161,13 @@ def test_what_is_no_number_is_named():
     scores[3, 6] = np.nan
     with pytest.raises(ScoreError, match=r"row 4, column 7"):
         rank([each], Matrix(scores), block=2)
+
+
+@pytest.mark.parametrize("captions", [60, 500])
+def test_queries_of_many_right_answers(captions):
+    # A fifth of 60 and of 500: so many that low scores are left out first, and so many that they are sorted.
+    rng = np.random.default_rng(7)
+    scores = rng.integers(0, captions // 5, (12, captions)).astype(np.float32)
+    each = benchmark(rng, 12, captions)
+    (found,) = rank([each], Matrix(scores), top=3, block=5)
+    same(found, twin(each.gallery, scores, 3))

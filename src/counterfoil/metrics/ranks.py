@@ -17,8 +17,10 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
 
-# From this many positives of a query on, sorting its scores once is faster than comparing with each.
-_SORT_FROM = 6
+# From so many positives of a query on, what scores below all of them is left out first.
+_SIFT_FROM = 6
+# From so many on, sorting the scores once is faster than comparing with each.
+_SORT_FROM = 64
 # A transposed block is copied in parts of about so many scores.
 _AT_ONCE = 1 << 20
 
@@ -283,15 +285,19 @@ def row_counts(
         places = range(len(rows)) if scattered else rows.tolist()
         limits = zip(begins[lo : lo + slab].tolist(), ends[lo : lo + slab].tolist(), strict=True)
         for row, (begin, end) in zip(places, limits, strict=True):
+            line, asked = block[row], score[begin:end]
+            if end - begin >= _SIFT_FROM:
+                # Below the last of the right answers nothing counts, and good ones stand high.
+                line = line[np.greater_equal(line, asked.min(), out=compared)]
             if end - begin < _SORT_FROM:
+                true = compared[: len(line)]
                 for at in range(begin, end):
-                    above[at] = higher = np.count_nonzero(np.greater(block[row], score[at], out=compared))
-                    from_here = np.count_nonzero(np.greater_equal(block[row], score[at], out=compared))
-                    level[at] = from_here - higher
+                    above[at] = higher = np.count_nonzero(np.greater(line, score[at], out=true))
+                    level[at] = np.count_nonzero(np.greater_equal(line, score[at], out=true)) - higher
             else:
-                ordered, asked = np.sort(block[row]), score[begin:end]
+                ordered = np.sort(line)
                 up_to = ordered.searchsorted(asked, side="right")
-                above[begin:end] = gallery - up_to
+                above[begin:end] = len(line) - up_to
                 level[begin:end] = up_to - ordered.searchsorted(asked, side="left")
     return above, level
 
