@@ -148,10 +148,12 @@ def multiplicity_bars(
             last = max(counts)
             axes.set_xlim(-0.6, max(last, original or 0) + 0.8)
             if original is not None:
+                # Room for its name above the bars.
+                axes.set_ylim(0, 1.22 * max(counts.values()))
                 axes.axvline(original, color=WRONG, lw=1.2, ls=(0, (4, 3)))
                 right = original < 0.7 * last
                 axes.annotate(
-                    f"originally {original:g}",
+                    f"originally {original:.3g}",
                     (original, 1),
                     xycoords=("data", "axes fraction"),
                     xytext=(4 if right else -4, -2),
