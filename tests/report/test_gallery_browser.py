@@ -1,15 +1,19 @@
 """The browser of queries in a real one: what it shows and counts is what the arrays say."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.compare import Comparison
+from counterfoil import catalog
+from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run
 from counterfoil.report.gallery_island import FIRST, kinds, marks
 from counterfoil.report.page import page
+
+from .conftest import rankings_of, run_of
 
 pytestmark = pytest.mark.browser
 
@@ -206,3 +210,30 @@ def test_on_paper_there_is_no_browser(gallery_report: str, opened: Callable[...,
     assert view.locator("#queries, #questions").count() == 2
     assert not view.locator("#queries").is_visible()
     assert not view.locator("#questions").is_visible()
+
+
+def test_real_photographs_and_captions(shared_data: Path, opened: Callable[..., Any]) -> None:
+    benchmark = catalog.benchmark("coco-captions", data=shared_data / "coco_mini")
+    owners = benchmark.gallery.owners
+    own = np.arange(159)[:, None] == owners
+    noise = np.random.default_rng(3).normal(size=own.shape)
+    runs = [
+        run_of(benchmark, f"own and {x} noise", rankings_of(benchmark, own + x * noise)) for x in (0.3, 1)
+    ]
+    comparison = compare(runs, draws=100)[0]
+    view = opened(page([comparison], title="Photographs"), width=400)
+    assert total(view) == 159 + 795
+    assert view.evaluate("document.documentElement.scrollWidth") <= 400
+    for asks in ("i2t", "t2i"):
+        choose(view, "asks", value=asks)
+        sizes = view.locator(BROWSER + ".card img").evaluate_all("i => i.map(x => x.naturalWidth)")
+        assert len(sizes) >= 12
+        assert min(sizes) > 0
+    # Every image has five captions of its own; what is marked right is what was written for it.
+    choose(view, "asks", value="i2t")
+    first = shown(view)[0].removeprefix("i2t/")
+    image = [image.id for image in benchmark.images].index(first)
+    written_for_it = {benchmark.captions[i].text for i in np.flatnonzero(owners == image)}
+    right = view.locator(BROWSER + ".card").first.locator("li.right .said").all_text_contents()
+    assert right
+    assert set(right) <= written_for_it

@@ -9,13 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from counterfoil.data.questions import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.metrics.ranks import Positives
 from counterfoil.report import gallery_island
 from counterfoil.report.markup import to_csv, to_latex, to_markdown, written
 from counterfoil.report.page import page
 from counterfoil.report.tables import differences, headline, main_measures, overview
 
 from .conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
+from .test_gallery_island import ruled
 from .test_page import Outline, island
 
 
@@ -165,3 +168,32 @@ def test_groups_of_queries_have_a_table() -> None:
     text = html_of.unescape(page([compare([run], draws=100)[0]], pictures="never"))
     assert "Results on Drawn gallery by when <asked>." in text
     assert f"{100 * run.result.groups['late']['t2i_map_at_r'].value:.2f}" in text
+
+
+def test_a_gallery_of_one_direction_has_a_page() -> None:
+    benchmark = gallery_benchmark(8)
+    gallery = benchmark.gallery
+    nobody = Search(np.empty(0, np.int64), Positives.of([]))
+    alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
+    one_way = replace(benchmark, questions=alone)
+    scores = gallery_scores(8)
+    runs = [run_of(one_way, name, rankings_of(one_way, table)) for name, table in scores.items()]
+    text = page([compare(runs, draws=100)[0]], pictures="never")
+    body = html_of.unescape(re.sub(r"<[^>]+>", " ", text))
+    assert "8 images look for 0 to 4 right captions among all 16." in body
+    assert "has I2T mAP@R" in body
+    assert "Two directions" not in body
+    assert "How far down to look" in body
+    assert "captions look for" not in body
+
+
+def test_where_right_is_a_rule_there_is_no_curve() -> None:
+    benchmark, answers, _ = ruled()
+    run = run_of(benchmark, "ruled", answers)
+    text = page([compare([run], draws=100)[0]], pictures="never")
+    body = html_of.unescape(re.sub(r"<[^>]+>", " ", text))
+    assert f"{100 * run.result.measures['mean_pmrp'].value:.2f}" in body
+    assert "How far down to look" not in body
+    assert "How many answers are right" in body
+    # The main measure is the only one, so there is no second table.
+    assert "All measures, as a table" not in body
