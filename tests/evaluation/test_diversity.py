@@ -58,6 +58,14 @@ def test_tau_by_hand() -> None:
     np.testing.assert_allclose(list_tau(first, second), [1, -1, 1 / 3, -4 / 5, np.nan])
 
 
+@pytest.mark.parametrize("k", [2, 3, 25])
+def test_lists_without_a_common_item_are_below_0_by_a_known_amount(k: int) -> None:
+    # k * k opposed pairs; of all k (2k - 1) pairs each list ties k (k - 1) / 2.
+    first, second = np.arange(k)[None], np.arange(k, 2 * k)[None]
+    assert list_tau(first, second)[0] == pytest.approx(-2 * k / (3 * k - 1))
+    assert list_tau(first, first[:, ::-1])[0] == -1
+
+
 def test_the_common_share_by_hand() -> None:
     lists = [([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1, 2], [3, 4]), ([1, -1], [1, 2]), ([-1, -1], [-1, -1])]
     first, second = (np.array([pair[i] for pair in lists]) for i in (0, 1))

@@ -4,8 +4,9 @@ For every pair of models, over the queries of one direction of a gallery:
 
 * the mean of Kendall's tau-b between their first k items. The two lists hold different items, and tau needs
   both to order the same ones: here those of either list, an item that a list lacks standing behind its end,
-  level with all others it lacks. 1 is the same list, and lists without a common item get nearly -1, since
-  each puts its own items before the other's. With it goes the share of their items that they have in common.
+  level with all others it lacks. 1 is the same list and -1 the same items the other way round; lists without
+  a common item get -2k / (3k - 1), or -0.68 for k = 25, since each puts its own items before the other's.
+  With it goes the share of their items that they have in common.
 * the average place, in the other's list, of what a model puts first; behind the end counts as place k + 1,
   and the share of those is told.
 
@@ -13,9 +14,9 @@ P002 does not say over which items it takes tau. Over the common items alone, ta
 pairs and forget all that the models do not share; over the whole gallery ranked by both, the thousands of
 items that no one looks at would decide; place by place, as two sequences of item numbers, it would depend on
 how items are numbered. The union needs nothing but the lists and punishes what one model finds and the other
-misses, which is what diversity means there. It is a strict reading: unrelated lists come near -1, not near 0,
-so the values are to be compared with each other and not with those P002 prints, which cannot be recomputed
-without its models.
+misses, which is what diversity means there. Lists that have nothing to do with each other are far below 0, so
+values are to be compared with each other and not with those P002 prints, which cannot be recomputed without
+its models.
 """
 
 from collections.abc import Sequence

@@ -23,7 +23,9 @@ The interval holds the middle 95 % of the draws. Three limits to know:
   interval reaches at least as far as perfect agreement of so many tosses would leave it, [-0.11, 1] for four
   models, [0.17, 1] for five and [0.69, 1] for ten.
 * Queries drawn anew add their noise a second time to what the values already hold. Where benchmarks are small
-  and models close, draws agree less than the values do, and the interval leans towards 0.
+  and models close, draws agree less than the values do: the interval leans towards 0 and is too wide. For
+  measures that have nothing to do with each other, simulated, 95 % intervals leave 0 in (for 5, 10 and 20
+  models) 99.8, 99.4 and 98.4 % of the time over forty questions, and 99.2, 97.8 and 95.6 % over a thousand.
 * Models are drawn as if picked independently. Several sizes of one family are not, and then the interval is
   too narrow.
 """

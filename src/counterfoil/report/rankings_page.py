@@ -56,6 +56,7 @@ def page(
         ranks=ranks_table(found),
         agreements=agreements_table(found),
         lists=[_lists(one, number) for number, one in enumerate(lists)],
+        nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
         sources=_sources(runs),
     )
 
