@@ -118,3 +118,105 @@ def test_known_numbers_from_cut_rankings(counterfoil, model_free: Path, shared_d
     assert said.err.count("\n") == 1
     cut = results(counterfoil, given, "coco-1k", *data, "--beyond-is-wrong")[0]
     check(cut, {**KNOWN["coco-1k"], "recall_at_10": (0.7614, 0.70488)})
+
+
+JUDGED = """image,caption,relevance
+a.jpg,a dog runs,1
+a.jpg,a dog,0.5
+b.jpg,a dog,1
+b.jpg,a stick,1
+c.jpg,a cat,1
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A gallery of three images and four captions, and scores that put all right answers first."""
+    (tmp_path / "judged.csv").write_text(JUDGED)
+    np.save(tmp_path / "s.npy", np.array([[9, 5, 2, 1], [5, 8, 7, 0], [1, 2, 3, 9]], np.float32))
+    return tmp_path
+
+
+def test_graded_relevance_by_hand(counterfoil, small: Path) -> None:
+    found = results(counterfoil, f"given:{small}/s.npy", "gallery", "--data", small / "judged.csv")[0]
+    value = {name: estimate["value"] for name, estimate in found["measures"].items()}
+    # Captions are in order of appearance; all right answers come first.
+    assert value["i2t_map_at_r"] == value["t2i_map_at_r"] == value["mean_recall_at_1"] == 1
+    # R-Precision with gains: image a has 1 + 0.5 of two, and so has "a dog"; the others are whole.
+    assert value["i2t_graded_r_precision"] == pytest.approx((0.75 + 1 + 1) / 3)
+    assert value["t2i_graded_r_precision"] == pytest.approx((1 + 0.75 + 1 + 1) / 4)
+    assert value["mean_graded_recall_at_1"] == 1
+
+
+@pytest.mark.parametrize(("ties", "value"), [("strict", 0.0), ("half", None), ("optimistic", 1.0)])
+def test_a_constant_scorer(counterfoil, small: Path, ties: str, value: float | None) -> None:
+    np.save(small / "s.npy", np.zeros((3, 4)))
+    given = (f"given:{small}/s.npy", "gallery", "--data", small / "judged.csv", "--ties", ties)
+    for name, estimate in results(counterfoil, *given)[0]["measures"].items():
+        if name.endswith("recall_at_1"):
+            assert estimate["value"] == pytest.approx(estimate["chance"] if value is None else value)
+        if ties == "half":
+            assert estimate["value"] == pytest.approx(estimate["chance"], abs=1e-12)
+
+
+def save(path: Path, **arrays: object) -> None:
+    np.savez(path, **{name: np.asarray(array) for name, array in arrays.items()})
+
+
+IMAGES, CAPTIONS = ["a.jpg", "b.jpg", "c.jpg"], ["c0", "c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("turned", ("4 x 3", "3 images", "transpose")),
+        ("shape", ("3 x 5", "3 images", "--ids")),
+        ("nan", ("not a number", "b.jpg", "c2")),
+        ("ids", ("captions of gallery have no", "c3")),
+        ("doubled", ("twice", "c1")),
+        ("few ids", ("3 ids", "4")),
+        ("nothing right", ("no row says what is right",)),
+        ("nowhere", ("relevance",)),
+        ("pairs", ("gallery", "similarity")),
+        ("measure", ("recall_at_0",)),
+        ("top", ("first-stage", "scorers of pairs")),
+    ],
+)
+def test_bad_input_is_one_line(counterfoil, small: Path, what: str, said: tuple[str, ...]) -> None:
+    scores, more, scorer = np.load(small / "s.npy"), [], f"given:{small}/s.npy"
+    captions = list(CAPTIONS)
+    if what == "turned":
+        scores = scores.T
+    elif what == "shape":
+        scores = np.pad(scores, ((0, 0), (0, 1)))
+    elif what == "nan":
+        scores[1, 2] = np.nan
+    elif what in ("ids", "doubled", "few ids"):
+        captions = {
+            "ids": [*CAPTIONS[:3], "c9"],
+            "doubled": [*CAPTIONS[:3], "c1"],
+            "few ids": CAPTIONS[:3],
+        }[what]
+        save(small / "ids.npz", image_ids=IMAGES, caption_ids=captions)
+        more = ["--ids", small / "ids.npz"]
+    elif what == "nothing right":
+        (small / "judged.csv").write_text("image,caption,relevance\na.jpg,a dog,0\n")
+    elif what == "nowhere":
+        (small / "judged.csv").write_text("image,caption,relevance\na.jpg,a dog,2\n")
+    elif what == "pairs":
+        (small / "s.csv").write_text("id,s0,s1\n1,0.5,0.2\n2,0.7,0.1\n")
+        scorer = f"given:{small}/s.csv"
+    elif what == "measure":
+        more = ["--measure", "recall_at_0"]
+    elif what == "top":
+        more = ["--first-stage", "blind:length"]
+    np.save(small / "s.npy", scores)
+    found = counterfoil(
+        "evaluate", scorer, "gallery", "--data", small / "judged.csv", "--out", small / "runs", *more
+    )
+    assert found.code == 2
+    line = found.err.strip().splitlines()[-1]
+    assert line.startswith("counterfoil: ")
+    for part in said:
+        assert part in line
+    assert not (small / "runs").exists()

@@ -38,6 +38,21 @@ def test_a_randomly_initialised_vit_b_32(counterfoil, shared_data: Path, tmp_pat
     assert results[1]["measures"] == results[0]["measures"]
     assert results[1]["groups"] == results[0]["groups"]
 
+    # All photographs and captions as a gallery, with PMRP from their instances; the report shows queries.
+    said = counterfoil(
+        "evaluate", spec, "coco-captions", "pmrp", "--data", shared_data / "coco_mini", "--device", "cpu",
+        "-q", "--json", "-", "--out", tmp_path / "runs" / "gallery", "--draws", 500,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    captions, pmrp = json.loads(said.out)
+    assert [captions["measures"][f"{side}_recall_at_1"]["n"] for side in ("i2t", "t2i")] == [159, 795]
+    for estimate in (captions["measures"]["mean_recall_at_10"], pmrp["measures"]["mean_pmrp"]):
+        assert estimate["low"] < estimate["chance"] < estimate["high"]
+    page = tmp_path / "g.html"
+    said = counterfoil("compare", tmp_path / "runs" / "gallery", "--html", page, "--draws", 100)
+    assert said.code == 0, said.err
+    assert page.read_text().count("data:image/") >= 100
+
     # The report carries the photographs.
     said = counterfoil("compare", tmp_path / "runs" / "plain", "--html", tmp_path / "r.html", "--draws", 100)
     assert said.code == 0, said.err

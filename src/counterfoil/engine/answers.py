@@ -34,7 +34,7 @@ def answers(
     benchmarks: Sequence[Benchmark],
     scorer: Embedder | Scorer | Given,
     *,
-    first_stage: Embedder | Given | None = None,
+    first_stage: Embedder | Scorer | Given | None = None,
     depth: int = 32,
     top: int = 50,
     beyond_is_wrong: bool = False,
