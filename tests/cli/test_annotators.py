@@ -1,7 +1,7 @@
 """Pools, bias and preferences from the command line, from files in to files out."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,12 +33,13 @@ class World:
     def files(self, *names: str) -> list[Path]:
         return [self.folder / f"{name}.npz" for name in names or NAMES]
 
-    def run(self, name: str, *, top: int = 50) -> Path:
-        """A run of a model over the benchmark, in a folder."""
-        answers = rank([self.benchmark], Matrix(self.scores[name]), top=top)[0]
-        result = evaluate(self.benchmark, answers, scorer=name, draws=100)
-        folder = self.folder / "runs" / name / "mine"
-        save_run(folder, self.benchmark, answers, result, {})
+    def run(self, name: str, *, top: int = 50, benchmark: Benchmark | None = None) -> Path:
+        """A run of a model over the benchmark, or another of the same items, in a folder."""
+        benchmark = benchmark or self.benchmark
+        answers = rank([benchmark], Matrix(self.scores[name]), top=top)[0]
+        result = evaluate(benchmark, answers, scorer=name, draws=100)
+        folder = self.folder / "runs" / name / benchmark.name
+        save_run(folder, benchmark, answers, result, {})
         return folder
 
 
@@ -179,6 +180,27 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     assert "for 1 images and 1 captions" in said.out
     said = counterfoil("pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out)
     assert "queries that nobody knows; given: 1 of them, such as 103; allowed: ids of captions" in said.err
+
+
+def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World) -> None:
+    half = replace(world.benchmark, card=world.benchmark.card.model_copy(update={"name": "half"}))
+    half = half.select(np.arange(len(half)) % 2 == 0)
+    for name in ("one", "two"):
+        world.run(name)
+        world.run(name, benchmark=half)
+    runs = world.folder / "runs"
+    said = counterfoil("pool", runs)
+    assert said.code == 2
+    assert (
+        "one: a model has runs of several galleries; given: half, mine; name one, as in RUN/half" in said.err
+    )
+    chosen = world.folder / "queries.txt"
+    chosen.write_text("i2t/101\n")
+    # Of `half`, image 101 is no query.
+    assert "i2t/101" not in half.questions.ids
+    assert counterfoil("pool", runs, "--queries", chosen).code == 0
+    said = counterfoil("pool", runs / "one" / "half", "--queries", chosen)
+    assert "queries that a model was not asked; given: 1 of 1, such as 101" in said.err
 
 
 def test_known_pairs_are_left_out(counterfoil, world: World) -> None:

@@ -87,7 +87,7 @@ def command(
     measures = tuple(dict.fromkeys(name.strip() for name in measure.split(",")))
     with terminal.busy("reading judgements and lists", quiet=quiet):
         judged = read_judgements(judgements, direction=direction, several=several)
-        models = load(scores, ids=ids)
+        models = load(scores, ids=ids, widest=True)
         sets = _benchmarks(positives or [], data_folder(data))
     clustering = next((m.run.benchmark for m in models if m.run is not None), next(iter(sets), None))
     studies: list[Study] = []

@@ -48,13 +48,16 @@ class Lists:
         return both[asker], both[found]
 
 
-def load(sources: Sequence[Path], *, ids: Path | None) -> tuple[Lists, ...]:
+def load(sources: Sequence[Path], *, ids: Path | None, widest: bool = False) -> tuple[Lists, ...]:
     """The lists of run folders, then of embeddings (npz) and similarities (npy), numbered as in the first.
+
+    Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
+    most queries.
 
     Raises `DataError` where galleries differ, ids are missing, or a folder holds no run of a gallery, and
     `InputError` where two have one name.
     """
-    found = _runs([source for source in sources if source.is_dir()])
+    found = _runs([source for source in sources if source.is_dir()], widest)
     found += [_file(source, ids) for source in sources if not source.is_dir()]
     names = [lists.name for lists in found]
     double = next((name for name in names if names.count(name) > 1), None)
@@ -95,7 +98,7 @@ def first_items(
     return top
 
 
-def _runs(folders: Sequence[Path]) -> list[Lists]:
+def _runs(folders: Sequence[Path], widest: bool) -> list[Lists]:
     """The gallery runs in some folders."""
     from counterfoil.data.questions import Gallery
     from counterfoil.evaluation.run import find_runs
@@ -106,22 +109,25 @@ def _runs(folders: Sequence[Path]) -> list[Lists]:
     if not runs:
         where = ", ".join(map(str, folders))
         raise DataError("no run of a gallery", where=where, allowed="coco-5k, eccv, ...")
-    for run in runs:
-        same = [other.benchmark.name for other in runs if other.name == run.name]
-        if len(same) > 1:
-            raise InputError(
-                "a model has runs of several galleries",
-                where=run.name,
-                given=", ".join(same),
-                hint=f"name one, as in RUN/{same[0]}",
-            )
-        if run.benchmark.gallery.image_parts is not None:
+    chosen: list[Run] = []
+    for name in dict.fromkeys(run.name for run in runs):
+        its = [run for run in runs if run.name == name]
+        whole = [run for run in its if run.benchmark.gallery.image_parts is None]
+        if not whole:
             raise DataError(
                 "its queries see only a part of the gallery",
-                where=f"{run.name} on {run.benchmark.name}",
+                where=f"{name} on {its[0].benchmark.name}",
                 hint="give a run over the whole of it, such as coco-5k",
             )
-    return [_of_run(run) for run in runs]
+        if len(whole) > 1 and not widest:
+            raise InputError(
+                "a model has runs of several galleries",
+                where=name,
+                given=", ".join(run.benchmark.name for run in whole),
+                hint=f"name one, as in RUN/{whole[0].benchmark.name}",
+            )
+        chosen.append(max(whole, key=lambda run: len(run.benchmark)))
+    return [_of_run(run) for run in chosen]
 
 
 def _of_run(run: "Run") -> Lists:

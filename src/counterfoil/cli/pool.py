@@ -69,7 +69,7 @@ def command(
     from counterfoil.metrics.annotators import pool
 
     with terminal.busy("reading lists", quiet=quiet):
-        models = load(scores, ids=ids)
+        models = load(scores, ids=ids, widest=queries is not None and not exclude_known)
     chosen = _chosen(models, queries, direction)
     pools: dict[Direction, Pool] = {}
     excluded = 0
