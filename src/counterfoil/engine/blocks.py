@@ -4,6 +4,7 @@ Nothing of the size of images x captions is ever held but as a block.
 """
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -46,13 +47,16 @@ class Products:
         self._images, self._captions = images, captions
         self.n_images, self.n_captions = len(images), len(captions)
         self.itemsize = int(np.result_type(images, captions).itemsize)
+        # A product keeps all cores busy itself; several at once would only be in each other's way.
+        self._alone = Lock()
         #: The first caption of the same embedding, for each caption.
         self._first = _first_equal(captions)
         self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
         """The scores of some images with all captions."""
-        scores: ndarray = self._images[images] @ self._captions.T
+        with self._alone:
+            scores: ndarray = self._images[images] @ self._captions.T
         if len(self._doubles):
             scores[:, self._doubles] = scores[:, self._first[self._doubles]]
         return scores
