@@ -98,6 +98,13 @@ def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure() -> No
     ]  # fmt: skip
 
 
+def test_many_columns_leave_no_room_for_intervals() -> None:
+    assert texts(heatmap(many(4, 24))).count("−.10 to .80") == 24 * 23
+    said = texts(heatmap(many(4, 25)))
+    assert not any(" to " in text for text in said)
+    assert said.count(".40") == said.count(".41") == 25 * 24 // 2
+
+
 def test_a_column_that_stands_alone_needs_no_benchmark() -> None:
     found = correlation(np.zeros((4, 2)), {(0, 1): (0.2, 0.1, 0.3)})
     one = RankCorrelation(

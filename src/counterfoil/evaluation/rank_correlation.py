@@ -33,6 +33,7 @@ The interval holds the middle 95 % of the draws. Three limits to know:
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from math import lgamma, log
 from typing import Any
 
@@ -122,8 +123,11 @@ class RankCorrelation:
 
     def pair(self, a: Column, b: Column) -> Agreement | None:
         """The agreement of two columns, in either order; None where too few models have both."""
-        names = {a.name, b.name}
-        return next((pair for pair in self.pairs if {pair.a, pair.b} == names), None)
+        return self._by_names.get(frozenset((a.name, b.name)))
+
+    @cached_property
+    def _by_names(self) -> dict[frozenset[str], Agreement]:
+        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
@@ -437,7 +441,7 @@ def _assemble(models: Sequence[str], sheets: Sequence[_Sheet], found: Sequence[n
 def _draw(
     models: Sequence[str], sheets: Sequence[_Sheet], *, draws: int, seed: int, level: float
 ) -> tuple[ndarray, ndarray]:
-    """The ends of the intervals of tau and of rho: each (2, columns, columns)."""
+    """The ends of the intervals of tau and of rho: each (2, columns, columns), above the diagonal."""
     families = {sheet.family: sheet.n_clusters for sheet in sheets}
     # Each family, and the models, have draws of their own.
     streams = np.random.SeedSequence(seed).generate_state(1 + max(families)).tolist()
@@ -488,12 +492,12 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _ends(drawn: ndarray, level: float) -> ndarray:
-    """The percentiles of the defined draws; NaN where there is none."""
+    """The percentiles of the defined draws above the diagonal; NaN where there is none."""
     n = drawn.shape[1]
     ends = np.full((2, n, n), np.nan)
     tails = [(1 - level) / 2, (1 + level) / 2]
     for i in range(n):
-        for j in range(n):
+        for j in range(i + 1, n):
             defined = drawn[:, i, j][~np.isnan(drawn[:, i, j])]
             if len(defined):
                 ends[:, i, j] = np.quantile(defined, tails)

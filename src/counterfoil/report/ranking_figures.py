@@ -17,6 +17,8 @@ from counterfoil.report.naming import LABELS
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
+#: Of more columns than this a heatmap's cells have no room for intervals, and are smaller.
+_MANY, _BARE = 24, (0.38, 0.26)
 #: The longest names of models and columns.
 _MODEL, _COLUMN = 30, 38
 #: An em space: pages take several plain ones for one.
@@ -46,7 +48,7 @@ def heatmap(found: RankCorrelation) -> Any:
 
     Each cell has the value and below it the interval; the deeper the colour the farther from 0, blue above
     and vermilion below. Framed and in bold where the interval leaves out 0. A dash where fewer than three
-    models have both columns, or one does not vary.
+    models have both columns, or one does not vary. Of more than two dozen columns the intervals are left out.
     """
     from matplotlib.patches import Rectangle
 
@@ -55,7 +57,8 @@ def heatmap(found: RankCorrelation) -> Any:
     # Numbers lead from columns to rows, so that long names stand once.
     rows = [f"{name}{_WIDE}{i + 1}" for i, name in enumerate(names)]
     left = max(extent(row) for row in rows) + 0.12
-    width, height = _CELL
+    roomy = n <= _MANY
+    width, height = _CELL if roomy else _BARE
     title = "Lower left: Kendall’s τ-b; upper right: Spearman’s ρ"
     right = max(0.06, extent(title, 8) - width * n)
     with style():
@@ -64,7 +67,7 @@ def heatmap(found: RankCorrelation) -> Any:
             axes.add_patch(Rectangle((i + 0.02, i + 0.03), 0.96, 0.94, fc=RULE, ec="none", alpha=0.5))
             for j in range(n):
                 if i != j:
-                    _cell(axes, i, j, found.pair(found.columns[i], found.columns[j]))
+                    _cell(axes, i, j, found.pair(found.columns[i], found.columns[j]), roomy=roomy)
         axes.set(xlim=(0, n), ylim=(n, 0))
         axes.set_yticks(np.arange(n) + 0.5, rows)
         axes.xaxis.tick_top()
@@ -76,7 +79,7 @@ def heatmap(found: RankCorrelation) -> Any:
     return figure
 
 
-def _cell(axes: Any, i: int, j: int, pair: Agreement | None) -> None:
+def _cell(axes: Any, i: int, j: int, pair: Agreement | None, *, roomy: bool) -> None:
     from matplotlib.patches import Rectangle
 
     below = i > j
@@ -97,8 +100,9 @@ def _cell(axes: Any, i: int, j: int, pair: Agreement | None) -> None:
     if sure:
         axes.add_patch(Rectangle((j + 0.03, i + 0.045), 0.94, 0.91, fc="none", ec=colour, lw=0.9))
     bold = {"fontweight": "bold"} if sure else {}
-    axes.text(j + 0.5, i + 0.36, written(value), fontsize=8, color=INK, **bold, **says)
-    axes.text(j + 0.5, i + 0.72, f"{written(low)} to {written(high)}", fontsize=6.2, color=INK, **says)
+    axes.text(j + 0.5, i + (0.36 if roomy else 0.52), written(value), fontsize=8, color=INK, **bold, **says)
+    if roomy:
+        axes.text(j + 0.5, i + 0.72, f"{written(low)} to {written(high)}", fontsize=6.2, color=INK, **says)
 
 
 def written(value: float) -> str:
