@@ -42,7 +42,7 @@ def page(
     )
     heat = Drawing(
         "Rank correlations",
-        "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, if shown, the interval. Framed, bold: "
+        "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, the interval. Framed and bold: "
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
         drawing.svg(ranking_figures.heatmap(found), name="heat", title="Rank correlations between measures"),
     )
