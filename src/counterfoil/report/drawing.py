@@ -111,7 +111,7 @@ def matrix(
 
     names = [short(name, 26) for name in rows]
     lines = [head.replace("\n", "  ") for head in heads]
-    tilted = max(extent(part) for head in heads for part in head.split("\n")) > width
+    tilted = max(extent(part) for head in heads for part in head.split("\n")) > width - 0.05
     left = max(extent(name) for name in names) + 0.12
     right = 0.06
     if tilted:
