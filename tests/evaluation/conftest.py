@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Quad
 from counterfoil.data.questions import Gallery, Search
 from counterfoil.data.scores import Placed, Rankings
+from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
+
+from .made_runs import gallery, gallery_items, run
 
 Make = Callable[..., Benchmark]
 
@@ -168,3 +171,21 @@ def galleries() -> Callable[..., Asked]:
         return Asked(benchmark, rng.integers(0, values, size=(12, 36)).astype(np.float64))
 
     return make
+
+
+@pytest.fixture
+def mixed(quads: Make) -> list[Run]:
+    """Five models on two galleries with images in common, one of them in parts, and on quads."""
+    whole = gallery("whole", range(100, 112), parts=3, measures=("map_at_r", "recall_at_1"))
+    some = gallery("some", range(100, 112), asked=slice(2, 9), measures=("map_at_r",))
+    pairs = quads(9, share=2)
+    runs = []
+    for number in range(5):
+        rng = np.random.default_rng(number)
+        skill = 0.3 + 0.1 * number
+        runs += [
+            run(whole, f"m{number}", gallery_items(whole, rng, skill)),
+            run(some, f"m{number}", gallery_items(some, rng, skill)),
+            run(pairs, f"m{number}", {m: (rng.random(9) < skill) * 1.0 for m in ("i2t", "t2i", "group")}),
+        ]
+    return runs

@@ -13,7 +13,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.diversity import common_share, diversity, list_tau, place_of_first
 from counterfoil.evaluation.run import Run
 
-from .test_rank_correlation import gallery, run
+from .made_runs import gallery, run
 
 K = 6
 

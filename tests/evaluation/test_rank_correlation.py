@@ -1,6 +1,6 @@
 """Rank correlations against a twin that writes every draw out, and their intervals against chance."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -8,72 +8,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery, Search
-from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Outcomes, Placed, Rankings
-from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.rank_correlation import RankCorrelation, perfect, rank_correlation
-from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery
+from counterfoil.errors import InputError
+from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.ranks import Positives
 from counterfoil.stats.resampling import cluster_draws
 
+from .made_runs import gallery, run
+
 Make = Callable[..., Benchmark]
-
-
-def gallery(
-    name: str, images: range, *, asked: slice = slice(None), parts: int = 1, **card: object
-) -> Benchmark:
-    """Images with two captions each, some of the images (and their captions) as queries."""
-    n = len(images)
-    i2t = np.arange(n)[asked]
-    t2i = np.arange(2 * n).reshape(n, 2)[asked].reshape(-1)
-    of_image = np.arange(n) % parts
-    return Benchmark(
-        Card(name=name, title=name.upper(), form="gallery", **card),
-        tuple(Image(str(i)) for i in images),
-        tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
-        Gallery(
-            (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
-            i2t=Search(i2t, Positives.of([[2 * i, 2 * i + 1] for i in i2t.tolist()])),
-            t2i=Search(t2i, Positives.of([[i // 2] for i in t2i.tolist()])),
-            owners=np.arange(2 * n) // 2,
-            n_images=n,
-            image_parts=of_image if parts > 1 else None,
-            caption_parts=np.repeat(of_image, 2) if parts > 1 else None,
-        ),
-    )
-
-
-def run(
-    benchmark: Benchmark, name: str, items: Mapping[str, NDArray[np.float64]], *, ties: str = "strict"
-) -> Run:
-    """A run of which only the values per query matter."""
-    measures = {m: Estimate(float(np.nanmean(v)), 0.0, 1.0, len(v), None) for m, v in items.items()}
-    nothing = np.empty(0, np.int64)
-    placed = Placed(nothing, nothing, nothing, np.zeros((0, 0), np.int32), np.zeros((0, 0), np.float32))
-    answers = Rankings(placed, placed) if benchmark.card.form == "gallery" else Outcomes()
-    return Run(
-        name, benchmark, answers, items, Result(benchmark.name, name, measures, ties={"policy": ties}), {}
-    )
-
-
-def gallery_items(
-    benchmark: Benchmark, rng: np.random.Generator, skill: float
-) -> dict[str, NDArray[np.float64]]:
-    """R@1 (0 or 1) and mAP@R (anything in between) in every direction, a query or two undefined."""
-    directions = benchmark.gallery.directions
-    found = {}
-    for base, values in (
-        ("recall_at_1", (rng.random(len(benchmark)) < skill).astype(float)),
-        ("map_at_r", rng.beta(1 + 3 * skill, 2, size=len(benchmark))),
-    ):
-        values[[1, -1]] = np.nan
-        found[f"i2t_{base}"] = np.where(directions == 0, values, np.nan)
-        found[f"t2i_{base}"] = np.where(directions == 1, values, np.nan)
-        found[f"mean_{base}"] = values
-    return found
 
 
 def by_hand(benchmark: Benchmark, values: NDArray[np.float64], copies: NDArray[np.int64]) -> float:
@@ -93,24 +37,6 @@ def by_hand(benchmark: Benchmark, values: NDArray[np.float64], copies: NDArray[n
         if means:
             of_directions.append(np.mean(means))
     return float(np.mean(of_directions))
-
-
-@pytest.fixture
-def mixed(quads: Make) -> list[Run]:
-    """Five models on two galleries with images in common, one of them in parts, and on quads."""
-    whole = gallery("whole", range(100, 112), parts=3, measures=("map_at_r", "recall_at_1"))
-    some = gallery("some", range(100, 112), asked=slice(2, 9), measures=("map_at_r",))
-    pairs = quads(9, share=2)
-    runs = []
-    for number in range(5):
-        rng = np.random.default_rng(number)
-        skill = 0.3 + 0.1 * number
-        runs += [
-            run(whole, f"m{number}", gallery_items(whole, rng, skill)),
-            run(some, f"m{number}", gallery_items(some, rng, skill)),
-            run(pairs, f"m{number}", {m: (rng.random(9) < skill) * 1.0 for m in ("i2t", "t2i", "group")}),
-        ]
-    return runs
 
 
 def test_values_and_intervals_equal_those_of_draws_written_out(mixed: list[Run]) -> None:
@@ -164,14 +90,10 @@ def test_values_and_intervals_equal_those_of_draws_written_out(mixed: list[Run])
         assert pair.rho_high == pytest.approx(max(np.quantile(rhos, 0.975), -least), abs=1e-9)
 
 
-def test_ranks_share_the_best_and_the_same_seed_gives_the_same_numbers(mixed: list[Run]) -> None:
+def test_the_same_seed_gives_the_same_numbers(mixed: list[Run]) -> None:
     found = rank_correlation(mixed, draws=40, seed=1)
     assert found.to_json() == rank_correlation(mixed, draws=40, seed=1).to_json()
     assert found.to_json() != rank_correlation(mixed, draws=40, seed=2).to_json()
-    nan = float("nan")
-    values = np.array([[0.5, nan], [0.7, 0.1], [0.5, 0.2], [0.2, 0.3]])
-    ranked = RankCorrelation(("a", "b", "c", "d"), found.columns[:2], values, (), (), 1, 0, 0.95)
-    np.testing.assert_array_equal(ranked.ranks, [[2, nan], [1, 3], [2, 2], [4, 1]])
 
 
 def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
@@ -232,35 +154,6 @@ def test_models_missing_on_a_benchmark(quads: Make, choices: Make) -> None:
     part = rank_correlation(on_pairs, draws=50)
     assert np.isnan(part.values[0]).tolist() == [True, False]
     assert part.pairs[0].models == 3
-
-
-def test_columns_can_be_chosen(mixed: list[Run]) -> None:
-    def names(*measures: str) -> list[str]:
-        return [c.name for c in rank_correlation(mixed, measures=measures, draws=10).columns]
-
-    assert names("map_at_r") == ["whole:mean_map_at_r", "some:mean_map_at_r"]
-    assert names("some:i2t_recall_at_1", "toy:group") == ["some:i2t_recall_at_1", "toy:group"]
-    assert names("toy:*2*") == ["toy:i2t", "toy:t2i"]
-    with pytest.raises(UnknownNameError, match=r"toy: unknown measure; given: grup; allowed: .*'group'"):
-        names("toy:grup")
-    with pytest.raises(UnknownNameError, match="measure 'ecc:map_at_r': unknown benchmark; given: ecc"):
-        names("ecc:map_at_r")
-
-
-def test_a_gallery_of_one_direction_has_the_measures_of_that_direction() -> None:
-    both = gallery("g", range(30), measures=("map_at_r", "recall_at_1"))
-    rows = np.arange(30)
-    runs = []
-    for number in range(4):
-        items = gallery_items(both, np.random.default_rng(number), 0.4 + 0.1 * number)
-        kept = {name: values[rows] for name, values in items.items() if name.startswith("i2t_")}
-        runs.append(run(both.select(rows), f"m{number}", kept))
-    assert len(runs[0].benchmark.gallery.t2i) == 0
-    found = rank_correlation(runs, draws=10)
-    assert [c.measure for c in found.columns] == ["i2t_map_at_r", "i2t_recall_at_1"]
-    assert found.values[2, 1] == pytest.approx(np.nanmean(runs[2].items["i2t_recall_at_1"]))
-    chosen = rank_correlation(runs, measures=["recall_at_1", "map_at_r"], draws=10)
-    assert [c.measure for c in chosen.columns] == ["i2t_recall_at_1", "i2t_map_at_r"]
 
 
 def test_what_cannot_be_correlated_is_refused(quads: Make, choices: Make) -> None:

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, Column, RankCorrelation
+from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_columns import Column
 from counterfoil.report import drawing, ranking_figures
 from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau, written
 

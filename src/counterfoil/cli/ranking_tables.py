@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_correlation import RankCorrelation
+from counterfoil.evaluation.rank_agreement import RankCorrelation
 from counterfoil.report.drawing import short
 from counterfoil.report.naming import SIDES
 from counterfoil.report.ranking_figures import labels, written

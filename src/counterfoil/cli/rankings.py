@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from counterfoil.evaluation.diversity import Diversity
-    from counterfoil.evaluation.rank_correlation import RankCorrelation
+    from counterfoil.evaluation.rank_agreement import RankCorrelation
 
 EPILOG = """Examples:
 

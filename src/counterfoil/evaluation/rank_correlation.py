@@ -30,121 +30,23 @@ The interval holds the middle 95 % of the draws. Three limits to know:
   too narrow.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
-from functools import cached_property
+from collections.abc import Sequence
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery, clusters
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
-from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.joint_draws import Sheet, sheets_of
+from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_columns import LEAST, Column
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
-from counterfoil.stats.resampling import Whole, cluster_draws, cluster_sums, whole
+from counterfoil.stats.resampling import cluster_draws
 
-#: A correlation of fewer models says nothing: two are in the same order or not.
-LEAST = 3
-#: What the mean over both directions of a gallery begins with.
-_MEAN = "mean_"
 #: A block of draws holds at most so many signs of pairs of models.
 _AT_ONCE = 1 << 22
-
-
-@dataclass(frozen=True)
-class Column:
-    """One measure on one benchmark."""
-
-    benchmark: str
-    measure: str
-    #: The benchmark as print calls it.
-    title: str
-
-    @property
-    def name(self) -> str:
-        """As `--measure` takes it: "eccv:mean_map_at_r"."""
-        return f"{self.benchmark}:{self.measure}"
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far two columns agree on the order of the models that both have; NaN where one is constant.
-
-    `a` and `b` are names of columns, `tau` is Kendall's tau-b and `rho` Spearman's correlation, with the ends
-    of their intervals.
-    """
-
-    a: str
-    b: str
-    models: int
-    tau: float
-    tau_low: float
-    tau_high: float
-    rho: float
-    rho_low: float
-    rho_high: float
-
-    @property
-    def sure(self) -> bool:
-        """Whether the interval of tau leaves out 0."""
-        return self.tau_low > 0 or self.tau_high < 0
-
-
-@dataclass(frozen=True, eq=False)
-class RankCorrelation:
-    """Models by columns, and how far each pair of columns agrees on their order.
-
-    `values` is (models, columns), NaN where a model was not run. `pairs` lacks those pairs of columns that
-    have fewer than three models in common. `few` names columns that were left out for having too few models.
-    """
-
-    models: tuple[str, ...]
-    columns: tuple[Column, ...]
-    values: Float[ndarray, "models columns"]
-    pairs: tuple[Agreement, ...]
-    few: tuple[str, ...]
-    draws: int
-    seed: int
-    level: float
-
-    @property
-    def ranks(self) -> Float[ndarray, "models columns"]:
-        """1 for the best of each column; equal models share the best of their ranks; NaN where not run."""
-        with np.errstate(invalid="ignore"):
-            better = self.values[None] > self.values[:, None]
-        return np.where(np.isnan(self.values), np.nan, 1.0 + better.sum(axis=1))
-
-    def pair(self, a: Column, b: Column) -> Agreement | None:
-        """The agreement of two columns, in either order; None where too few models have both."""
-        return self._by_names.get(frozenset((a.name, b.name)))
-
-    @cached_property
-    def _by_names(self) -> dict[frozenset[str], Agreement]:
-        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, None for what is undefined."""
-        return {
-            "models": list(self.models),
-            "columns": [asdict(column) for column in self.columns],
-            "values": [[_plain(v) for v in row] for row in self.values.tolist()],
-            "ranks": [[_plain(v) for v in row] for row in self.ranks.tolist()],
-            "pairs": [{key: _plain(v) for key, v in asdict(pair).items()} for pair in self.pairs],
-            "left_out": list(self.few),
-            "interval": {
-                "method": "models and clusters of queries drawn anew, percentiles",
-                "level": self.level,
-                "draws": self.draws,
-                "seed": self.seed,
-            },
-        }
 
 
 def rank_correlation(
@@ -192,7 +94,7 @@ def rank_correlation(
             allowed=f"{LEAST} models or more",
             hint="of two, 'counterfoil compare' says by how much they differ",
         )
-    sheets, few = _sheets(groups, measures)
+    sheets, few = sheets_of(groups, measures)
     columns = tuple(
         Column(sheet.benchmark.name, measure, sheet.benchmark.card.title or sheet.benchmark.name)
         for sheet in sheets
@@ -213,222 +115,7 @@ def rank_correlation(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
-
-    `rows` says which clusters of the draws have a share in it.
-    """
-
-    direction: int
-    rows: Int[ndarray, "clusters"]
-    sums: Whole
-    counts: Float[ndarray, "clusters measures"]
-
-    def mean(
-        self, weights: Float[ndarray, "draws all"], models: int
-    ) -> Float[ndarray, "draws models measures"]:
-        """The mean of each measure in each draw; NaN where no query of the part was drawn."""
-        drawn = weights[:, self.rows]
-        totals = self.sums.weighted(drawn).reshape(len(weights), models, -1) / self.sums.scale
-        counts = (drawn.astype(np.float64) @ self.counts)[:, None]
-        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sheet:
-    """One benchmark: its models, its measures, and what of them is drawn together.
-
-    `family` numbers the benchmarks whose images are drawn together, `n_clusters` of them.
-    """
-
-    benchmark: Benchmark
-    models: tuple[str, ...]
-    measures: tuple[str, ...]
-    #: (n, models x measures) value of each question.
-    table: Float[ndarray, "n columns"]
-    clusters: Int[ndarray, "n"]
-    n_clusters: int
-    family: int
-    parts: tuple[_Part, ...] = ()
-
-    def values(self) -> Float[ndarray, "1 models measures"]:
-        """The measures themselves: every cluster once."""
-        return self.drawn(np.ones((1, self.n_clusters), dtype=np.float32))
-
-    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """The measures in each draw: means over directions of means over parts of means over queries.
-
-        A part of which no query was drawn is left out; NaN where that leaves none.
-        """
-        directions = [
-            _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])
-            for direction in sorted({part.direction for part in self.parts})
-        ]
-        return _mean_of(directions)
-
-
-def _mean_of(arrays: Sequence[ndarray]) -> ndarray:
-    """The mean of arrays, of those that are defined at each place."""
-    total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
-    for array in arrays:
-        defined = ~np.isnan(array)
-        total += np.where(defined, array, 0.0)
-        count += defined
-    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-
-
-def _sheets(
-    groups: Mapping[str, tuple[Run, ...]], measures: Sequence[str]
-) -> tuple[tuple[_Sheet, ...], tuple[str, ...]]:
-    """What is drawn of each benchmark, and the names of columns that too few models have."""
-    chosen = _chosen(groups, measures)
-    few = []
-    sheets = []
-    for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups), strict=True):
-        kept = []
-        for measure in chosen[name]:
-            having = sum(_has(run, measure) for run in runs)
-            if having >= LEAST:
-                kept.append(measure)
-            else:
-                few.append(f"{name}:{measure}")
-        if kept:
-            # A model without one of the measures has NaN there.
-            nothing = np.full(len(runs[0].benchmark), np.nan)
-            table = np.stack(
-                [run.items[m] if _has(run, m) else nothing for run in runs for m in kept], axis=1
-            )
-            models = tuple(run.name for run in runs)
-            sheet = _Sheet(runs[0].benchmark, models, tuple(kept), table, codes, size, family)
-            sheets.append(replace(sheet, parts=tuple(_parts(sheet))))
-    return tuple(sheets), tuple(few)
-
-
-def _has(run: Run, measure: str) -> bool:
-    return measure in run.items and bool(np.isfinite(run.items[measure]).any())
-
-
-def _chosen(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The measures of each benchmark that become columns."""
-    known = {name: tuple(dict.fromkeys(m for r in runs for m in r.items)) for name, runs in groups.items()}
-    if not wanted:
-        return {name: _default(runs[0].benchmark, known[name]) for name, runs in groups.items()}
-    found: dict[str, list[str]] = {name: [] for name in groups}
-    for pattern in wanted:
-        benchmark, _, measure = pattern.rpartition(":")
-        hits = [
-            (name, own)
-            for name in groups
-            if fnmatchcase(name, benchmark or "*")
-            for own in known[name]
-            if fnmatchcase(own, measure) or own == _overall(known[name], measure)
-        ]
-        if not hits:
-            asked = [name for name in groups if fnmatchcase(name, benchmark or "*")]
-            if not asked:
-                raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
-            raise UnknownNameError(
-                "measure", measure, {own for name in asked for own in known[name]}, where=benchmark or None
-            )
-        for name, own in hits:
-            if own not in found[name]:
-                found[name].append(own)
-    return {name: tuple(own) for name, own in found.items()}
-
-
-def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
-    """The main measures, and in a gallery the means of what its authors report (of all, if nobody says)."""
-    names = list(main_measures(benchmark))
-    if isinstance(benchmark.questions, Gallery):
-        names += [_overall(known, base) for base in benchmark.card.measures] or [
-            name for name in known if name.startswith(_MEAN)
-        ]
-    return tuple(name for name in dict.fromkeys(names) if name in known)
-
-
-def _overall(known: Sequence[str], base: str) -> str:
-    """The measure of a gallery in both directions, or in the only one that has queries; empty if neither."""
-    return next((name for side in ("mean", "i2t", "t2i") if (name := f"{side}_{base}") in known), "")
-
-
-def _families(groups: Mapping[str, tuple[Run, ...]]) -> list[tuple[int, ndarray, int]]:
-    """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
-
-    Galleries with an image in common are a family, whose clusters are the images; any other benchmark is one
-    of its own.
-    """
-    keys: dict[str, list[str]] = {}
-    family: dict[str, int] = {}
-    for number, (name, runs) in enumerate(groups.items()):
-        family[name] = number
-        if isinstance(runs[0].benchmark.questions, Gallery):
-            keys[name] = _images(runs[0].benchmark, runs[0].benchmark.questions)
-            for other in [o for o in keys if o != name and not set(keys[o]).isdisjoint(keys[name])]:
-                old = family[other]
-                family |= {o: number for o, f in family.items() if f == old}
-    found = []
-    for name, runs in groups.items():
-        if name not in keys:
-            codes = clusters([run.benchmark.clusters for run in runs])
-            found.append((family[name], codes, int(codes.max()) + 1))
-            continue
-        together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
-        place = {key: i for i, key in enumerate(together)}
-        found.append((family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together)))
-    return found
-
-
-def _images(benchmark: Benchmark, questions: Gallery) -> list[str]:
-    """The image of each query: its own, or the one its caption was written for; else the caption itself."""
-    owners = questions.owners[questions.t2i.queries].tolist()
-    captions = questions.t2i.queries.tolist()
-    return [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()] + [
-        f"image {benchmark.images[owner].id}" if owner >= 0 else f"caption {benchmark.captions[caption].id}"
-        for caption, owner in zip(captions, owners, strict=True)
-    ]
-
-
-def _parts(sheet: _Sheet) -> list[_Part]:
-    questions = sheet.benchmark.questions
-    if isinstance(questions, Gallery):
-        directions, of_query = questions.directions, questions.query_parts
-    else:
-        directions = of_query = np.zeros(len(questions), dtype=np.int64)
-    defined = ~np.isnan(sheet.table).reshape(len(sheet.table), len(sheet.models), -1)
-    having = defined.any(axis=0)
-    # Whether a query has a value under a measure is the benchmark's business, not the model's.
-    of_measure = defined.any(axis=1)
-    if (defined != (of_measure[:, None] & having[None])).any():
-        row, model, _ = np.argwhere(defined != (of_measure[:, None] & having[None]))[0]
-        raise InputError(
-            f"models on {sheet.benchmark.name} have values for different queries",
-            given=f"'{sheet.models[model]}' differs at '{questions.ids[row]}'",
-            hint="evaluate all of them in the same way",
-        )
-    # A model without a measure has no sums of it.
-    absent = np.where(having, 0.0, np.nan).reshape(-1)
-    parts = []
-    for direction, part in sorted(set(zip(directions.tolist(), of_query.tolist(), strict=True))):
-        rows = np.flatnonzero((directions == direction) & (of_query == part))
-        rows = rows[of_measure[rows].any(axis=1)]
-        if not len(rows):
-            continue
-        present = np.unique(sheet.clusters[rows])
-        # A draw may hold any cluster as often as there are clusters, so all of them bound the sums.
-        others = np.setdiff1d(np.arange(sheet.n_clusters), present)
-        codes = np.concatenate([sheet.clusters[rows], others])
-        values = np.zeros((len(codes), sheet.table.shape[1]))
-        values[: len(rows)] = np.nan_to_num(sheet.table[rows])
-        sums = whole(values, codes, repeats=sheet.n_clusters)
-        numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
-        sums = replace(sums, numbers=numbers)
-        counts = cluster_sums(of_measure[rows].astype(np.float64), sheet.clusters[rows])
-        parts.append(_Part(int(direction), present, sums, counts))
-    return parts
-
-
-def _assemble(models: Sequence[str], sheets: Sequence[_Sheet], found: Sequence[ndarray]) -> ndarray:
+def _assemble(models: Sequence[str], sheets: Sequence[Sheet], found: Sequence[ndarray]) -> ndarray:
     """(draws, models, columns) of all benchmarks side by side; NaN where a model was not run."""
     blocks = []
     for sheet, block in zip(sheets, found, strict=True):
@@ -439,7 +126,7 @@ def _assemble(models: Sequence[str], sheets: Sequence[_Sheet], found: Sequence[n
 
 
 def _draw(
-    models: Sequence[str], sheets: Sequence[_Sheet], *, draws: int, seed: int, level: float
+    models: Sequence[str], sheets: Sequence[Sheet], *, draws: int, seed: int, level: float
 ) -> tuple[ndarray, ndarray]:
     """The ends of the intervals of tau and of rho: each (2, columns, columns), above the diagonal."""
     families = {sheet.family: sheet.n_clusters for sheet in sheets}
@@ -556,8 +243,3 @@ def _widened(value: float, low: float, high: float, *, least: float) -> tuple[fl
     if np.isnan(value):
         return float("nan"), float("nan")
     return min(low, least), max(high, -least)
-
-
-def _plain(value: object) -> object:
-    """NaN and infinities are no JSON."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value

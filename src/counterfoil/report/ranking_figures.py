@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, Column, RankCorrelation
+from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_columns import Column
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.naming import LABELS
 

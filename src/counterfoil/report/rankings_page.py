@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.run import Run
 from counterfoil.report import drawing, frame, ranking_figures
 from counterfoil.report.frame import Drawing

@@ -1,0 +1,186 @@
+"""Measures of several models and benchmarks in draws of clusters of queries that they share.
+
+Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky image
+is lucky in all of them. Other benchmarks are drawn each on their own. What adds up to the measures is summed
+once per cluster, so that a draw is a product of its weights and these sums.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Gallery, clusters
+from counterfoil.errors import InputError
+from counterfoil.evaluation.rank_columns import LEAST, choose, has
+from counterfoil.evaluation.run import Run
+from counterfoil.stats.resampling import Whole, cluster_sums, whole
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
+
+    `rows` says which clusters of the draws have a share in it.
+    """
+
+    direction: int
+    rows: Int[ndarray, "clusters"]
+    sums: Whole
+    counts: Float[ndarray, "clusters measures"]
+
+    def mean(
+        self, weights: Float[ndarray, "draws all"], models: int
+    ) -> Float[ndarray, "draws models measures"]:
+        """The mean of each measure in each draw; NaN where no query of the part was drawn."""
+        drawn = weights[:, self.rows]
+        totals = self.sums.weighted(drawn).reshape(len(weights), models, -1) / self.sums.scale
+        counts = (drawn.astype(np.float64) @ self.counts)[:, None]
+        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One benchmark: its models, its measures, and what of them is drawn together.
+
+    `family` numbers the benchmarks whose images are drawn together, `n_clusters` of them.
+    """
+
+    benchmark: Benchmark
+    models: tuple[str, ...]
+    measures: tuple[str, ...]
+    #: (n, models x measures) value of each question.
+    table: Float[ndarray, "n columns"]
+    clusters: Int[ndarray, "n"]
+    n_clusters: int
+    family: int
+    parts: tuple[Part, ...] = ()
+
+    def values(self) -> Float[ndarray, "1 models measures"]:
+        """The measures themselves: every cluster once."""
+        return self.drawn(np.ones((1, self.n_clusters), dtype=np.float32))
+
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The measures in each draw: means over directions of means over parts of means over queries.
+
+        A part of which no query was drawn is left out; NaN where that leaves none.
+        """
+        directions = [
+            _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])
+            for direction in sorted({part.direction for part in self.parts})
+        ]
+        return _mean_of(directions)
+
+
+def _mean_of(arrays: Sequence[ndarray]) -> ndarray:
+    """The mean of arrays, of those that are defined at each place."""
+    total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
+    for array in arrays:
+        defined = ~np.isnan(array)
+        total += np.where(defined, array, 0.0)
+        count += defined
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def sheets_of(
+    groups: Mapping[str, tuple[Run, ...]], measures: Sequence[str]
+) -> tuple[tuple[Sheet, ...], tuple[str, ...]]:
+    """What is drawn of each benchmark, and the names of columns that too few models have."""
+    chosen = choose(groups, measures)
+    few = []
+    sheets = []
+    for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups), strict=True):
+        kept = []
+        for measure in chosen[name]:
+            having = sum(has(run, measure) for run in runs)
+            if having >= LEAST:
+                kept.append(measure)
+            else:
+                few.append(f"{name}:{measure}")
+        if kept:
+            # A model without one of the measures has NaN there.
+            nothing = np.full(len(runs[0].benchmark), np.nan)
+            table = np.stack([run.items[m] if has(run, m) else nothing for run in runs for m in kept], axis=1)
+            models = tuple(run.name for run in runs)
+            sheet = Sheet(runs[0].benchmark, models, tuple(kept), table, codes, size, family)
+            sheets.append(replace(sheet, parts=tuple(_parts(sheet))))
+    return tuple(sheets), tuple(few)
+
+
+def _families(groups: Mapping[str, tuple[Run, ...]]) -> list[tuple[int, ndarray, int]]:
+    """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
+
+    Galleries with an image in common are a family, whose clusters are the images; any other benchmark is one
+    of its own.
+    """
+    keys: dict[str, list[str]] = {}
+    family: dict[str, int] = {}
+    for number, (name, runs) in enumerate(groups.items()):
+        family[name] = number
+        if isinstance(runs[0].benchmark.questions, Gallery):
+            keys[name] = _images(runs[0].benchmark, runs[0].benchmark.questions)
+            for other in [o for o in keys if o != name and not set(keys[o]).isdisjoint(keys[name])]:
+                old = family[other]
+                family |= {o: number for o, f in family.items() if f == old}
+    found = []
+    for name, runs in groups.items():
+        if name not in keys:
+            codes = clusters([run.benchmark.clusters for run in runs])
+            found.append((family[name], codes, int(codes.max()) + 1))
+            continue
+        together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
+        place = {key: i for i, key in enumerate(together)}
+        found.append((family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together)))
+    return found
+
+
+def _images(benchmark: Benchmark, questions: Gallery) -> list[str]:
+    """The image of each query: its own, or the one its caption was written for; else the caption itself."""
+    owners = questions.owners[questions.t2i.queries].tolist()
+    captions = questions.t2i.queries.tolist()
+    return [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()] + [
+        f"image {benchmark.images[owner].id}" if owner >= 0 else f"caption {benchmark.captions[caption].id}"
+        for caption, owner in zip(captions, owners, strict=True)
+    ]
+
+
+def _parts(sheet: Sheet) -> list[Part]:
+    questions = sheet.benchmark.questions
+    if isinstance(questions, Gallery):
+        directions, of_query = questions.directions, questions.query_parts
+    else:
+        directions = of_query = np.zeros(len(questions), dtype=np.int64)
+    defined = ~np.isnan(sheet.table).reshape(len(sheet.table), len(sheet.models), -1)
+    having = defined.any(axis=0)
+    # Whether a query has a value under a measure is the benchmark's business, not the model's.
+    of_measure = defined.any(axis=1)
+    if (defined != (of_measure[:, None] & having[None])).any():
+        row, model, _ = np.argwhere(defined != (of_measure[:, None] & having[None]))[0]
+        raise InputError(
+            f"models on {sheet.benchmark.name} have values for different queries",
+            given=f"'{sheet.models[model]}' differs at '{questions.ids[row]}'",
+            hint="evaluate all of them in the same way",
+        )
+    # A model without a measure has no sums of it.
+    absent = np.where(having, 0.0, np.nan).reshape(-1)
+    parts = []
+    for direction, part in sorted(set(zip(directions.tolist(), of_query.tolist(), strict=True))):
+        rows = np.flatnonzero((directions == direction) & (of_query == part))
+        rows = rows[of_measure[rows].any(axis=1)]
+        if not len(rows):
+            continue
+        present = np.unique(sheet.clusters[rows])
+        # A draw may hold any cluster as often as there are clusters, so all of them bound the sums.
+        others = np.setdiff1d(np.arange(sheet.n_clusters), present)
+        codes = np.concatenate([sheet.clusters[rows], others])
+        values = np.zeros((len(codes), sheet.table.shape[1]))
+        values[: len(rows)] = np.nan_to_num(sheet.table[rows])
+        sums = whole(values, codes, repeats=sheet.n_clusters)
+        numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
+        sums = replace(sums, numbers=numbers)
+        counts = cluster_sums(of_measure[rows].astype(np.float64), sheet.clusters[rows])
+        parts.append(Part(int(direction), present, sums, counts))
+    return parts

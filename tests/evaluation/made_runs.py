@@ -1,0 +1,68 @@
+"""Runs of which only the values per query matter, made up, on galleries of two captions an image."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.scores import Outcomes, Placed, Rankings
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.ranks import Positives
+
+
+def gallery(
+    name: str, images: range, *, asked: slice = slice(None), parts: int = 1, **card: object
+) -> Benchmark:
+    """Images with two captions each, some of the images (and their captions) as queries."""
+    n = len(images)
+    i2t = np.arange(n)[asked]
+    t2i = np.arange(2 * n).reshape(n, 2)[asked].reshape(-1)
+    of_image = np.arange(n) % parts
+    return Benchmark(
+        Card(name=name, title=name.upper(), form="gallery", **card),
+        tuple(Image(str(i)) for i in images),
+        tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
+        Gallery(
+            (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
+            i2t=Search(i2t, Positives.of([[2 * i, 2 * i + 1] for i in i2t.tolist()])),
+            t2i=Search(t2i, Positives.of([[i // 2] for i in t2i.tolist()])),
+            owners=np.arange(2 * n) // 2,
+            n_images=n,
+            image_parts=of_image if parts > 1 else None,
+            caption_parts=np.repeat(of_image, 2) if parts > 1 else None,
+        ),
+    )
+
+
+def run(
+    benchmark: Benchmark, name: str, items: Mapping[str, NDArray[np.float64]], *, ties: str = "strict"
+) -> Run:
+    """A run of which only the values per query matter."""
+    measures = {m: Estimate(float(np.nanmean(v)), 0.0, 1.0, len(v), None) for m, v in items.items()}
+    nothing = np.empty(0, np.int64)
+    placed = Placed(nothing, nothing, nothing, np.zeros((0, 0), np.int32), np.zeros((0, 0), np.float32))
+    answers = Rankings(placed, placed) if benchmark.card.form == "gallery" else Outcomes()
+    return Run(
+        name, benchmark, answers, items, Result(benchmark.name, name, measures, ties={"policy": ties}), {}
+    )
+
+
+def gallery_items(
+    benchmark: Benchmark, rng: np.random.Generator, skill: float
+) -> dict[str, NDArray[np.float64]]:
+    """R@1 (0 or 1) and mAP@R (anything in between) in every direction, a query or two undefined."""
+    directions = benchmark.gallery.directions
+    found = {}
+    for base, values in (
+        ("recall_at_1", (rng.random(len(benchmark)) < skill).astype(float)),
+        ("map_at_r", rng.beta(1 + 3 * skill, 2, size=len(benchmark))),
+    ):
+        values[[1, -1]] = np.nan
+        found[f"i2t_{base}"] = np.where(directions == 0, values, np.nan)
+        found[f"t2i_{base}"] = np.where(directions == 1, values, np.nan)
+        found[f"mean_{base}"] = values
+    return found
