@@ -3,8 +3,11 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+
+from .annotator_world import World, made
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,8 @@ def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         return Said(int(stopped.value.code or 0), said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return made(tmp_path)

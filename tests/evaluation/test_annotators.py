@@ -10,15 +10,12 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.annotators import (
     MEASURES,
     Study,
-    Verified,
-    count,
-    coverage,
     per_query,
-    places,
     sets_of_annotators,
     study,
     to_json,
 )
+from counterfoil.evaluation.verified import Verified, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.ranks import Positives, list_ranks
@@ -96,18 +93,6 @@ def test_performance_is_the_mean_over_queries(
             np.testing.assert_allclose(row, expected, atol=1e-12)
             if undefined == "out":
                 assert queries == len(counted)
-
-
-@settings(deadline=None)
-@given(worlds())
-def test_places_are_those_in_the_lists(world: tuple[list[ndarray], ndarray, int]) -> None:
-    tops, gains, _ = world
-    short = [np.where(np.arange(top.shape[1]) < top.shape[1] - m, top, -1) for m, top in enumerate(tops)]
-    pairs = [(q, i) for q in range(len(gains)) for i in range(gains.shape[1])]
-    query, item = np.array(pairs).T
-    found = places(query, item, short)
-    for row, (q, i) in zip(found.tolist(), pairs, strict=True):
-        assert row == [list(top[q]).index(i) + 1 if i in top[q] else 0 for top in short]
 
 
 def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300) -> Verified:
@@ -242,35 +227,3 @@ def test_studies_as_json(world: tuple[Verified, tuple[Study, ...]]) -> None:
     assert whole["non_self_bias"] is None
     assert len(found["annotators"]["m0"]["bias_interval"]) == 2
     assert set(found["by_number"]) == {"bias", "self_bias", "non_self_bias"}
-
-
-def test_coverage_by_hand() -> None:
-    # Query 0: judged a b c, right a b, accepted a c: precision 1/2, recall 1 - 1/2.
-    # Query 1: judged d, right nothing: left out. Query 2: judged e f, right e, accepted nothing: 0 and none.
-    found = coverage(
-        "mine",
-        "t2i",
-        query=np.array([0, 0, 0, 1, 2, 2]),
-        right=np.array([1, 1, 0, 0, 1, 0], dtype=bool),
-        accepted=np.array([1, 0, 1, 1, 0, 0], dtype=bool),
-        clusters=np.arange(3),
-    )
-    assert found.precision[0] == pytest.approx(1 / 4)
-    assert found.recall[0] == pytest.approx(1 / 2)
-    assert (found.queries, found.left_out) == (2, 1)
-    assert found.precision[1] < 1 / 4 < found.precision[2]
-    nothing = coverage(
-        "none",
-        "t2i",
-        query=np.array([0]),
-        right=np.array([False]),
-        accepted=np.array([True]),
-        clusters=np.arange(1),
-    )
-    assert nothing.to_json()["precision"] == {"value": None, "low": None, "high": None}
-
-
-def test_multiplicity() -> None:
-    found = count("mine", "t2i", np.array([1, 3, 3, 0]))
-    assert found.histogram == {0: 1, 1: 1, 3: 2}
-    assert (found.total, found.mean, found.median) == (7, 1.75, 2.0)

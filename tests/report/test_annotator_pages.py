@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from counterfoil.data.votes import Votes
-from counterfoil.evaluation.annotators import Coverage, Multiplicity, Study, Verified, count, coverage, study
+from counterfoil.evaluation.annotators import Study, study
+from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity, count, coverage
 from counterfoil.evaluation.preferences import preferences
+from counterfoil.evaluation.verified import Verified
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
 from counterfoil.report import drawing
@@ -42,7 +44,7 @@ def sets() -> tuple[list[Coverage], list[Multiplicity]]:
     query = np.repeat(np.arange(6), 3)
     right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
     found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, clusters=np.arange(6))
-    counts = [count("coco", "t2i", np.ones(6, np.int64)), count(tables.JUDGED, "t2i", np.array([2, 1] * 3))]
+    counts = [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
     return [found], counts
 
 

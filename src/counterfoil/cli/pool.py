@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from counterfoil.cli.lists import Lists
     from counterfoil.data.judgements import Direction
+    from counterfoil.engine.first_items import Lists
     from counterfoil.evaluation.pooling import Summary
     from counterfoil.metrics.annotators import Pool
 
@@ -62,8 +62,9 @@ def command(
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
     from counterfoil.cli import terminal
-    from counterfoil.cli.lists import first_items, load
+    from counterfoil.cli.lists import load
     from counterfoil.data.judgements import pool_table, write_pool
+    from counterfoil.engine.first_items import first_items
     from counterfoil.evaluation.pooling import Tasks, without
     from counterfoil.evaluation.pooling import summary as summarise
     from counterfoil.metrics.annotators import pool
@@ -123,7 +124,8 @@ def _chosen(
     models: "Sequence[Lists]", file: Path | None, direction: Literal["t2i", "i2t", "both"]
 ) -> "dict[Direction, tuple[str, ...]]":
     """The ids of the queries by direction: those of a file, else all that every model answers."""
-    from counterfoil.cli.lists import common, wanted
+    from counterfoil.cli.queries import wanted
+    from counterfoil.engine.first_items import common
     from counterfoil.errors import InputError
 
     ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
@@ -141,11 +143,11 @@ def _known(models: "Sequence[Lists]", way: "Direction", names: Sequence[str]) ->
     from counterfoil.errors import InputError
     from counterfoil.evaluation.known import right_pairs
 
-    runs = [m.run for m in models if m.run is not None]
-    if not runs:
+    known = [m.benchmark for m in models if m.benchmark is not None]
+    if not known:
         raise InputError("--exclude-known needs a run", hint="embeddings and similarities know no benchmark")
     _, items = models[0].ids(way)
-    return np.concatenate([right_pairs(run.benchmark, way, names, items) for run in runs])
+    return np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in known])
 
 
 def _pair_numbers(

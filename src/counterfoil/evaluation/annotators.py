@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.annotators import Bias, bias, by_size, multiplicity, precision_recall, subsets
-from counterfoil.metrics.ranks import Positives
-from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.evaluation.result import or_none
+from counterfoil.evaluation.verified import Verified
+from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
 from counterfoil.stats.resampling import cluster_draws, whole
 
 #: What can be measured, and whether the gain of a match counts (P002 equation E.4) or only that it is one.
@@ -33,36 +33,6 @@ UNDEFINED = ("out", "zero")
 #: All sets of so many annotators can be gone through (4,095 of 12); of more, some of each size are drawn.
 MOST = 12
 _SETS_PER_SIZE = 200
-
-
-@dataclass(frozen=True, eq=False)
-class Verified:
-    """The judged pairs of one direction, by query, and what each model does with them.
-
-    `place` is where a model's own list has the pair, from 1 on, 0 where the list as deep as it is known
-    (`depth` per model) does not. `proposed` says which model put which pair forward. `clusters` has a number
-    per query; those of one photograph share one.
-    """
-
-    direction: str
-    models: tuple[str, ...]
-    query: NDArray[np.int64]
-    gain: NDArray[np.float64]
-    place: NDArray[np.int64]
-    proposed: NDArray[np.bool_]
-    depth: tuple[int, ...]
-    clusters: NDArray[np.int64]
-
-    @property
-    def n_queries(self) -> int:
-        """How many queries there are."""
-        return len(self.clusters)
-
-    @property
-    def found(self) -> NDArray[np.int64]:
-        """Per query, how many right answers all models together found."""
-        right = (self.gain > 0) & self.proposed.any(axis=1)
-        return np.bincount(self.query[right], minlength=self.n_queries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +82,13 @@ def to_json(found: Study) -> dict[str, Any]:
         "annotators": {
             name: {
                 "queries": int(found.queries[at]),
-                "performance": dict(zip(found.models, map(_plain, found.performance[at]), strict=True)),
-                **{kind: _plain(values[at]) for kind, values in kinds.items()},
+                "performance": dict(zip(found.models, map(or_none, found.performance[at]), strict=True)),
+                **{kind: or_none(values[at]) for kind, values in kinds.items()},
                 **(
                     {
                         f"{kind}_interval": [
-                            _plain(found.single[end].low[at]),
-                            _plain(found.single[end].high[at]),
+                            or_none(found.single[end].low[at]),
+                            or_none(found.single[end].high[at]),
                         ]
                         for kind, end in ends.items()
                     }
@@ -129,34 +99,10 @@ def to_json(found: Study) -> dict[str, Any]:
             for at, name in enumerate(names)
         },
         "by_number": {
-            kind.replace("-", "_"): {str(size): _plain(value) for size, value in curve.items()}
+            kind.replace("-", "_"): {str(size): or_none(value) for size, value in curve.items()}
             for kind, curve in found.curves().items()
         },
     }
-
-
-def places(
-    query: NDArray[np.int64], item: NDArray[np.int64], tops: Sequence[NDArray[np.int64]]
-) -> NDArray[np.int64]:
-    """(pairs, models) where each model's list of a pair's query has its item, from 1 on; 0 where it has not.
-
-    Lists are (queries, length) items, -1 behind the end.
-
-    >>> places(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
-    [[2], [0]]
-    """
-    width = 1 + max([int(item.max(initial=0)), *(int(top.max(initial=0)) for top in tops)])
-    wanted = query * width + item
-    found = np.zeros((len(query), len(tops)), dtype=np.int64)
-    for model, top in enumerate(tops):
-        at, place = np.nonzero(top >= 0)
-        codes = at * width + top[at, place]
-        order = np.argsort(codes)
-        spot = np.searchsorted(codes[order], wanted)
-        there = spot < len(codes)
-        there[there] = codes[order][spot[there]] == wanted[there]
-        found[there, model] = place[order][spot[there]] + 1
-    return found
 
 
 def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
@@ -328,122 +274,3 @@ def _single(
         low, high = np.quantile(values[usable], tails, axis=0) if usable.any() else np.full((2, n), np.nan)
         ends[name] = Interval(low, high)
     return ends
-
-
-@dataclass(frozen=True, eq=False)
-class Coverage:
-    """A set of right answers against the judgements: P002 Table 2.
-
-    `precision` and `recall` with their intervals over queries clustered by photograph; `queries` count,
-    `left_out` have no right answer of the set among their judged pairs. NaN where nothing counts.
-    """
-
-    name: str
-    direction: str
-    precision: tuple[float, float, float]
-    recall: tuple[float, float, float]
-    queries: int
-    left_out: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        named = {"precision": self.precision, "recall": self.recall}
-        return {
-            **{
-                name: dict(zip(("value", "low", "high"), map(_plain, ends), strict=True))
-                for name, ends in named.items()
-            },
-            "queries": self.queries,
-            "left_out": self.left_out,
-        }
-
-
-def coverage(
-    name: str,
-    direction: str,
-    *,
-    query: NDArray[np.int64],
-    right: NDArray[np.bool_],
-    accepted: NDArray[np.bool_],
-    clusters: NDArray[np.int64],
-    seed: int = 0,
-    draws: int = 2000,
-) -> Coverage:
-    """How many of a set's right answers people confirm, and how many of theirs the set has.
-
-    Over judged pairs, by query: `right` in the set, `accepted` by people. Queries none of whose judged pairs
-    is in the set are left out of both means, as in P002 section 3.3.
-    """
-    n = len(clusters)
-    item = np.arange(len(query))
-    sets = [
-        _positives(query[chosen], item[chosen], n)
-        for chosen in (right, np.ones(len(query), dtype=bool), accepted)
-    ]
-    precision, recall = precision_recall(*sets)
-    counted = ~np.isnan(precision)
-    if not counted.any():
-        nothing = (np.nan, np.nan, np.nan)
-        return Coverage(name, direction, nothing, nothing, 0, n)
-    ends = []
-    for values in (precision, np.where(counted, recall, np.nan)):
-        there = ~np.isnan(values)
-        if not there.any():
-            ends.append((np.nan, np.nan, np.nan))
-            continue
-        low, high = cluster_bootstrap(values[there][:, None], clusters[there], seed=seed, draws=draws)
-        ends.append((float(values[there].mean()), float(low[0]), float(high[0])))
-    return Coverage(name, direction, ends[0], ends[1], int(counted.sum()), int(n - counted.sum()))
-
-
-@dataclass(frozen=True, eq=False)
-class Multiplicity:
-    """How many right answers queries have: P002 Table 3 and Figure 3a. `histogram` maps number to queries."""
-
-    name: str
-    direction: str
-    histogram: Mapping[int, int]
-
-    @property
-    def total(self) -> int:
-        """All right answers."""
-        return sum(number * queries for number, queries in self.histogram.items())
-
-    @property
-    def mean(self) -> float:
-        """Right answers per query."""
-        return self.total / max(sum(self.histogram.values()), 1)
-
-    @property
-    def median(self) -> float:
-        """The middle of the queries' numbers."""
-        return float(np.median(np.repeat(list(self.histogram), list(self.histogram.values()))))
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "total": self.total,
-            "mean": self.mean,
-            "median": self.median,
-            "histogram": {str(number): queries for number, queries in self.histogram.items()},
-        }
-
-
-def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
-    """The multiplicity of queries with so many right answers each.
-
-    >>> count("mine", "t2i", np.array([1, 3, 3])).mean
-    2.3333333333333335
-    """
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    empty = Positives(starts, np.full(int(starts[-1]), -1), np.ones(int(starts[-1])))
-    return Multiplicity(name, direction, multiplicity(empty))
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _positives(query: NDArray[np.int64], item: NDArray[np.int64], n: int) -> Positives:
-    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=n))])
-    return Positives(starts, item, np.ones(len(item)))

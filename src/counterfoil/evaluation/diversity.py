@@ -32,6 +32,7 @@ from counterfoil.data.questions import Gallery
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.result import or_none
 from counterfoil.evaluation.run import Run
 
 Direction = Literal["i2t", "t2i"]
@@ -75,7 +76,7 @@ class Diversity:
             "queries": self.queries,
             "models": list(self.models),
             **{
-                name: [[None if np.isnan(v) else v for v in row] for row in matrix.tolist()]
+                name: [[or_none(v) for v in row] for row in matrix.tolist()]
                 for name, matrix in self.matrices.items()
             },
         }

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.evaluation.rank_columns import Column
+from counterfoil.evaluation.result import or_none
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ class RankCorrelation:
         return {
             "models": list(self.models),
             "columns": [asdict(column) for column in self.columns],
-            "values": [[_plain(v) for v in row] for row in self.values.tolist()],
-            "ranks": [[_plain(v) for v in row] for row in self.ranks.tolist()],
-            "pairs": [{key: _plain(v) for key, v in asdict(pair).items()} for pair in self.pairs],
+            "values": [[or_none(v) for v in row] for row in self.values.tolist()],
+            "ranks": [[or_none(v) for v in row] for row in self.ranks.tolist()],
+            "pairs": [{key: or_none(v) for key, v in asdict(pair).items()} for pair in self.pairs],
             "left_out": list(self.few),
             "interval": {
                 "method": "models and clusters of queries drawn anew, percentiles",
@@ -83,8 +84,3 @@ class RankCorrelation:
                 "seed": self.seed,
             },
         }
-
-
-def _plain(value: object) -> object:
-    """NaN and infinities are no JSON."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value

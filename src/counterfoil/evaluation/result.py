@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any
 
 
@@ -68,3 +69,14 @@ class Result:
             ties=fields.get("ties", {}),
             provenance=fields.get("provenance", {}),
         )
+
+
+def or_none(value: object) -> object:
+    """A value as JSON can hold it: None in place of NaN and infinities, which are no JSON.
+
+    >>> [or_none(value) for value in (0.5, float("nan"), 3)]
+    [0.5, None, 3]
+    """
+    if not isinstance(value, float):
+        return value
+    return float(value) if isfinite(value) else None

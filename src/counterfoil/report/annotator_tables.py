@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterfoil.evaluation.annotators import Coverage, Multiplicity, Study
+from counterfoil.evaluation.annotators import Study
+from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.report.naming import LABELS
 
@@ -117,7 +118,3 @@ def multiplicities(found: Sequence[Multiplicity]) -> Table:
             cells += [*map(Cell, numbers), *((Cell(fold),) if original else ())]
         rows.append(Row(name, tuple(cells)))
     return Table("Right answers per query.", columns, tuple(rows), corner="right according to")
-
-
-#: What the right answers that people accepted are called among those of benchmarks.
-JUDGED = "judgements"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from counterfoil.evaluation.annotators import Coverage, Multiplicity, Study
+from counterfoil.evaluation.annotators import Study
+from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
 from counterfoil.report import drawing, frame
@@ -89,11 +90,9 @@ def _part(study: Study) -> Part:
 def _histograms(counts: Sequence[Multiplicity]) -> Drawing:
     panels = []
     for each in counts:
-        if each.name != tables.JUDGED:
+        if each.name != JUDGED:
             continue
-        first = next(
-            (c.mean for c in counts if c.direction == each.direction and c.name != tables.JUDGED), None
-        )
+        first = next((c.mean for c in counts if c.direction == each.direction and c.name != JUDGED), None)
         panels.append((tables.WAYS[each.direction], each.histogram, first))
     known = any(first is not None for _, _, first in panels)
     caption = "How many queries have how many right answers according to the judgements."

@@ -1,0 +1,204 @@
+"""Pools from the command line, from files in to tables out."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from counterfoil.data.tables import read_table
+
+from .annotator_world import IMAGES, NAMES, PER, World, first, image_id
+
+
+def test_a_pool_is_the_union_of_first_items(counterfoil, world: World) -> None:
+    out, summary = world.folder / "pool.csv", world.folder / "pool.json"
+    said = counterfoil("pool", *world.files(), "--k", 4, "--out", out, "--json", summary)
+    assert said.code == 0, said.err
+    table = read_table(out)
+    expected = {}
+    for way in ("i2t", "t2i"):
+        for model in NAMES:
+            scores = world.scores[model] if way == "i2t" else world.scores[model].T
+            for query, row in enumerate(first(scores, 4).tolist()):
+                for place, item in enumerate(row, start=1):
+                    pair = (image_id(query), str(item)) if way == "i2t" else (image_id(item), str(query))
+                    expected.setdefault((way, *pair), {})[model] = place
+    found = {
+        (way, image, caption): {
+            m: int(table[f"place:{m}"][row]) for m in NAMES if table[f"place:{m}"][row] != "0"
+        }
+        for row, (way, image, caption) in enumerate(
+            zip(table["direction"], table["image"], table["caption"], strict=True)
+        )
+    }
+    assert found == expected
+    assert len(table) == len(expected)
+    facts = json.loads(summary.read_text())
+    assert facts["rows"] == len(expected)
+    pairs = {key[1:] for key in expected}
+    assert facts["pairs"] == len(pairs) == len(set(table["pair"]))
+    assert facts["proposals"] == 4 * 3 * (IMAGES + IMAGES * PER)
+    assert facts["yield"]["3"][3] == len(expected)
+    assert facts["by_model"]["one"]["new"] == facts["by_model"]["one"]["proposed"] == 4 * IMAGES * (1 + PER)
+    assert facts["tasks"]["number"] == -(-len(pairs) // 18)
+    assert facts["tasks"]["cost"] == pytest.approx(1.4 * facts["tasks"]["number"])
+    assert (
+        f"{len(pairs):,} pairs to verify: the first 4 of 3 models for 40 images and 120 captions" in said.out
+    )
+
+
+def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world: World) -> None:
+    # The same model as a similarity, with items in another order.
+    turned = (
+        np.random.default_rng(1).permutation(IMAGES),
+        np.random.default_rng(2).permutation(IMAGES * PER),
+    )
+    np.save(world.folder / "three.npy", world.scores["three"][np.ix_(*turned)])
+    ids = world.folder / "ids.npz"
+    np.savez(ids, image_ids=100 + turned[0], caption_ids=turned[1])
+    runs = [world.run("one"), world.run("two")]
+    tables = []
+    for number, sources in enumerate((world.files(), [*runs, world.folder / "three.npy"])):
+        out = world.folder / f"pool{number}.parquet"
+        said = counterfoil("pool", *sources, "--out", out, "--ids", ids, "-q")
+        assert said.code == 0, said.err
+        tables.append(read_table(out))
+    assert [c for c in tables[1].columns if c != "text"] == list(tables[0].columns)
+    for name, cells in tables[0].columns.items():
+        assert list(cells) == list(tables[1][name])
+    assert tables[1]["text"][0] == f'words, of "{tables[1]["caption"][0]}"'
+
+
+def test_queries_of_ones_own(counterfoil, world: World) -> None:
+    chosen, out = world.folder / "queries.txt", world.folder / "pool.csv"
+    chosen.write_text("i2t/103\n7\n\nt2i/101\n7\n")
+    said = counterfoil("pool", *world.files(), "--queries", chosen, "--out", out)
+    assert said.code == 0, said.err
+    table = read_table(out)
+    assert set(zip(table["direction"], table["query"], strict=True)) == {
+        ("i2t", "103"),
+        ("t2i", "7"),
+        ("t2i", "101"),
+    }
+    asked = world.folder / "queries.csv"
+    asked.write_text("direction,query\ni2t,103\nt2i,103\n")
+    said = counterfoil("pool", *world.files(), "--queries", asked, "--out", out)
+    assert said.code == 0, said.err
+    assert "for 1 images and 1 captions" in said.out
+    said = counterfoil("pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out)
+    assert "queries that nobody knows; given: 1 of them, such as 103; allowed: ids of captions" in said.err
+
+
+def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World) -> None:
+    half = replace(world.benchmark, card=world.benchmark.card.model_copy(update={"name": "half"}))
+    half = half.select(np.arange(len(half)) % 2 == 0)
+    for name in ("one", "two"):
+        world.run(name)
+        world.run(name, benchmark=half)
+    runs = world.folder / "runs"
+    said = counterfoil("pool", runs)
+    assert said.code == 2
+    assert (
+        "one: a model has runs of several galleries; given: half, mine; name one, as in RUN/half" in said.err
+    )
+    chosen = world.folder / "queries.txt"
+    chosen.write_text("i2t/101\n")
+    # Of `half`, image 101 is no query.
+    assert "i2t/101" not in half.questions.ids
+    assert counterfoil("pool", runs, "--queries", chosen).code == 0
+    said = counterfoil("pool", runs / "one" / "half", "--queries", chosen)
+    assert "queries that a model was not asked; given: 1 of 1, such as 101" in said.err
+
+
+def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
+    run, out = world.run("one"), world.folder / "pool.csv"
+    said = counterfoil("pool", run, *world.files("two"), "--exclude-known", "--out", out)
+    assert said.code == 0, said.err
+    table = read_table(out)
+    own = {(image_id(i), str(PER * i + j)) for i in range(IMAGES) for j in range(PER)}
+    assert not own & set(zip(table["image"], table["caption"], strict=True))
+    # By hand: rows of both directions that are right and among the first five of a model.
+    known = 0
+    for scores in (lambda m: world.scores[m], lambda m: world.scores[m].T):
+        for query in range(len(scores("one"))):
+            items = {i for m in ("one", "two") for i in first(scores(m), 5)[query].tolist()}
+            pairs = {
+                (image_id(query), str(i)) if scores("one").shape[0] == IMAGES else (image_id(i), str(query))
+                for i in items
+            }
+            known += len(pairs & own)
+    assert f"{known:,} more were left out, known to be right" in said.out
+    said = counterfoil("pool", *world.files(), "--exclude-known")
+    assert (said.code, "--exclude-known needs a run" in said.err) == (2, True)
+
+
+def bad(world: World) -> dict[str, tuple[list[object], str]]:
+    folder = world.folder
+    plain = folder / "plain.npz"
+    np.savez(plain, images=np.ones((3, 2)), captions=np.ones((4, 2)))
+    other = folder / "other.npz"
+    np.savez(
+        other,
+        images=np.ones((3, 2)),
+        captions=np.ones((2, 2)),
+        image_ids=[100, 101, 5000],
+        caption_ids=[0, 1],
+    )
+    run = world.run("two", top=4)
+    (folder / "few.txt").write_text("5\nnobody\nnothing\n")
+    (folder / "empty.txt").write_text("\n")
+    (folder / "both.txt").write_text("103\n")
+    (one,) = world.files("one")
+    return {
+        "no file": (["pool", folder / "none.npz"], "none.npz: no such file or folder; allowed: a run folder"),
+        "no lists": (["pool", folder / "few.txt"], "few.txt: nothing that ranks"),
+        "no ids": (["pool", plain], "nobody knows which image and caption its rows are; name an npz"),
+        "other items": (
+            ["pool", one, other],
+            "other and one rank different images; given: 1 only in the first",
+        ),
+        "too deep": (["pool", one, "--k", 41, "--direction", "t2i"], "given: 40 items; allowed: 41 or more"),
+        "too shallow": (["pool", run, "--k", 5], "two: the lists of i2t are too short; given: 4 items"),
+        "unknown": (
+            ["pool", one, "--queries", folder / "few.txt"],
+            "queries that nobody knows; given: 2 of them, such as nobody, nothing",
+        ),
+        "empty": (["pool", one, "--queries", folder / "empty.txt"], "no query in this file"),
+        "both": (
+            ["pool", one, "--queries", folder / "both.txt"],
+            "ids of both an image and a caption; given: 1",
+        ),
+        "suffix": (["pool", one, "--out", folder / "pool.xlsx"], "unknown kind of table; given: .xlsx"),
+    }
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "no file",
+        "no lists",
+        "no ids",
+        "other items",
+        "too deep",
+        "too shallow",
+        "unknown",
+        "empty",
+        "both",
+        "suffix",
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case: str) -> None:
+    arguments, message = bad(world)[case]
+    said = counterfoil(*arguments)
+    assert said.code == 2
+    lines = said.err.strip().splitlines()
+    assert len(lines) == 1, said.err
+    assert message in lines[0]
+
+
+def test_help_has_examples(counterfoil) -> None:
+    said = counterfoil("pool", "--help")
+    assert said.code == 0
+    assert "counterfoil pool" in said.out
+    assert "Examples:" in said.out

@@ -1,0 +1,43 @@
+"""Preferences from the command line."""
+
+import json
+from pathlib import Path
+
+
+def test_preferences_of_p002(counterfoil, tmp_path: Path) -> None:
+    """Table D.1: the printed votes give the printed strengths, to C, D, A, B, E in that order."""
+    votes = tmp_path / "votes.csv"
+    votes.write_text(
+        "ranking,A,B,C,D,E\nA,0,231,66,111,316\nB,89,0,21,79,328\nC,254,299,0,273,343\n"
+        "D,185,217,23,0,287\nE,28,16,1,9,24\n"
+    )
+    found, plot = tmp_path / "strengths.json", tmp_path / "strengths.svg"
+    said = counterfoil("preferences", votes, "--json", found, "--plot", plot, "--draws", 500)
+    assert said.code == 0, said.err
+    assert "order: C > D > A > B > E" in said.out
+    facts = json.loads(found.read_text())
+    assert {name: round(entry["value"], 2) for name, entry in facts["strengths"].items()} == {
+        "C": 70.85,
+        "D": 13.15,
+        "A": 10.66,
+        "B": 4.89,
+        "E": 0.44,
+    }
+    assert "<svg" in plot.read_text()
+    printed = counterfoil("preferences", votes, "--json", "-", "--draws", 500)
+    assert json.loads(printed.out) == facts
+
+
+def test_what_are_no_votes_is_said_in_one_line(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "stray.csv").write_text("direction,image,caption,gain\nt2i,999,5,1\n")
+    said = counterfoil("preferences", tmp_path / "stray.csv")
+    assert said.code == 2
+    (line,) = said.err.strip().splitlines()
+    assert "neither a list of votes nor a square table" in line
+
+
+def test_help_has_examples(counterfoil) -> None:
+    said = counterfoil("preferences", "--help")
+    assert said.code == 0
+    assert "counterfoil preferences" in said.out
+    assert "Examples:" in said.out
