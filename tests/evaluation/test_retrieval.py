@@ -1,15 +1,15 @@
 """Galleries measured against loops that sort every list."""
 
 from dataclasses import replace
-from math import comb, isnan, log2
+from math import isnan, log2
 
 import numpy as np
 import pytest
 
 from counterfoil.data.scores import Rankings, Scores
-from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation import retrieval
-from counterfoil.evaluation.evaluate import Interval, check, evaluate, main_measures
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.evaluation import gallery_chance, gallery_means, gallery_measures, retrieval
+from counterfoil.evaluation.evaluate import check, evaluate
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ties import Ties
 
@@ -85,7 +85,7 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> Non
                     if side in (direction, "mean")
                 ]
                 of_sides += [np.mean(of_parts)] if of_parts else []
-            found = retrieval.mean(asked.benchmark, values[f"{side}_{name}"])
+            found = gallery_means.mean(asked.benchmark, values[f"{side}_{name}"])
             assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
     # The last caption has no right image.
     assert isnan(values["t2i_mrr"][-1])
@@ -136,45 +136,10 @@ def test_ties_are_counted_by_query(galleries, setting) -> None:
             assert result.ties["measures"][str(ties)][name] == estimate.value
 
 
-@pytest.mark.parametrize("setting", [*SETTINGS, {"rule": True}, {"rule": True, "parts": True}])
-def test_a_constant_gets_chance_under_half_and_the_worst_under_strict(galleries, setting) -> None:
-    asked = galleries(**setting)
-    asked = asked.scored(np.zeros_like(asked.scores))
-    by_policy = {
-        ties: evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50, ties=ties) for ties in Ties
-    }
-    for name, estimate in by_policy[Ties.HALF].measures.items():
-        assert estimate.value == estimate.chance
-        assert by_policy[Ties.STRICT].measures[name].chance == estimate.chance
-        if estimate.chance == 1:
-            # Ten places hold all images of a part.
-            assert (setting.get("parts"), name) == (True, "t2i_recall_at_10")
-            continue
-        assert by_policy[Ties.STRICT].measures[name].value < estimate.value
-        assert by_policy[Ties.OPTIMISTIC].measures[name].value > estimate.value
-    if "rule" not in setting:
-        # Wrong items come first, and there are more than one.
-        assert by_policy[Ties.STRICT].measures["mean_recall_at_1"].value == 0
-        assert by_policy[Ties.OPTIMISTIC].measures["t2i_recall_at_1"].value == 1
-
-
-def test_chance_is_what_counting_says(galleries) -> None:
-    asked = galleries()
-    chance = retrieval.chance(asked.benchmark, ("recall_at_5", "r_precision"))
-    found, wanted = asked.benchmark.gallery.i2t.positives, []
-    for q in range(12):
-        items = found.items[found.starts[q] : found.starts[q + 1]]
-        present = int((items >= 0).sum())
-        wanted.append((1 - comb(36 - present, 5) / comb(36, 5), present / 36))
-    assert chance["i2t_recall_at_5"] == pytest.approx(np.mean([w[0] for w in wanted]), abs=1e-12)
-    # What is outside the gallery counts in R: the first image finds 2 of 3 at 3 places of 36.
-    assert chance["i2t_r_precision"] == pytest.approx(np.mean([w[1] for w in wanted]), abs=1e-12)
-
-
 @pytest.mark.parametrize("parts", [False, True])
 def test_right_by_rule(galleries, parts) -> None:
     asked = galleries(rule=True, parts=parts)
-    assert retrieval.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
+    assert gallery_measures.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
     gallery, rankings = asked.benchmark.gallery, asked.rankings
     rule = gallery.i2t.positives
     assert isinstance(rule, Plausible)
@@ -192,31 +157,9 @@ def test_right_by_rule(galleries, parts) -> None:
         retrieval.ranks(asked.benchmark, rankings)
     # What a constant gets, worked out from numbers of codes, is what sorting gives.
     constant = asked.scored(np.zeros_like(asked.scores)).rankings
-    counted = retrieval.constant(asked.benchmark)
+    counted = gallery_chance.constant(asked.benchmark)
     for side in ("i2t", "t2i"):
         np.testing.assert_allclose(getattr(counted, side).shares, getattr(constant, side).shares, atol=1e-12)
-
-
-def test_names_with_and_without_a_direction(galleries) -> None:
-    benchmark = galleries().benchmark
-    assert main_measures(benchmark) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
-    assert retrieval.measure_names(benchmark)[:4] == (*main_measures(benchmark), "i2t_recall_at_1")
-    assert retrieval.expand(("recall_at_20", "mean_mrr"), benchmark) == (
-        *("i2t_recall_at_20", "t2i_recall_at_20", "mean_recall_at_20", "mean_mrr"),
-    )
-    assert retrieval.expand(("i2t_recall_at_05", "i2t_recall_at_5"), benchmark) == ("i2t_recall_at_5",)
-    with pytest.raises(UnknownNameError, match="did you mean 'i2t_r_precision'"):
-        retrieval.expand(("i2t_r_precison",), benchmark)
-    with pytest.raises(UnknownNameError, match="did you mean 'ndcg'"):
-        retrieval.expand(("ndgc",), benchmark)
-    for name in ("recall_at_0", "t2i_recall_at_0"):
-        with pytest.raises(InputError, match=f"recall needs places to look at; given: {name}"):
-            retrieval.expand((name,), benchmark)
-    with pytest.raises(UnknownNameError):
-        retrieval.expand(("graded_recall_at_1",), benchmark)
-    with pytest.raises(UnknownNameError):
-        retrieval.expand(("recall_at_1",), galleries(rule=True).benchmark)
-    assert "graded_recall_at_1" in retrieval.base_names(galleries(gains=True).benchmark)
 
 
 def cut(asked, depth: int) -> Rankings:
@@ -260,22 +203,6 @@ def test_cut_rankings_support_what_they_reach(galleries) -> None:
         evaluate(asked.benchmark, cut(asked, 0), scorer="s")
 
 
-def test_what_was_left_out_is_reported(galleries) -> None:
-    asked = galleries(parts=True)
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
-    assert result.provenance["gallery"] == {
-        "images": 12,
-        "captions": 36,
-        "parts": 2,
-        # 36 of the owners and two more, one of them outside; 35 captions with an owner and two images more.
-        "i2t": {"queries": 12, "undefined": 0, "positives": 38, "outside_gallery": 1},
-        "t2i": {"queries": 36, "undefined": 1, "positives": 37, "outside_gallery": 0},
-        "cut": None,
-        "unsupported": {},
-    }
-    assert [result.measures[f"{side}_mrr"].n for side in ("i2t", "t2i", "mean")] == [12, 35, 47]
-
-
 @pytest.mark.parametrize("part", ["above", "depth", "top"])
 def test_answers_that_do_not_fit(galleries, part) -> None:
     asked = galleries()
@@ -293,52 +220,3 @@ def test_answers_of_another_kind(galleries, quads) -> None:
         check(quads(3), asked.rankings, where="s")
     with pytest.raises(ScoreError, match="lack the shares"):
         evaluate(galleries(rule=True).benchmark, asked.rankings, scorer="s")
-
-
-def test_intervals(galleries) -> None:
-    asked = galleries(parts=True, gains=True)
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
-    again = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
-    assert result == again
-    assert result.provenance["interval"]["method"] == "bootstrap"
-    for estimate in result.measures.values():
-        assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
-        assert estimate.low < estimate.high
-    alone = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400, measures=["mean_map_at_r"])
-    assert list(alone.measures) == ["mean_map_at_r"]
-    assert alone.measures["mean_map_at_r"].value == result.measures["mean_map_at_r"].value
-    wilson = evaluate(asked.benchmark, asked.rankings, scorer="s", interval=Interval.WILSON)
-    assert wilson.measures["mean_mrr"].value == result.measures["mean_mrr"].value
-    with pytest.raises(InputError, match="a gallery has no folds"):
-        evaluate(asked.benchmark, asked.rankings, scorer="s", interval=Interval.FOLDS)
-
-
-def test_groups_are_of_queries(galleries) -> None:
-    asked = galleries()
-    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
-    # Only images are odd, so that there is no mean of both directions.
-    assert {name.partition("_")[0] for name in result.groups["odd"]} == {"i2t"}
-    values = retrieval.per_item(asked.benchmark, asked.rankings)["i2t_ndcg"]
-    assert result.groups["odd"]["i2t_ndcg"].value == pytest.approx(values[:12:2].mean(), abs=1e-15)
-    assert result.groups["even"]["mean_ndcg"].n == 6 + 35
-    chance = retrieval.chance_per_item(asked.benchmark, ("i2t_ndcg",))["i2t_ndcg"]
-    assert result.groups["odd"]["i2t_ndcg"].chance == pytest.approx(chance[:12:2].mean(), abs=1e-15)
-
-
-def test_one_direction_alone(galleries) -> None:
-    asked = galleries()
-    images = asked.benchmark.select(np.arange(12))
-    rankings = Rankings(
-        asked.rankings.i2t,
-        replace(
-            asked.rankings.t2i,
-            **{
-                name: getattr(asked.rankings.t2i, name)[:0]
-                for name in ("above", "level", "depth", "top", "top_scores")
-            },
-        ),
-    )
-    result = evaluate(images, rankings, scorer="s", draws=50)
-    assert {name.partition("_")[0] for name in result.measures} == {"i2t"}
-    with pytest.raises(InputError, match="no query of that direction"):
-        retrieval.expand(("t2i_mrr",), images)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from counterfoil.data.questions import Gallery, clusters
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import main_measures
-from counterfoil.evaluation.retrieval import columns as measure_columns
-from counterfoil.evaluation.retrieval import mean as gallery_mean
-from counterfoil.evaluation.retrieval import weights_of
+from counterfoil.evaluation.gallery_means import columns as measure_columns
+from counterfoil.evaluation.gallery_means import mean as gallery_mean
+from counterfoil.evaluation.gallery_means import weights_of
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.stats.estimates import difference_bootstrap, macro_table_differences

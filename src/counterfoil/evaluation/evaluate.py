@@ -13,7 +13,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Choice, Gallery, Quad
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation import retrieval
+from counterfoil.evaluation import gallery_chance, gallery_measures, retrieval
 from counterfoil.evaluation.gallery import evaluate_gallery
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad
@@ -61,7 +61,7 @@ def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
     Of a gallery those that are reported by default: recall can be asked for at any K.
     """
     if isinstance(benchmark.questions, Gallery):
-        return retrieval.measure_names(benchmark)
+        return gallery_measures.measure_names(benchmark)
     if isinstance(benchmark.questions, Quad):
         return tuple(quad.MEASURES)
     return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
@@ -76,7 +76,7 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     """
     questions = benchmark.questions
     if isinstance(questions, Gallery):
-        return retrieval.chance(benchmark)
+        return gallery_chance.chance(benchmark)
     if isinstance(questions, Quad):
         return dict(quad.CHANCE)
     value = choice.chance(questions.candidates.shape[1], correct=questions.correct)

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Rankings
-from counterfoil.evaluation import retrieval
+from counterfoil.evaluation.gallery_chance import chance_per_item
+from counterfoil.evaluation.gallery_means import columns, mean
+from counterfoil.evaluation.gallery_measures import SIDES
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.retrieval import gallery_sizes, measured, per_item, tied
+from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import macro_table_bootstrap, wilson
 
@@ -34,13 +38,13 @@ def evaluate_gallery(
     Intervals are from the bootstrap over images with their captions, whose draws all measures share; with
     `independent` Wilson's, as if queries had nothing in common. Errors as `retrieval.measured`.
     """
-    measured = retrieval.measured(benchmark, rankings, ties=ties, measures=measures)
-    names = tuple(measured.values)
-    by_chance = retrieval.chance_per_item(benchmark, names)
+    found = measured(benchmark, rankings, ties=ties, measures=measures)
+    names = tuple(found.values)
+    by_chance = chance_per_item(benchmark, names)
 
     def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
-        values = {name: np.where(rows, column, np.nan) for name, column in measured.values.items()}
-        chances = {name: retrieval.mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
+        values = {name: np.where(rows, column, np.nan) for name, column in found.values.items()}
+        chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
         return _estimates(benchmark, values, chances, independent=independent, draws=draws, seed=seed)
 
     return Result(
@@ -48,7 +52,7 @@ def evaluate_gallery(
         scorer=scorer,
         measures=estimates(np.ones(len(benchmark), dtype=bool)),
         groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-        ties=_ties(benchmark, rankings, ties, measured.values),
+        ties=_ties(benchmark, rankings, ties, found.values),
         provenance={
             **provenance,
             "interval": {
@@ -57,7 +61,7 @@ def evaluate_gallery(
                 "draws": draws,
                 "seed": seed,
             },
-            "gallery": retrieval.facts(benchmark, rankings, measured.unsupported),
+            "gallery": _facts(benchmark, rankings, found.unsupported),
         },
     )
 
@@ -83,11 +87,11 @@ def _estimates(
     if not names:
         return {}
     # Values within rounding of 1 are 1: a mean of shares may end in 1 + 2e-16.
-    value = {name: min(1.0, retrieval.mean(benchmark, values[name])) for name in names}
+    value = {name: min(1.0, mean(benchmark, values[name])) for name in names}
     if independent:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
-        table, averages = retrieval.columns(benchmark, values, names)
+        table, averages = columns(benchmark, values, names)
         groups = np.where(np.isnan(table), -1, gallery.query_parts[:, None])
         _, low, high = macro_table_bootstrap(
             np.clip(table, 0.0, 1.0), groups, benchmark.clusters, averages=averages, draws=draws, seed=seed
@@ -102,19 +106,48 @@ def _estimates(
 def _ties(
     benchmark: Benchmark, rankings: Rankings, policy: Ties, chosen: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, Any]:
-    tied = retrieval.tied(benchmark, rankings)
+    level = tied(benchmark, rankings)
     by_policy = {
         other: chosen
         if other is policy
-        else retrieval.per_item(benchmark, rankings, ties=other, measures=tuple(chosen))
+        else per_item(benchmark, rankings, ties=other, measures=tuple(chosen))
         for other in Ties
     }
     return {
         "policy": str(policy),
-        "questions": int(tied.sum()),
-        "rate": float(tied.mean()),
+        "questions": int(level.sum()),
+        "rate": float(level.mean()),
         "measures": {
-            str(other): {name: retrieval.mean(benchmark, column) for name, column in values.items()}
+            str(other): {name: mean(benchmark, column) for name, column in values.items()}
             for other, values in by_policy.items()
         },
     }
+
+
+def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]) -> dict[str, Any]:
+    """What a result says of the gallery: its size, what was left out, and what was cut."""
+    gallery = benchmark.gallery
+    cut: dict[str, int | None] = {}
+    said: dict[str, Any] = {
+        "images": gallery.n_images,
+        "captions": gallery.n_captions,
+        "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
+    }
+    for name, search, placed, sizes in zip(
+        SIDES,
+        (gallery.i2t, gallery.t2i),
+        (rankings.i2t, rankings.t2i),
+        gallery_sizes(gallery),
+        strict=False,
+    ):
+        listed = search.positives if isinstance(search.positives, Positives) else None
+        said[name] = {
+            "queries": len(search),
+            "undefined": int((~search.defined).sum()),
+            "positives": None if listed is None else len(listed.items),
+            "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
+        }
+        cut[name] = int(placed.depth.min()) if bool((placed.depth < sizes).any()) else None
+    said["cut"] = cut if any(depth is not None for depth in cut.values()) else None
+    said["unsupported"] = dict(unsupported)
+    return said

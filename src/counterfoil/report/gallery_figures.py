@@ -18,7 +18,9 @@ from counterfoil.data.questions import Gallery, Search
 from counterfoil.data.scores import Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.retrieval import chance, gallery_sizes, mean, ranks
+from counterfoil.evaluation.gallery_chance import chance
+from counterfoil.evaluation.gallery_means import mean
+from counterfoil.evaluation.retrieval import gallery_sizes, ranks
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranking import recall_at_k
