@@ -17,7 +17,8 @@ from counterfoil.evaluation.gallery_means import mean as gallery_mean
 from counterfoil.evaluation.gallery_means import weights_of
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
-from counterfoil.stats.estimates import difference_bootstrap, macro_table_differences
+from counterfoil.stats.estimates import difference_bootstrap
+from counterfoil.stats.table_estimates import macro_table_differences
 from counterfoil.stats.tests import holm, mcnemar, paired_permutation
 
 

@@ -18,7 +18,8 @@ from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.evaluation.retrieval import gallery_sizes, measured, per_item, tied
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import macro_table_bootstrap, wilson
+from counterfoil.stats.estimates import wilson
+from counterfoil.stats.table_estimates import macro_table_bootstrap
 
 
 def evaluate_gallery(

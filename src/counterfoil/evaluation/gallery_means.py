@@ -1,4 +1,4 @@
-"""A gallery's measures from values per query: the mean over directions of means over parts of means over these."""
+"""A gallery's measures from values per query: means over directions, of means over parts, of their means."""
 
 from collections.abc import Mapping, Sequence
 

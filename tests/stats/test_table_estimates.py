@@ -1,0 +1,99 @@
+"""Intervals of tables against those of their columns one by one, and against draws written out."""
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from counterfoil.errors import InputError
+from counterfoil.stats.estimates import (
+    difference_bootstrap,
+    macro_bootstrap,
+    wilson,
+)
+from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.score_intervals import wilson_score
+from counterfoil.stats.table_estimates import macro_table_bootstrap, macro_table_differences
+
+
+def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sixty rows in twenty clusters, two columns over different rows and groups of different sizes."""
+    rng = np.random.default_rng(2)
+    values = np.stack([rng.integers(0, 2, 60).astype(float), rng.random(60)], axis=1)
+    rows = np.arange(60)
+    groups = np.stack([np.where(rows % 3 == 0, rows % 2, -1), np.where(rows % 3, rows // 40, -1)], axis=1)
+    return values, groups, rows // 3
+
+
+def test_many_columns_at_once_are_as_one_by_one() -> None:
+    values, groups, clusters = _table()
+    value, low, high = macro_table_bootstrap(values, groups, clusters, seed=3, draws=500)
+    for k in range(2):
+        expected = macro_bootstrap(values[:, k], groups[:, k], clusters, seed=3, draws=500)
+        assert (value[k], low[k], high[k]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_has_no_group_may_be_anything() -> None:
+    values, groups, clusters = _table()
+    spoilt = np.where(groups < 0, np.nan, values)
+    first = macro_table_bootstrap(values, groups, clusters, seed=3, draws=100)
+    second = macro_table_bootstrap(spoilt, groups, clusters, seed=3, draws=100)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:
+    values, groups, clusters = _table()
+    averages = np.array([[1.0, 0.5], [0.0, 0.5]])
+    value, low, high = macro_table_bootstrap(values, groups, clusters, averages=averages, seed=3, draws=500)
+    means = [np.mean([values[groups[:, k] == g, k].mean() for g in (0, 1)]) for k in (0, 1)]
+    assert value == pytest.approx([means[0], np.mean(means)], abs=1e-9)
+    assert (low < value).all()
+    assert (value < high).all()
+    # By hand: the spread of the average over the same draws, with the interval for as many questions.
+    draws = np.concatenate(list(cluster_draws(20, 500, seed=3)))[:, clusters]
+    of_columns = []
+    for k in (0, 1):
+        of_groups = []
+        for g in (0, 1):
+            rows = groups[:, k] == g
+            # A group of which nothing was drawn is left out: it has no mean.
+            size = draws[:, rows].sum(axis=1)
+            of_groups.append((draws[:, rows] @ values[rows, k]) / np.where(size, size, np.nan))
+        of_columns.append(np.nanmean(of_groups, axis=0))
+    variance = np.mean(of_columns, axis=0).var() * 20 / 19
+    effective = value[1] * (1 - value[1]) / variance
+    by_hand = wilson_score(value[1:], np.array([effective]), np.array([stdtrit(19, 0.975)]))
+    assert (low[1], high[1]) == pytest.approx((by_hand[0][0], by_hand[1][0]), abs=1e-9)
+
+
+def test_differences_of_many_columns_are_as_one_by_one() -> None:
+    values, groups, clusters = _table()
+    tables = np.stack([values, values[::-1], np.ones_like(values)])
+    pairs = np.array([[0, 1], [2, 0], [1, 1]])
+    value, low, high = macro_table_differences(tables, groups, clusters, pairs, seed=3, draws=500)
+    for k in range(2):
+        expected = difference_bootstrap(
+            tables[:, :, k].T, clusters, pairs, groups=groups[:, k], seed=3, draws=500
+        )
+        np.testing.assert_allclose((low[:, k], high[:, k]), expected, atol=1e-9)
+    assert value[2].tolist() == [0.0, 0.0]
+    half = np.full((2, 1), 0.5)
+    mean, low, high = macro_table_differences(
+        tables, groups, clusters, pairs, averages=half, seed=3, draws=500
+    )
+    np.testing.assert_allclose(mean[:, 0], value.mean(axis=1), atol=1e-12)
+    assert ((low < mean) & (mean < high)).all()
+
+
+def test_a_column_that_never_varies_counts_its_own_clusters() -> None:
+    values, groups, clusters = np.ones((20, 2)), np.zeros((20, 2), dtype=np.int64), np.arange(20)
+    groups[5:, 1] = -1
+    _, low, _ = macro_table_bootstrap(values, groups, clusters, seed=0, draws=50)
+    assert low == pytest.approx([wilson(20, 20)[0], wilson(5, 5)[0]])
+
+
+def test_tables_with_nothing_to_draw_from() -> None:
+    with pytest.raises(InputError, match="1 without a value"):
+        macro_table_bootstrap(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2), seed=0)
+    with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
+        macro_table_bootstrap(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2), seed=0)
