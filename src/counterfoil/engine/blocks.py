@@ -3,8 +3,8 @@
 Nothing of the size of images x captions is ever held but as a block.
 """
 
+import threading
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,7 +26,10 @@ class Blocks(Protocol):
     itemsize: int
 
     def rows(self, images: slice) -> Real[ndarray, "rows captions"]:
-        """The scores of some images with all captions: a block."""
+        """The scores of some images with all captions: a block.
+
+        The next call in the same thread may write over it.
+        """
         ...
 
     def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
@@ -47,16 +50,20 @@ class Products:
         self._images, self._captions = images, captions
         self.n_images, self.n_captions = len(images), len(captions)
         self.itemsize = int(np.result_type(images, captions).itemsize)
-        # A product keeps all cores busy itself; several at once would only be in each other's way.
-        self._alone = Lock()
+        self._own = threading.local()
         #: The first caption of the same embedding, for each caption.
         self._first = _first_equal(captions)
         self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
         """The scores of some images with all captions."""
-        with self._alone:
-            scores: ndarray = self._images[images] @ self._captions.T
+        some = self._images[images]
+        size = len(some) * self.n_captions
+        # Each thread fills one piece of memory again and again: new pages cost as much as comparing.
+        if getattr(self._own, "memory", np.empty(0)).size < size:
+            self._own.memory = np.empty(size, np.result_type(some, self._captions))
+        scores: ndarray = self._own.memory[:size].reshape(len(some), self.n_captions)
+        np.matmul(some, self._captions.T, out=scores)
         if len(self._doubles):
             scores[:, self._doubles] = scores[:, self._first[self._doubles]]
         return scores

@@ -7,10 +7,8 @@ the block when it comes, and the few captions where rounding went another way ar
 of their own. Benchmarks of the same items share the pass, and the pairs that are right in several of them.
 """
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,9 +16,11 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery, Ids, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine.blocks import Blocks
+from counterfoil.engine.parallel import in_order
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.tops import better
 from counterfoil.errors import InputError
@@ -30,8 +30,8 @@ from counterfoil.metrics.tally import tally
 
 #: Bytes of a block of scores.
 _BLOCK = 1 << 25
-#: Blocks that are worked on at a time: while one is multiplied, others are compared.
-_AT_ONCE = 4
+#: Images whose right answers are scored together beforehand.
+_BEFOREHAND = 72
 
 
 def rank(
@@ -58,7 +58,7 @@ def rank(
                 allowed=f"{each.n_images} x {each.n_captions}",
             )
     work = _Pass(galleries, blocks, top, block or max(1, _BLOCK // (blocks.n_captions * blocks.itemsize)))
-    work.run(threads or min(os.cpu_count() or 1, _AT_ONCE), progress)
+    work.run(threads, progress)
     return [work.rankings(i) for i in range(len(galleries))]
 
 
@@ -124,24 +124,17 @@ class _Pass:
             {} if self._rule(i) else None for i in range(len(galleries))
         ]
 
-    def run(self, threads: int, progress: Progress) -> None:
+    def run(self, threads: int | None, progress: Progress) -> None:
         """All blocks, then the captions whose scores were rounded in two ways, then what rules ask for."""
-        starts = range(0, self.n["i2t"], self.size)
-        self._scores_beforehand(starts)
+        self._scores_beforehand(threads)
         found: list[tuple[ndarray, ndarray]] = []
         running: tuple[ndarray, ndarray] | None = None
-        with ThreadPoolExecutor(threads) as pool:
-            waiting = []
-            for lo in starts:
-                waiting.append((lo, pool.submit(self._block, lo)))
-                if len(waiting) > threads or lo == starts[-1]:
-                    # At most so many blocks are held; the last ones are all waited for.
-                    for start, future in waiting if lo == starts[-1] else [waiting.pop(0)]:
-                        first, turned = future.result()
-                        found.append(first)
-                        if turned is not None:
-                            running = self._merge(turned, start, running)
-                        progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
+        starts = range(0, self.n["i2t"], self.size)
+        for start, (first, turned) in in_order(self._block, starts, threads):
+            found.append(first)
+            if turned is not None:
+                running = self._merge(turned, start, running)
+            progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
         if self.top["i2t"] and len(self.wanted["i2t"]):
             items, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
             self.best["i2t"] = items, scores
@@ -189,16 +182,25 @@ class _Pass:
         whole = [getattr(g, side).queries for g in self.galleries if g.image_parts is None]
         return np.unique(np.concatenate([np.empty(0, np.int64), *whole]))
 
-    def _scores_beforehand(self, starts: range) -> None:
-        """The scores of the right answers of captions, from products of as many images as a block has."""
+    def _scores_beforehand(self, threads: int | None) -> None:
+        """The scores of the right answers of captions, from small products of a few images each.
+
+        Not of too few: the smallest products are rounded in another way than blocks are.
+        """
         caption, image = self.query["t2i"], self.item["t2i"]
-        for lo in starts:
-            at = np.flatnonzero((image >= lo) & (image < lo + self.size))
+        order = np.argsort(image, kind="stable")
+        sorted_images = image[order]
+
+        def scores(lo: int) -> tuple[ndarray, ndarray]:
+            hi = min(lo + _BEFOREHAND, self.n["i2t"])
+            at = order[slice(*np.searchsorted(sorted_images, [lo, hi]))]
             columns, where = np.unique(caption[at], return_inverse=True)
-            scores = self.blocks.part(slice(lo, min(lo + self.size, self.n["i2t"])), columns)
+            return at, self.blocks.part(slice(lo, hi), columns)[image[at] - lo, where]
+
+        for _, (at, found) in in_order(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
             if not len(self.early):
-                self.early = np.empty(len(caption), scores.dtype)
-            self.early[at] = scores[image[at] - lo, where]
+                self.early = np.empty(len(caption), found.dtype)
+            self.early[at] = found
 
     def _block(self, lo: int) -> tuple[tuple[ndarray, ndarray], ndarray | None]:
         """Ranks what a block ranks; returns its images' first items, and the block turned round if needed."""

@@ -13,7 +13,8 @@ from jaxtyping import Float64, Int32, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Ids, Search
+from counterfoil.data.galleries import Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import InputError, ScoreError

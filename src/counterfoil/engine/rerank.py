@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.questions import Gallery, Ids, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.scores import Placed
 from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.tops import tops_in_blocks

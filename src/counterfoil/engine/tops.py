@@ -5,15 +5,14 @@ them matters: one comparison per score, and few survive it. The cost is that of 
 the memory that of a few blocks, whatever the size of the gallery.
 """
 
-import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray
 
+from counterfoil.engine.parallel import in_order
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.errors import InputError, ScoreError
 
@@ -109,35 +108,12 @@ def tops_in_blocks(
         return best
 
     items, values = np.empty((n_queries, k), np.int64), np.empty((n_queries, k), np.float64)
-    for done, (rows, (found, their)) in enumerate(_each(of_part, parts, threads)):
+    for done, (rows, (found, their)) in enumerate(in_order(of_part, parts, threads)):
         if not done:
             values = np.empty(values.shape, their.dtype)
         items[rows], values[rows] = found, their
         progress("best items", rows.stop, n_queries)
     return items, values
-
-
-def _each(
-    work: Callable[[slice], tuple[ndarray, ndarray]], parts: list[slice], threads: int | None
-) -> Iterator[tuple[slice, tuple[ndarray, ndarray]]]:
-    """The work of all parts in order; a few at a time, so that comparing goes on beside multiplying."""
-    threads = min(threads or min(os.cpu_count() or 1, 4), len(parts))
-    if threads <= 1:
-        yield from ((part, work(part)) for part in parts)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        running = []
-        try:
-            for part in parts:
-                running.append((part, pool.submit(work, part)))
-                if len(running) > threads:
-                    first, found = running.pop(0)
-                    yield first, found.result()
-            for part, found in running:
-                yield part, found.result()
-        finally:
-            for _, found in running:
-                found.cancel()
 
 
 def better(

@@ -17,8 +17,9 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
 
-# From so many positives of a query on, what scores below all of them is left out first.
-_SIFT_FROM = 6
+# From so many positives of a query on, what scores below all of them is left out first, if that is all but
+# one in so many items of the gallery.
+_SIFT_FROM, _SIFT_TO = 3, 6
 # From so many on, sorting the scores once is faster than comparing with each.
 _SORT_FROM = 64
 # A transposed block is copied in parts of about so many scores.
@@ -288,7 +289,9 @@ def row_counts(
             line, asked = block[row], score[begin:end]
             if end - begin >= _SIFT_FROM:
                 # Below the last of the right answers nothing counts, and good ones stand high.
-                line = line[np.greater_equal(line, asked.min(), out=compared)]
+                np.greater_equal(line, asked.min(), out=compared)
+                if _SIFT_TO * np.count_nonzero(compared) < gallery:
+                    line = line[compared]
             if end - begin < _SORT_FROM:
                 true = compared[: len(line)]
                 for at in range(begin, end):
