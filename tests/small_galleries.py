@@ -4,7 +4,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.metrics.plausible import Plausible, precision_at_r

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from counterfoil.cli.tables import groups_table, measures_table, ties_line
 from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ranks import Positives
+from counterfoil.report.naming import parted
 
 
 @pytest.fixture
@@ -86,9 +87,28 @@ def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
     assert rows["map_at_r"].endswith(f" {100 * found[2].chance:.2f}")
     assert lines[11:] == [
         "4 of 4 images and 8 of 8 captions are queries",
-        "without a right answer, left out: 1 captions",
+        "without a right answer, left out: 1 caption",
         "right answers outside the gallery, never found: 1 of 7 captions",
     ]
+
+
+def test_no_name_and_no_number_is_cut(gallery) -> None:
+    """At sixty columns intervals give way; a wide chance costs a digit of theirs, never a measure's name."""
+    result = evaluate(gallery, rankings(8), scorer="s", draws=100)
+    for width in (60, 76, 80, 84, 111):
+        lines = shown(measures_table(result, gallery, width=width), width)[:11]
+        assert max(map(len, lines)) <= width
+        assert not any("…" in line for line in lines)
+        names = list(dict.fromkeys(parted(name)[1] for name in result.measures))
+        assert [line.split()[0] for line in lines[2:]] == names
+        for base, line in zip(names, lines[2:], strict=True):
+            found = [result.measures[f"{side}_{base}"] for side in ("i2t", "t2i", "mean")]
+            assert {f"{100 * each.value:.2f}" for each in found} <= set(line.split())
+            assert line.endswith(f" {100 * found[2].chance:.2f}")
+            assert line.count("–") == (0 if width == 60 else 3)
+    assert shown(measures_table(result, gallery, width=60), 60)[1].split()[1:] == [
+        "I2T", "T2I", "mean", "chance",
+    ]  # fmt: skip
 
 
 def test_short_names_leave_room_for_digits(gallery) -> None:

@@ -13,7 +13,8 @@ import pytest
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.cards import card
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
-from counterfoil.data.questions import Choice, Gallery, Quad, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.metrics.plausible import Plausible

@@ -11,7 +11,7 @@ from numpy import ndarray
 import eccv_rankings
 from counterfoil.catalog import benchmark as named
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine.listed import from_lists

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Quad
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible, precision_at_r

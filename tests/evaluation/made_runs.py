@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Placed, Rankings
 from counterfoil.evaluation.result import Estimate, Result

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.errors import DataError
 from counterfoil.evaluation.known import are_right, how_many, photographs, right_pairs
 from counterfoil.metrics.plausible import Plausible

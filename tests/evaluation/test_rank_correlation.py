@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery
+from counterfoil.data.galleries import Gallery
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.evaluation.run import Run

@@ -13,7 +13,8 @@ import PIL.Image
 import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Gallery, Quad, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
 from counterfoil.evaluation.compare import Comparison, compare

@@ -7,7 +7,7 @@ from typing import Any
 from counterfoil import catalog
 from counterfoil.cli import terminal
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery
+from counterfoil.data.galleries import Gallery
 from counterfoil.data.scores import Answers
 
 

@@ -1,14 +1,14 @@
 """Results as Rich tables."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery
+from counterfoil.data.galleries import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
@@ -19,11 +19,22 @@ from counterfoil.report.tables import headline, overview
 #: Terminal widths from which intervals, and the finer measures, have room.
 _MEDIUM, _WIDE = 90, 150
 
-#: The same for the three directions of a gallery: digits of intervals, and a chance for each.
+#: From this width on each direction of a gallery has its chance beside it.
 _DETAILED = 112
-_SHORT_NAME = 14
+
+
+class _Layout(NamedTuple):
+    """How much of each value there is room for: a chance per direction, digits of intervals (None: none)."""
+
+    chances: bool
+    digits: int | None
+
+
+#: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
+_LAYOUTS = (_Layout(True, 2), _Layout(False, 2), _Layout(False, 1), _Layout(False, None))
 
 _DIRECTIONS = {"i2t": "image → text", "t2i": "text → image", "mean": "mean"}
+_SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "mean"}
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
@@ -44,44 +55,61 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
 
 def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
     """A row per measure, main ones first; a column per direction; and below what the numbers are about."""
-    detailed = width >= _DETAILED
-    heading, table = _table(
-        f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
-    )
     rows: dict[str, dict[str, Estimate]] = {}
     for name, estimate in result.measures.items():
         side, base = parted(name)
         rows.setdefault(base, {})[side] = estimate
     sides = [side for side in _DIRECTIONS if any(side in of for of in rows.values())]
-    table.add_column("measure", overflow="fold")
-    for side in sides:
-        table.add_column(_DIRECTIONS[side], justify="right", no_wrap=True)
-        if detailed:
-            table.add_column("chance", justify="right", no_wrap=True, style="dim")
-    if not detailed:
-        table.add_column("chance", justify="right", no_wrap=True, style="dim")
-    # In eighty columns there is room for whole names, and a second digit only beside short ones.
-    digits = 2 if max(map(len, rows), default=0) <= _SHORT_NAME else 1
-    for base, of in rows.items():
-        cells: list[Text | str] = []
-        for side in sides:
-            found = of.get(side)
-            cells.append(_with_interval(found, detailed=detailed, digits=digits) if found else "")
-            if detailed:
-                cells.append(_per_cent(found.chance) if found else "")
-        if not detailed:
-            cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
-        table.add_row(base, *cells)
+    wanted = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
+    shown = [(layout, *_gallery_cells(rows, sides, layout)) for layout in wanted]
+    layout, heads, cells = next((each for each in shown if _fits(*each[1:], width)), shown[-1])
+    about = "" if layout.digits is None else " with 95 % intervals"
+    heading, table = _table(f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent{about}")
+    for head in heads:
+        justify: Literal["left", "right"] = "left" if head == "measure" else "right"
+        table.add_column(head, justify=justify, no_wrap=True, style="dim" if head == "chance" else "")
+    for row in cells:
+        table.add_row(*row)
     lines = [Text(line, style="dim") for line in _gallery_lines(result.provenance.get("gallery", {}))]
     return Group(heading, table, *lines)
 
 
-def _with_interval(estimate: Estimate, *, detailed: bool, digits: int = 2) -> Text:
+def _gallery_cells(
+    rows: Mapping[str, Mapping[str, Estimate]], sides: Sequence[str], layout: _Layout
+) -> tuple[list[str], list[list[Text]]]:
+    """The heads and the cells of a gallery's table."""
+    heads = ["measure"]
+    for side in sides:
+        heads.append(_DIRECTIONS[side] if layout.digits else _SHORT[side])
+        heads += ["chance"] if layout.chances else []
+    cells = []
+    for base, of in rows.items():
+        row = [Text(base)]
+        for side in sides:
+            found = of.get(side)
+            row.append(_with_interval(found, layout) if found else Text())
+            if layout.chances:
+                row.append(Text(_per_cent(found.chance) if found else ""))
+        if not layout.chances:
+            row.append(Text(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance)))
+        cells.append(row)
+    return heads + ([] if layout.chances else ["chance"]), cells
+
+
+def _fits(heads: Sequence[str], cells: Sequence[Sequence[Text]], width: int) -> bool:
+    """Whether columns with two blanks between them have room."""
+    widest = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    return sum(widest) + 2 * (len(widest) - 1) <= width
+
+
+def _with_interval(estimate: Estimate, layout: _Layout) -> Text:
     """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
     low, high = 100 * estimate.low, 100 * estimate.high
-    if detailed:
+    if layout.chances:
         return _bold(estimate).append(f" [{low:.2f}, {high:.2f}]", style="not bold")
-    short = [f"{bound:.{digits}f}".replace(f"{100:.{digits}f}", "100") for bound in (low, high)]
+    if layout.digits is None:
+        return _bold(estimate)
+    short = [f"{bound:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for bound in (low, high)]
     return _bold(estimate).append(f" {short[0]}–{short[1]}", style="not bold dim")
 
 
@@ -97,7 +125,8 @@ def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
     ]
     for kind, side in (("images", i2t), ("captions", t2i)):
         if side["undefined"]:
-            lines.append(f"without a right answer, left out: {side['undefined']:,} {kind}")
+            some = kind if side["undefined"] > 1 else kind.removesuffix("s")
+            lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
     for what, side in (("captions", i2t), ("images", t2i)):
         if side["outside_gallery"]:
             lines.append(
@@ -169,8 +198,9 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
         plain = overview(comparison, measures=headline(comparison))
     else:
         plain = overview(comparison, finer=width >= _WIDE)
+    asked = "queries" if in_gallery else "questions"
     heading, table = _table(
-        f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} questions"
+        f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} {asked}"
     )
     table.add_column("%", overflow="fold")
     main = main_measures(comparison.runs[0].benchmark)
@@ -196,6 +226,7 @@ def differences_table(comparison: Comparison) -> Group | None:
         return None
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
     heading, table = _table(f"{comparison.runs[0].benchmark.card.title}, {title}")
+    in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
     table.add_column("scorer", overflow="fold")
     table.add_column("measure", no_wrap=True)
     table.add_column("points", justify="right", no_wrap=True)
@@ -203,9 +234,11 @@ def differences_table(comparison: Comparison) -> Group | None:
     table.add_column("p (Holm)", justify="right", no_wrap=True)
     for d in differences:
         name = d.a if comparison.baseline else f"{d.a} − {d.b}"
+        # As the table above writes it, where names are long.
+        measure = LABELS.get(d.measure, d.measure) if in_gallery else d.measure
         points = Text(f"{100 * d.value:+.2f}", style="bold" if d.p_holm < 0.05 else "")
         interval = f"[{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
-        table.add_row(Text(name), d.measure, points, Text(interval), _p(d.p_holm))
+        table.add_row(Text(name), measure, points, Text(interval), _p(d.p_holm))
     return Group(heading, table)
 
 

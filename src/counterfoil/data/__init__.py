@@ -4,7 +4,8 @@ The forms, readers and files of benchmarks live here. Nothing here knows a model
 """
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Gallery, Quad, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from counterfoil.data.questions import Choice, Gallery, Quad, clusters
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Choice, Quad, clusters
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives

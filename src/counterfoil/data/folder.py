@@ -22,8 +22,8 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.galleries import Gallery
 from counterfoil.data.question_tables import files, from_tables, to_tables
-from counterfoil.data.questions import Gallery
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.store import (

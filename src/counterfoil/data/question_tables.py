@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import Choice, Gallery, Quad, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Choice, Quad
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives

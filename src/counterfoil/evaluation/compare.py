@@ -9,7 +9,8 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import Gallery, clusters
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import clusters
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.gallery_means import columns as measure_columns

@@ -10,7 +10,8 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Choice, Gallery, Quad
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation import gallery_chance, gallery_measures, retrieval

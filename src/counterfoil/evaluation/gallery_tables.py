@@ -24,7 +24,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.metrics.plausible import Plausible

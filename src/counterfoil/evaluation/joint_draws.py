@@ -13,7 +13,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery, clusters
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import clusters
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_columns import LEAST, choose, has
 from counterfoil.evaluation.run import Run

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Search
+from counterfoil.data.galleries import Search
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Gallery, Search
+from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.scores import Answers, Placed, Rankings
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.gallery_measures import SIDES, expand, measure_names, recall_k

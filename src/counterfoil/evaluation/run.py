@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery
+from counterfoil.data.galleries import Gallery
 from counterfoil.data.scores import Answers, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation import gallery_tables, pair_tables

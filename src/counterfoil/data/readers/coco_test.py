@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids, Search
+from counterfoil.data.galleries import Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco_files import (
     Captioned,
     annotation_folder,

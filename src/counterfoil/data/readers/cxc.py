@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids, Search
+from counterfoil.data.galleries import Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.coco_test import (
     CocoTest,

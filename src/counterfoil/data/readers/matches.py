@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Gallery, Ids, Search
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible

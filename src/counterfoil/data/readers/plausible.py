@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Ids, Search
+from counterfoil.data.galleries import Search
+from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco import captioned, items
 from counterfoil.data.readers.coco_files import annotation_folder, captions_files, read_codes
 from counterfoil.data.readers.coco_test import (
