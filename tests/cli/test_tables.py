@@ -7,11 +7,19 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from counterfoil.cli.tables import groups_table, measures_table, ties_line
+from counterfoil.cli.tables import (
+    comparison_table,
+    differences_table,
+    groups_table,
+    measures_table,
+    ties_line,
+)
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.scores import Placed, Rankings
+from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report.naming import parted
 
@@ -95,7 +103,7 @@ def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
 def test_no_name_and_no_number_is_cut(gallery) -> None:
     """At sixty columns intervals give way; a wide chance costs a digit of theirs, never a measure's name."""
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
-    for width in (60, 76, 80, 84, 111):
+    for width in (60, 80, 84, 111):
         lines = shown(measures_table(result, gallery, width=width), width)[:11]
         assert max(map(len, lines)) <= width
         assert not any("…" in line for line in lines)
@@ -142,3 +150,17 @@ def test_groups_without_a_value_have_no_row(gallery) -> None:
     # The only query of "none" has no right answer; "far" has images alone, so no mean.
     assert [line.split()[0] for line in lines[2:]] == ["near", "far"]
     assert lines[3].split() == ["far", "3", "83.33"]
+
+
+def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None:
+    runs = []
+    for name, depth in (("one", 8), ("two", 4)):
+        result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
+        runs.append(save_run(tmp_path / name, gallery, rankings(depth), result, {}))
+    [comparison] = compare(runs, draws=100)
+    above = shown(comparison_table(comparison, width=80), 80)
+    below = shown(differences_table(comparison), 80)
+    # Four images and eight captions ask.
+    assert above[0] == "Toy gallery, 12 queries"
+    assert above[1].split() == ["%", "I2T", "mAP@R", "T2I", "mAP@R", "mean", "mAP@R"]
+    assert [" ".join(line.split()[3:5]) for line in below[2:]] == ["I2T mAP@R", "T2I mAP@R", "mean mAP@R"]
