@@ -1,29 +1,21 @@
 """COCO's test half after Karpathy: 5,000 images in a fixed order, five captions each, and positives by id.
 
-The ids and the positives of COCO, CxC and ECCV Caption are files inside the PyPI package `eccv_caption`, read
-without importing it; a folder of the user's with files of the same names goes before it.
+Where its lists of ids come from, `coco_ids` says; texts come from COCO's captions or from Karpathy's file.
 """
 
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from counterfoil.data.columns import shown
 from counterfoil.data.galleries import Search
 from counterfoil.data.questions import Ids
-from counterfoil.data.readers.coco_files import (
-    Captioned,
-    annotation_folder,
-    captions_files,
-    json_file,
-    photographs,
-    read_captions,
-)
+from counterfoil.data.readers.coco_files import Captioned, captions_files, photographs, read_captions
+from counterfoil.data.readers.coco_ids import find, place, read_ids, read_positives, said
+from counterfoil.data.readers.karpathy import read_split
 from counterfoil.data.readers.matches import Places, search
 from counterfoil.data.records import Caption, Image
-from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
 
 IDS = "coco_test_ids.npy"
@@ -122,50 +114,6 @@ def read_test(data: Path | None) -> CocoTest:
     return _with_texts(found, read_captions(written)) if written else found
 
 
-def find(data: Path | None, name: str) -> Path:
-    """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
-    found = place(data, name)
-    if found is None:
-        found = package() / name
-        if not found.is_file():
-            raise DataError("file missing", where=found, hint="install the package eccv_caption anew")
-    return found
-
-
-def package() -> Path:
-    """The data folder of the package `eccv_caption`, which is not imported; raises `MissingExtraError`."""
-    spec = find_spec("eccv_caption")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("eccv_caption", "eccv")
-    return Path(spec.submodule_search_locations[0]) / "data"
-
-
-def said(path: Path) -> str:
-    """A file as provenance names it: those of the package without where it is installed."""
-    return f"eccv_caption, {path.name}" if path.parent.parent.name == "eccv_caption" else str(path)
-
-
-def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
-    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right).
-
-    Raises `DataError` where it is not such a file, naming the entry that does not fit.
-    """
-    value = json_file(path)
-    if not isinstance(value, dict) or not value:
-        raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
-    queries = np.array([_whole(key, path, key) for key in value], dtype=np.int64)
-    for key, row in value.items():
-        if not isinstance(row, list):
-            raise DataError(
-                "not a list of ids", where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]"
-            )
-    flat = [
-        each if type(each) is int else _whole(each, path, key) for key, row in value.items() for each in row
-    ]
-    sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
-    return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
-
-
 def _search(path: Path, queries: Places, items: Places, *, every: bool) -> Search:
     ids, row, right = read_positives(path)
     at = queries.of(ids)
@@ -180,18 +128,6 @@ def _search(path: Path, queries: Places, items: Places, *, every: bool) -> Searc
     rows = np.searchsorted(asked, at)[row]
     names = [str(each) for each in queries.ids[asked].tolist()]
     return search(asked, (rows, items.of(right)), names=names, where=path)
-
-
-def place(data: Path | None, name: str) -> Path | None:
-    """The file of that name in a folder or its `annotations`; or the file itself, if it is called so."""
-    if data is None:
-        return None
-    if data.is_file():
-        return data if data.name == name else None
-    return next(
-        (path for path in (data / name, annotation_folder(data) / name) if path.is_file()),
-        None,
-    )
 
 
 def captions_of(data: Path | None) -> list[Path]:
@@ -243,18 +179,6 @@ def _listed(ids: Path, owners: Path, back: Path) -> CocoTest:
     return _blocks(captions, of_caption, said(ids))
 
 
-def read_ids(path: Path) -> Ids:
-    """The ids in an npy file, (n,) int64; raises `DataError` where it is none of those."""
-    try:
-        ids = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"not an npy file of ids: {error}", where=path) from None
-    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
-        given = f"{ids.dtype} {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
-        raise DataError("not a list of ids", where=path, given=given, allowed="whole numbers, shape (n,)")
-    return ids.astype(np.int64)
-
-
 def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
     """Images in order of first use; COCO 1K needs the five captions of each to stand together."""
     blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
@@ -303,26 +227,13 @@ def _with_karpathy(test: CocoTest, path: Path) -> CocoTest:
 
 def _karpathy_images(path: Path) -> list[tuple[int, list[tuple[int, str]]]]:
     """The images of the test split, each with the ids and texts of its captions."""
-    value = json_file(path, ("tokens",))
-    images = value.get("images") if isinstance(value, dict) else None
-    if not isinstance(images, list):
-        raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
-    found: list[tuple[int, list[tuple[int, str]]]] = []
-    for at, image in enumerate(images):
-        try:
-            if image["split"] != "test":
-                continue
-            found.append(
-                (
-                    int(image["cocoid"]),
-                    [(int(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
-                )
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
-    if not found:
-        raise DataError("no image of the split 'test'", where=path)
-    return found
+    return read_split(
+        path,
+        lambda image: (
+            int(image["cocoid"]),
+            [(int(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+        ),
+    )
 
 
 def _with_texts(test: CocoTest, written: Captioned) -> CocoTest:
@@ -378,12 +289,3 @@ def _pairs(search: Search) -> Ids:
     """(pairs, 2) positions of query and right answer."""
     assert isinstance(search.positives, Positives)
     return np.stack([search.queries[search.positives.queries], search.positives.items], axis=1)
-
-
-def _whole(value: object, path: Path, key: str) -> int:
-    """A whole number, or a string of one: keys of JSON objects are strings."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
-        return value
-    raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")

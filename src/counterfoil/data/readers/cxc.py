@@ -15,15 +15,8 @@ from counterfoil.data.columns import shown
 from counterfoil.data.galleries import Search
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco_files import photographs
-from counterfoil.data.readers.coco_test import (
-    CocoTest,
-    captions_of,
-    find,
-    place,
-    read_test,
-    said,
-    same_pairs,
-)
+from counterfoil.data.readers.coco_ids import find, place, said
+from counterfoil.data.readers.coco_test import CocoTest, captions_of, read_test, same_pairs
 from counterfoil.data.readers.matches import Places, gallery, search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import Table, floats, read_table, texts

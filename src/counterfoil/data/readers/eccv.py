@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.coco_test import find, read_test, said
+from counterfoil.data.readers.coco_ids import find, said
+from counterfoil.data.readers.coco_test import read_test
 from counterfoil.data.readers.matches import gallery
 
 

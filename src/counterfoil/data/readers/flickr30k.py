@@ -10,8 +10,9 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.readers.coco_files import json_file, photographs
+from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.karpathy import read_split
 from counterfoil.data.readers.matches import gallery, own
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import labels, read_table, texts
@@ -76,19 +77,13 @@ def _file(data: Path) -> Path:
 
 
 def _of_json(path: Path) -> list[_Entry]:
-    value = json_file(path, ("tokens",))
-    images = value.get("images") if isinstance(value, dict) else None
-    if not isinstance(images, list):
-        raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
-    found: list[_Entry] = []
-    for at, image in enumerate(images):
-        try:
-            if image["split"] == "test":
-                sentences = [(str(each["sentid"]), str(each["raw"])) for each in image["sentences"]]
-                found.append((str(image["filename"]), sentences))
-        except (KeyError, TypeError) as error:
-            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
-    return _some(found, path)
+    return read_split(
+        path,
+        lambda image: (
+            str(image["filename"]),
+            [(str(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+        ),
+    )
 
 
 def _of_csv(path: Path) -> list[_Entry]:
@@ -111,7 +106,9 @@ def _of_csv(path: Path) -> list[_Entry]:
             found.append(
                 (names[row], [(str(key), str(text)) for key, text in zip(keys, captions, strict=True)])
             )
-    return _some(found, path)
+    if not found:
+        raise DataError("no image of the split 'test'", where=path)
+    return found
 
 
 def _of_tokens(path: Path) -> list[_Entry]:
@@ -145,12 +142,6 @@ def _list(cell: str, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise DataError("not a list", where=where, given=shown(cell))
     return value
-
-
-def _some(found: list[_Entry], path: Path) -> list[_Entry]:
-    if not found:
-        raise DataError("no image of the split 'test'", where=path)
-    return found
 
 
 def _once(kind: str, ids: Iterable[str], path: Path) -> None:

@@ -16,16 +16,8 @@ from counterfoil.data.galleries import Search
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco import captioned, items
 from counterfoil.data.readers.coco_files import annotation_folder, captions_files, read_codes
-from counterfoil.data.readers.coco_test import (
-    CAPTIONS,
-    IDS,
-    KARPATHY,
-    find,
-    parts,
-    place,
-    read_ids,
-    read_test,
-)
+from counterfoil.data.readers.coco_ids import find, place, read_ids
+from counterfoil.data.readers.coco_test import CAPTIONS, IDS, KARPATHY, parts, read_test
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.matches import Places, gallery
 from counterfoil.data.records import Caption, Image
