@@ -43,7 +43,8 @@ _SCORERS = (
     ScorerEntry(
         "given",
         "PATH",
-        "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them",
+        "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them; "
+        "of a gallery a similarity (npy) or rankings (json, npz)",
         "given:scores/clip.jsonl",
         "counterfoil.scorers.given:load",
     ),
@@ -148,14 +149,23 @@ def measures() -> Mapping[str, MeasureEntry]:
     return {entry.name: entry for entry in _MEASURES}
 
 
-def benchmark(name: str, *, data: Path | None = None, images: Path | None = None) -> Benchmark:
+def benchmark(name: str, *, data: str | Path | None = None, images: str | Path | None = None) -> Benchmark:
     """The benchmark called `name`, read from `data` (or from the hub where that is None).
 
     `name` may also be a folder in counterfoil's own format. Raises `UnknownNameError` for a name that nobody
     knows and `DataError` for data that does not fit the benchmark's card.
     """
+    data = None if data is None else Path(data)
+    images = None if images is None else Path(images)
     if name not in cards() and is_benchmark_folder(Path(name)):
         return load_folder(Path(name))
+    if name not in cards() and Path(name).is_dir():
+        raise DataError(
+            "no benchmark in this folder",
+            where=name,
+            allowed="a folder in counterfoil's own format, with card.json and manifest.json",
+            hint="name the benchmark and give its data with --data",
+        )
     card = benchmark_card(name)
     if data is not None and not data.exists():
         raise DataError("no such file or folder", where=data, hint="check --data")

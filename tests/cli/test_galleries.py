@@ -220,3 +220,47 @@ def test_bad_input_is_one_line(counterfoil, small: Path, what: str, said: tuple[
     for part in said:
         assert part in line
     assert not (small / "runs").exists()
+
+
+def _own(folder: Path) -> list[object]:
+    """Arguments that measure a similarity of two images and three captions by a table of one's own."""
+    (folder / "judged.csv").write_text("image,caption,relevance\na.jpg,x,1\na.jpg,y,0.5\nb.jpg,z,1\n")
+    np.save(folder / "s.npy", np.eye(2, 3, dtype=np.float32))
+    return [f"given:{folder}/s.npy", "gallery", "--data", folder / "judged.csv", "--draws", 100]
+
+
+def test_a_measure_nobody_has_is_refused_before_anything_is_scored(counterfoil, tmp_path: Path) -> None:
+    own = _own(tmp_path)
+    np.save(tmp_path / "s.npy", np.zeros((7, 7), np.float32))
+    said = counterfoil("evaluate", *own, "--measure", "recal_at_1", "--out", tmp_path / "runs")
+    # The similarity is of another shape, too, but nobody has looked at it yet.
+    assert (said.code, said.out) == (2, "")
+    assert "gallery: unknown measure; given: recal_at_1" in said.err
+    assert "recall_at_K" in said.err
+    assert "did you mean 'recall_at_1'?" in said.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_of_several_benchmarks_each_takes_the_measures_it_has(
+    counterfoil, shared_data: Path, tmp_path
+) -> None:
+    data = ["--data", shared_data / "coco_mini", "--draws", 100, "-q", "--json", "-"]
+    both = ["evaluate", "blind:length", "coco-captions", "pmrp", *data]
+    said = counterfoil(*both, "--measure", "recall_at_1", "--measure", "pmrp")
+    assert said.code == 0, said.err
+    captions, pmrp = (list(result["measures"]) for result in json.loads(said.out))
+    assert captions == ["i2t_recall_at_1", "t2i_recall_at_1", "mean_recall_at_1"]
+    assert pmrp == ["i2t_pmrp", "t2i_pmrp", "mean_pmrp"]
+    # A benchmark that is left without any, and a measure that none has, are mistakes.
+    said = counterfoil(*both, "--measure", "pmrp")
+    assert (said.code, "coco-captions: unknown measure; given: pmrp" in said.err) == (2, True)
+    said = counterfoil(*both, "--measure", "recall_at_1", "--measure", "pmrp", "--measure", "group")
+    assert (said.code, "unknown measure; given: group" in said.err) == (2, True)
+
+
+def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    said = counterfoil("evaluate", "blind:length", tmp_path / "photos")
+    assert said.code == 2
+    assert f"{tmp_path}/photos: no benchmark in this folder" in said.err
+    assert "--data" in said.err

@@ -11,6 +11,35 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.scores import Answers
 
 
+def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
+    """The named measures that each benchmark has, in their order; None (all of them) where none is named.
+
+    Raises what `evaluate` would, before anything is scored: where no benchmark has a measure, and where a
+    benchmark has none of them.
+    """
+    from counterfoil.errors import InputError
+    from counterfoil.evaluation.evaluate import check_measures
+
+    if not named:
+        return [None] * len(benchmarks)
+    lacking: list[dict[str, InputError]] = []
+    for each in benchmarks:
+        lacking.append({})
+        for name in named:
+            try:
+                check_measures(each, [name])
+            except InputError as error:
+                lacking[-1][name] = error
+    for name in named:
+        if all(name in errors for errors in lacking):
+            raise lacking[0][name]
+    found = [[name for name in named if name not in errors] for errors in lacking]
+    for its, errors in zip(found, lacking, strict=True):
+        if not its:
+            raise errors[named[0]]
+    return [*found]
+
+
 def answers(
     benchmarks: Sequence[Benchmark],
     scorer: Any,

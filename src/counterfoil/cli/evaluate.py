@@ -60,7 +60,8 @@ def command(
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind.",
+            help="Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; "
+            "of several benchmarks each takes those it has.",
             rich_help_panel="Statistics",
         ),
     ] = None,
@@ -217,6 +218,7 @@ def command(
             say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
         read.append(each)
 
+    reported = asking.measures(read, measure or ())
     processes = min(8, os.cpu_count() or 1) if workers is None else workers
     answers = asking.answers(
         read,
@@ -232,7 +234,7 @@ def command(
         note=(lambda text: None) if quiet else terminal.warn,
     )
     results: list[dict[str, Any]] = []
-    for benchmark_name, benchmark, answer in zip(benchmarks, read, answers, strict=True):
+    for benchmark_name, benchmark, answer, wanted in zip(benchmarks, read, answers, reported, strict=True):
         facts = manifest(
             benchmark,
             loaded,
@@ -250,7 +252,7 @@ def command(
             interval=Interval(interval),
             draws=draws,
             seed=seed,
-            measures=measure or None,
+            measures=wanted,
             provenance={key: facts[key] for key in ("benchmark", "scorer", "versions")},
         )
         if out is not None:

@@ -68,6 +68,17 @@ def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
     return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
 
 
+def check_measures(benchmark: Benchmark, names: Sequence[str]) -> None:
+    """Raise what `evaluate` would where a benchmark lacks a measure, before anything is scored."""
+    if isinstance(benchmark.questions, Gallery):
+        gallery_measures.expand(names, benchmark)
+        return
+    available = measure_names(benchmark)
+    for name in names:
+        if name not in available:
+            raise UnknownNameError("measure", name, available, where=benchmark.name)
+
+
 def chance(benchmark: Benchmark) -> dict[str, float]:
     """What a scorer of random, never equal numbers gets on average, per measure.
 

@@ -71,7 +71,9 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
             # "recall_at_05" is another way to write "recall_at_5".
             rest = f"recall_at_{int(recall[1])}"
         elif rest not in bases:
-            known = [f"{side}_{base}" for base in bases] if side in SIDES else bases
+            known = bases if bases == _RULED else (*bases, "recall_at_K")
+            if side in SIDES:
+                known = tuple(f"{side}_{base}" for base in known)
             raise UnknownNameError("measure", name, known, where=benchmark.name)
         for direction in chosen:
             if direction not in present:
