@@ -21,32 +21,14 @@ def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     the package `eccv_caption` alone; `coco_test.read_test` says what else is understood and what goes wrong.
     """
     test = read_test(data)
-    pictures, captions = test.items(data, images)
-    return gallery(
-        card,
-        pictures,
-        captions,
-        test.owners,
-        own(test.owners, len(pictures)),
-        source=test.source,
-        path=data,
-    )
+    return test.benchmark(card, own(test.owners, len(test.images)), data=data, images=images)
 
 
 def read_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """COCO 1K: the items of COCO 5K in five parts of a thousand images; a query sees its own part only."""
     test = read_test(data)
-    pictures, captions = test.items(data, images)
-    return gallery(
-        card,
-        pictures,
-        captions,
-        test.owners,
-        own(test.owners, len(pictures)),
-        parts=test.parts(),
-        source=test.source,
-        path=data,
-    )
+    searches = own(test.owners, len(test.images))
+    return test.benchmark(card, searches, data=data, images=images, parts=test.parts())
 
 
 def read_captions(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -96,9 +78,4 @@ def captioned(data: Path) -> Captioned:
 def items(found: Captioned, data: Path, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
     """The items of a benchmark, called by their ids, with the photographs that are at hand."""
     sources = photographs([(name,) for name in found.files], dict.fromkeys(found.splits), data, images)
-    return (
-        tuple(Image(str(name), source) for name, source in zip(found.images.tolist(), sources, strict=True)),
-        tuple(
-            Caption(str(name), text) for name, text in zip(found.captions.tolist(), found.texts, strict=True)
-        ),
-    )
+    return coco_files.called_by_id(found.images, sources, found.captions, found.texts)

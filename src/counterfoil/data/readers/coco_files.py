@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.matches import Places
-from counterfoil.data.records import FileSource
+from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.tables import parse_json
 from counterfoil.errors import DataError
 
@@ -137,6 +137,16 @@ def photographs(
             hint=f"it should hold files like {names[0][0]}",
         )
     return found
+
+
+def called_by_id(
+    images: Ids, sources: Sequence[FileSource | None], captions: Ids, texts: Sequence[str | None]
+) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+    """The items of a benchmark, called by their ids in COCO, which are whole numbers."""
+    return (
+        tuple(Image(str(name), source) for name, source in zip(images.tolist(), sources, strict=True)),
+        tuple(Caption(str(name), text) for name, text in zip(captions.tolist(), texts, strict=True)),
+    )
 
 
 @lru_cache(maxsize=4)

@@ -8,12 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
+from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Search
 from counterfoil.data.questions import Ids
-from counterfoil.data.readers.coco_files import Captioned, captions_files, photographs, read_captions
+from counterfoil.data.readers.coco_files import (
+    Captioned,
+    called_by_id,
+    captions_files,
+    photographs,
+    read_captions,
+)
 from counterfoil.data.readers.coco_ids import find, place, read_ids, read_positives, said
 from counterfoil.data.readers.karpathy import read_split
-from counterfoil.data.readers.matches import Places, search
+from counterfoil.data.readers.matches import Places, gallery, search
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
@@ -41,18 +48,36 @@ class CocoTest:
     files: tuple[tuple[str, ...], ...]
     source: str
 
-    def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
-        """The items of a benchmark, called by their ids in COCO, with the photographs that are at hand."""
-        sources = photographs(self.files, ("val2014", "train2017", "val2017"), data, images)
-        return (
-            tuple(
-                Image(str(name), source) for name, source in zip(self.images.tolist(), sources, strict=True)
-            ),
-            tuple(
-                Caption(str(name), text)
-                for name, text in zip(self.captions.tolist(), self.texts, strict=True)
-            ),
+    def benchmark(
+        self,
+        card: Card,
+        searches: tuple[Search, Search],
+        *,
+        data: Path | None,
+        images: Path | None,
+        parts: tuple[Ids, Ids] | None = None,
+        positives: str = "",
+    ) -> Benchmark:
+        """The benchmark of two searches through the test half, with the photographs that are at hand.
+
+        `positives` says where the right answers come from, if not from the list of the test half.
+        """
+        pictures, captions = self.items(data, images)
+        return gallery(
+            card,
+            pictures,
+            captions,
+            self.owners,
+            searches,
+            parts=parts,
+            source=f"{self.source}, {positives}" if positives else self.source,
+            path=data,
         )
+
+    def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+        """The items of a benchmark, with the photographs that are at hand."""
+        sources = photographs(self.files, ("val2014", "train2017", "val2017"), data, images)
+        return called_by_id(self.images, sources, self.captions, self.texts)
 
     def parts(self) -> tuple[Ids, Ids]:
         """The part of every image and caption: a thousand images each, with their captions, in order.

@@ -14,11 +14,10 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.galleries import Search
 from counterfoil.data.questions import Ids
-from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.coco_files import called_by_id, photographs
 from counterfoil.data.readers.coco_ids import find, place, said
 from counterfoil.data.readers.coco_test import CocoTest, captions_of, read_test, same_pairs
 from counterfoil.data.readers.matches import Places, gallery, search
-from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import Table, floats, read_table, texts
 from counterfoil.errors import DataError, MissingExtraError
 
@@ -44,10 +43,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         return _of_table(card, lone, data, images)
     test = read_test(data)
     i2t, t2i, source = _positives(test, data)
-    pictures, captions = test.items(data, images)
-    return gallery(
-        card, pictures, captions, test.owners, (i2t, t2i), source=f"{test.source}, {source}", path=data
-    )
+    return test.benchmark(card, (i2t, t2i), data=data, images=images, positives=source)
 
 
 def _lone(data: Path | None) -> Path | None:
@@ -127,8 +123,7 @@ def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) ->
     sources = photographs(names, ("val2014", "train2017", "val2017"), data, images)
     return gallery(
         card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}}),
-        [Image(str(i), source) for i, source in zip(image_ids.tolist(), sources, strict=True)],
-        [Caption(str(i)) for i in caption_ids.tolist()],
+        *called_by_id(image_ids, sources, caption_ids, (None,) * len(caption_ids)),
         owners,
         (i2t, t2i),
         source=str(path),

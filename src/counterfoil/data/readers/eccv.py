@@ -5,7 +5,6 @@ from pathlib import Path
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.coco_ids import find, said
 from counterfoil.data.readers.coco_test import read_test
-from counterfoil.data.readers.matches import gallery
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -17,13 +16,5 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     test = read_test(data)
     i2t, t2i = (find(data, f"eccv_{way}.json") for way in ("image_to_caption", "caption_to_image"))
-    pictures, captions = test.items(data, images)
-    return gallery(
-        card,
-        pictures,
-        captions,
-        test.owners,
-        test.searches(i2t, t2i, every=False),
-        source=f"{test.source}, {said(i2t)}, {t2i.name}",
-        path=data,
-    )
+    searches = test.searches(i2t, t2i, every=False)
+    return test.benchmark(card, searches, data=data, images=images, positives=f"{said(i2t)}, {t2i.name}")
