@@ -58,6 +58,25 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             Path(temporary).unlink(missing_ok=True)
 
 
+def check_writable(path: str | Path, *, folder: bool = False) -> None:
+    """Raise `StorageError` where a file (or files in a `folder`) cannot be written, before work is spent on it.
+
+    >>> check_writable(Path(__file__) / "a.txt")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    counterfoil.errors.StorageError: ...store.py/a.txt: cannot be written: ...store.py is a file; choose ...
+    """
+    path = Path(path)
+    if path.is_dir() and not folder:
+        raise StorageError("cannot be written: it is a folder", where=path, hint="name a file in it")
+    above = [path, *path.absolute().parents] if folder else path.absolute().parents
+    there = next((place for place in above if place.exists()), Path("/"))
+    if not there.is_dir():
+        what = "it" if there == path else there
+        raise StorageError(f"cannot be written: {what} is a file", where=path, hint="choose another folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise StorageError("may not be written", where=path, hint="choose a folder you may write to")
+
+
 def write_bytes(path: str | Path, data: bytes) -> None:
     """Write `data` to `path` in one piece."""
     with writing(path) as file:

@@ -264,3 +264,55 @@ def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path: Path) -> No
     assert said.code == 2
     assert f"{tmp_path}/photos: no benchmark in this folder" in said.err
     assert "--data" in said.err
+
+
+def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil, tmp_path: Path) -> None:
+    own = _own(tmp_path)
+    kept = (tmp_path / "judged.csv").read_bytes()
+    for option, place, why in (
+        ("--out", tmp_path / "judged.csv", "cannot be written: it is a file"),
+        ("--out", tmp_path / "judged.csv" / "runs", f"cannot be written: {tmp_path}/judged.csv is a file"),
+        ("--json", tmp_path, "cannot be written: it is a folder; name a file in it"),
+        ("--json", tmp_path / "s.npy" / "r.json", f"cannot be written: {tmp_path}/s.npy is a file"),
+    ):
+        said = counterfoil("evaluate", *own, option, place)
+        assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+        assert f"counterfoil: {place}: {why}" in said.err
+    # A file where the run's own folder would be.
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "gallery").write_text("mine")
+    said = counterfoil("evaluate", *own, "--out", tmp_path / "runs", "-q")
+    assert (said.code, f"{tmp_path}/runs/gallery: cannot be written: it is a file" in said.err) == (2, True)
+    assert (tmp_path / "judged.csv").read_bytes() == kept
+    assert (tmp_path / "runs" / "gallery").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pool", "no-run", "--plot", "{}/y.gif"),
+        ("pool", "no-run", "--out", "{}/pool.txt"),
+        ("pool", "no-run", "--json", "{}"),
+        ("bias", "no-run", "--judgements", "none.csv", "--plot", "{}/y.gif"),
+        ("bias", "no-run", "--judgements", "none.csv", "--html", "{}"),
+        ("rankings", "no-run", "--html", "{}"),
+        ("rankings", "no-run", "--csv", "{}"),
+        ("compare", "no-run", "--latex", "{}"),
+        ("preferences", "none.csv", "--plot", "{}/y.gif"),
+    ],
+)
+def test_every_command_looks_first_at_where_its_results_go(counterfoil, tmp_path: Path, arguments) -> None:
+    said = counterfoil(*(part.format(tmp_path) for part in arguments))
+    assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+    assert said.err.startswith(f"counterfoil: {tmp_path}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_text_are_no_arrays(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "x.npz").write_text("hello")
+    (tmp_path / "x.npy").write_text("hello")
+    for kind, name in (("embeddings", "npz"), ("given", "npy")):
+        said = counterfoil("evaluate", f"{kind}:{tmp_path}/x.{name}", *_own(tmp_path)[1:])
+        assert (said.code, f"x.{name}: not an {name} file" in said.err) == (2, True)
+        # NumPy's own advice is to load it unsafely.
+        assert "unsafely" not in said.err

@@ -158,7 +158,10 @@ def bad(world: World) -> dict[str, tuple[list[object], str]]:
             ["pool", one, other],
             "other and one rank different images; given: 1 only in the first",
         ),
-        "too deep": (["pool", one, "--k", 41, "--direction", "t2i"], "given: 40 items; allowed: 41 or more"),
+        "too deep": (
+            ["pool", one, "--k", 41, "--direction", "t2i"],
+            "smaller than k; given: k 41; allowed: 1 to 40",
+        ),
         "too shallow": (["pool", run, "--k", 5], "two: the lists of i2t are too short; given: 4 items"),
         "unknown": (
             ["pool", one, "--queries", folder / "few.txt"],

@@ -20,6 +20,12 @@ from counterfoil.errors import CounterfoilError
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
 
+
+def _flowing(text: str) -> str:
+    """The same paragraphs, each in one line for the terminal to break; it would keep our own breaks too."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 app = typer.Typer(
     name="counterfoil",
     help="Do these images and captions belong together, and how sure can we be of the answer?",
@@ -30,7 +36,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, demo):
-    app.command(module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
+    name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
+    app.command(name, help=_flowing(about), epilog=_flowing(module.EPILOG))(module.command)
 app.add_typer(list.app, name="list")
 
 

@@ -88,6 +88,7 @@ def command(
     from counterfoil.evaluation.coverage import against
     from counterfoil.report import annotator_tables as tables
 
+    terminal.check_targets(html, json, plot=plot)
     measures = tuple(dict.fromkeys(name.strip() for name in measure.split(",")))
     with terminal.busy("reading judgements and lists", quiet=quiet):
         judged = read_judgements(judgements, direction=direction, several=several)
@@ -121,7 +122,7 @@ def command(
     if coverages:
         shown.append(tables.coverages(coverages))
     shown.append(tables.multiplicities(counts))
-    for table in shown:
+    for table in () if quiet and json == "-" else shown:
         for part in printed(table, console.width):
             console.print(part)
     if not quiet:

@@ -54,6 +54,7 @@ def command(
     from counterfoil.evaluation.compare import compare
     from counterfoil.evaluation.run import find_runs
 
+    terminal.check_targets(html, markdown, latex, csv, json)
     comparisons = compare(find_runs(runs), baseline=baseline, draws=draws, seed=seed)
     console = terminal.err() if json == "-" else terminal.out()
     for comparison in comparisons:

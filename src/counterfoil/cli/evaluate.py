@@ -182,7 +182,8 @@ def command(
     from counterfoil.metrics.ties import Ties
     from counterfoil.scorers.base import Options
 
-    # Names first: a typing error should not cost the loading of a model.
+    # Names and places first: a typing error should not cost the loading of a model.
+    terminal.check_targets(json, folder=out)
     for benchmark_name in benchmarks:
         if not Path(benchmark_name).is_dir():
             catalog.benchmark_card(benchmark_name)

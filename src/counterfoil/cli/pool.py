@@ -18,7 +18,7 @@ EPILOG = """Examples:
 
   counterfoil pool pvse.npz vsrn.npz clip.npz --queries queries.txt --direction t2i --out pool.parquet
 
-  counterfoil pool runs/* similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
+  counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
 
 queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
 people the table with a column `answer` to fill in, and hand it to `counterfoil bias --judgements`."""
@@ -63,12 +63,15 @@ def command(
     """
     from counterfoil.cli import terminal
     from counterfoil.cli.lists import load
-    from counterfoil.data.judgements import pool_table, write_pool
+    from counterfoil.data.judgements import pool_kind, pool_table, write_pool
     from counterfoil.engine.first_items import first_items
     from counterfoil.evaluation.pooling import Tasks, without
     from counterfoil.evaluation.pooling import summary as summarise
     from counterfoil.metrics.annotators import pool
 
+    terminal.check_targets(out, json, plot=plot)
+    if out is not None:
+        pool_kind(out)
     with terminal.busy("reading lists", quiet=quiet):
         models = load(scores, ids=ids, widest=queries is not None and not exclude_known)
     chosen = _chosen(models, queries, direction)
@@ -94,7 +97,7 @@ def command(
         excluded=excluded,
     )
     console = terminal.err() if json == "-" else terminal.out()
-    for part in _shown(found, console.width):
+    for part in () if quiet and json == "-" else _shown(found, console.width):
         console.print(part)
     if out is not None:
         texts = next((m.texts for m in models if m.texts is not None and None not in m.texts), None)

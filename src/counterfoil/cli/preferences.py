@@ -36,6 +36,7 @@ def command(
     from counterfoil.data.votes import read_votes
     from counterfoil.evaluation.preferences import preferences
 
+    terminal.check_targets(json, plot=plot)
     found = preferences(read_votes(votes), draws=draws, seed=seed)
     console = terminal.err() if json == "-" else terminal.out()
     for part in _shown(found, console.width):

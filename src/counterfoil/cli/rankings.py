@@ -54,6 +54,7 @@ def command(
     from counterfoil.evaluation.rank_correlation import rank_correlation
     from counterfoil.evaluation.run import find_runs
 
+    terminal.check_targets(html, json, csv)
     loaded = find_runs(runs)
     found = rank_correlation(loaded, measures=measure or (), draws=draws, seed=seed)
     lists = diversity(loaded, k=k)

@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from counterfoil.store import write_json
+from counterfoil.store import check_writable, write_json
 
 #: Progress appears only on work that takes longer than this many seconds.
 PATIENCE = 2.0
@@ -44,6 +44,19 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """One line a user should not miss, on stderr."""
     err().print(f"[yellow]warning:[/yellow] {_escape(text)}", soft_wrap=True)
+
+
+def check_targets(*files: str | Path | None, plot: Path | None = None, folder: Path | None = None) -> None:
+    """Raise `CounterfoilError` where results cannot be written, before work is spent on them; "-" can be."""
+    for file in (*files, plot):
+        if file is not None and file != "-":
+            check_writable(file)
+    if folder is not None:
+        check_writable(folder, folder=True)
+    if plot is not None:
+        from counterfoil.report.drawing import kind_of
+
+        kind_of(plot)
 
 
 def write_result(target: str, value: Any) -> None:

@@ -184,15 +184,21 @@ def pool_table(
 
 def write_pool(path: Path, table: pa.Table) -> None:
     """Write a pool to `path` in one piece, as CSV or Parquet by its suffix."""
-    if path.suffix.lower() == ".parquet":
+    if pool_kind(path) == ".parquet":
         write_parquet(path, table)
-    elif path.suffix.lower() == ".csv":
-        with writing(path) as file:
-            csv.write_csv(table, file)
-    else:
+        return
+    with writing(path) as file:
+        csv.write_csv(table, file)
+
+
+def pool_kind(path: Path) -> str:
+    """The kind of table that the suffix of a pool's file asks for; raises `InputError` for others."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".parquet"):
         raise InputError(
             "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=".csv, .parquet"
         )
+    return kind
 
 
 def _positions(ids: Sequence[str]) -> dict[str, int]:

@@ -56,6 +56,15 @@ def first_items(
 
     Raises `InputError` where a list does not reach down to k.
     """
+    found = len(lists.ids(direction)[1])
+    if found < k:
+        raise InputError(
+            f"the gallery of {direction} is smaller than k",
+            where=lists.name,
+            given=f"k {k:,}",
+            allowed=f"1 to {found:,}",
+            hint="choose a smaller --k",
+        )
     if lists.depth[direction] < k:
         raise InputError(
             f"the lists of {direction} are too short",

@@ -22,7 +22,7 @@ from counterfoil.evaluation import gallery_tables, pair_tables
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.ties import Ties
-from counterfoil.store import digest_file, read_json, read_parquet, write_json, write_parquet
+from counterfoil.store import check_writable, digest_file, read_json, read_parquet, write_json, write_parquet
 
 #: Raised when the layout of a run folder changes: 2 has galleries; the others are written as 1.
 SCHEMA = 2
@@ -63,6 +63,7 @@ def save_run(
     else:
         tables = pair_tables.to_tables(benchmark, answers, items)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
+    check_writable(folder, folder=True)
     (folder / "manifest.json").unlink(missing_ok=True)
     for name, table in tables.items():
         write_parquet(folder / name, table)

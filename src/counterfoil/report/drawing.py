@@ -197,13 +197,19 @@ def svg(figure: Any, *, name: str, title: str) -> str:
     return head + text[text.index(">") + 1 :].strip() + "\n"
 
 
-def save(figure: Any, path: Path, *, title: str = "") -> None:
-    """Write the figure to `path` as SVG, PDF or PNG, by its suffix; the same figure gives the same bytes."""
+def kind_of(path: Path) -> str:
+    """The format that the suffix of a figure's file asks for; raises `InputError` for others."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InputError(
             "unknown kind of figure", where=path, given=path.suffix or "(no suffix)", allowed=FORMATS
         )
+    return kind
+
+
+def save(figure: Any, path: Path, *, title: str = "") -> None:
+    """Write the figure to `path` as SVG, PDF or PNG, by its suffix; the same figure gives the same bytes."""
+    kind = kind_of(path)
     if kind == "svg":
         write_bytes(path, svg(figure, name="figure", title=title or path.stem).encode())
         return

@@ -78,8 +78,10 @@ def _mapped(path: Path) -> ndarray:
     except ValueError as error:
         # NumPy says so of cut files, of pickled objects and of files in no format it knows.
         hint = "is the file cut off?" if "mmap length" in str(error) else _SAVE
+        # What it does not know it takes for a pickle, and says how to load that.
+        what = "not an npy file" if "unsafely" in str(error) else f"not a readable npy file: {error}"
         raise DataError(
-            f"not a readable npy file: {error}",
+            what,
             where=path,
             allowed="numbers, never pickled objects",
             hint=hint,
