@@ -225,7 +225,8 @@ class _Pass:
             first = better(np.ascontiguousarray(scores[_slice(rows - lo)]), lo, 0, self.top["i2t"], None)
         turned = None
         if len(self.wanted["t2i"]):
-            turned = np.ascontiguousarray(scores.T[_slice(self.wanted["t2i"])])
+            # A copy in any case: the next block takes the memory of this one.
+            turned = np.array(scores.T[_slice(self.wanted["t2i"])], order="C")
         return first, turned
 
     def _count_captions(
