@@ -87,6 +87,25 @@ def test_a_benchmark_from_a_table(tmp_path):
     assert (tmp_path / "mine" / "table.csv").is_file()
 
 
+def test_a_gallery_of_ones_own(tmp_path):
+    """Three captions speak of dogs and so do two of three images; the fourth caption and image are of a cat.
+
+    The cat is right in both directions. Each dog's image ties its own two captions with a wrong one: R is 2,
+    so mAP@R is 1 at best, (0 + 1/2) / 2 = 1/4 at worst, and over the three places of the wrong one
+    (1/4 + 1/2 + 1) / 3 = 7/12. Two of the dogs' captions have one of two tied images: 1, 0, 1/2 in the mean;
+    "a dog outside" has both. Images: (2 * 1/4 + 1) / 3 = 1/2, or (2 * 7/12 + 1) / 3 = 13/18. Captions:
+    (0 + 1 + 0 + 1) / 4 = 1/2, or 3/4. Means: 50.0 %, (13/18 + 3/4) / 2 = 73.6 %, 100 %.
+    """
+    out = run("gallery_of_your_own.py", tmp_path, str(tmp_path))
+    assert "3 images, 4 captions" in out
+    for ties, value in (("strict", "50.0%"), ("half", "73.6%"), ("optimistic", "100.0%")):
+        assert f"ties {ties:10} {value:>6}" in out
+    # By chance alone: images with R = 2 of 4 get P(first) / 2 + P(second) * (1 + 1/3) / 2 / 2 = 1/4 + 1/6,
+    # the cat's 1/4; captions 1/3, with R = 2 of 3 (2/3 + 2/3 * (1/2 + 1/2 * 1)) / 2 = 7/12.
+    assert out.count(f"chance {((2 * 5 / 12 + 1 / 4) / 3 + (3 / 3 + 7 / 12) / 4) / 2:.1%}") == 3
+    assert {path.name for path in tmp_path.iterdir()} >= {"judged.csv", "similarities.npy"}
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_says_how_to_run_it(name):
     assert f"python examples/{name}" in (FOLDER / name).read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def check_writable(path: str | Path, *, folder: bool = False) -> None:
-    """Raise `StorageError` where a file (or files in a `folder`) cannot be written, before work is spent on it.
+    """Raise `StorageError` where a file (or files in a `folder`) cannot be written, before any work is done.
 
     >>> check_writable(Path(__file__) / "a.txt")  # doctest: +ELLIPSIS
     Traceback (most recent call last):

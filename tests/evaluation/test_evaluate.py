@@ -107,3 +107,18 @@ def test_the_interval_can_be_named(quads) -> None:
     }
     assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 3  # auto is wilson here
     assert len({estimate.value for estimate in seen.values()}) == 1
+
+
+def test_policies_and_intervals_may_be_named_by_strings(quads) -> None:
+    """A constant scorer: 0, chance and 1 by policy, whether it is named by a member or by its name."""
+    world = quads(20)
+    flat = Scores(np.zeros((20, 2, 2)))
+    for name, value in (("strict", 0.0), ("half", 1 / 6), ("optimistic", 1.0)):
+        by_name = evaluate(world, flat, scorer="flat", ties=name, interval="wilson", draws=100)
+        by_member = evaluate(world, flat, scorer="flat", ties=Ties(name), interval=Interval.WILSON, draws=100)
+        assert by_name.measures["group"].value == pytest.approx(value)
+        assert by_name == by_member
+    with pytest.raises(UnknownNameError, match="unknown policy of ties; given: strickt; allowed: half"):
+        evaluate(world, flat, scorer="flat", ties="strickt")
+    with pytest.raises(UnknownNameError, match="unknown interval; given: exact"):
+        evaluate(world, flat, scorer="flat", interval="exact")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -41,6 +41,8 @@ class Interval(StrEnum):
     BOOTSTRAP = "bootstrap"
     FOLDS = "folds"
 
+
+_Name = TypeVar("_Name", bound=StrEnum)
 
 _MAIN: Mapping[str, tuple[str, ...]] = {"quad": ("i2t", "t2i", "group"), "choice": ("accuracy",)}
 
@@ -133,8 +135,8 @@ def evaluate(
     answers: Answers,
     *,
     scorer: str,
-    ties: Ties = Ties.STRICT,
-    interval: Interval = Interval.AUTO,
+    ties: Ties | str = Ties.STRICT,
+    interval: Interval | str = Interval.AUTO,
     draws: int = 10_000,
     seed: int = 0,
     measures: Sequence[str] | None = None,
@@ -143,7 +145,8 @@ def evaluate(
     """All measures of one scorer on one benchmark, with 95 % intervals.
 
     `measures` restricts which are reported (default: all that the answers allow). Raises `ScoreError` where
-    the answers are not finite or do not fit the benchmark, `UnknownNameError` for a measure nobody knows.
+    the answers are not finite or do not fit the benchmark, `UnknownNameError` for a measure, a policy of ties
+    or an interval that nobody knows.
 
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)
@@ -152,6 +155,7 @@ def evaluate(
     >>> sorted(result.measures)[:3], result.measures["group"].chance
     (['group', 'group_match', 'i2t'], 0.16666666666666666)
     """
+    ties, interval = _named(Ties, "policy of ties", ties), _named(Interval, "interval", interval)
     check(benchmark, answers, where=scorer)
     if isinstance(answers, Rankings):
         if interval is Interval.FOLDS:
@@ -198,6 +202,13 @@ def evaluate(
             },
         },
     )
+
+
+def _named(names: type[_Name], kind: str, name: str) -> _Name:
+    """The member that is called `name`: a plain string is none of them to whoever asks with `is`."""
+    if name not in list(names):
+        raise UnknownNameError(kind, name, [str(each) for each in names])
+    return names(name)
 
 
 def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:

@@ -47,7 +47,7 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
         raise InputError("recall needs places to look at", given=k, allowed="k of 1 or more")
     first = ranks.before == 0
     _known(ranks, f"recall at {k}", np.where(np.isin(_all(ranks), ranks.query), 0, k))
-    if ties is not Ties.HALF:
+    if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
         return _per_query(ranks, (position <= k) & (np.arange(len(first)) == _first_entry(ranks)))
     tie = _ties(ranks, first)
@@ -105,7 +105,7 @@ def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queri
     """
     wanted = ranks.positives.counts
     _known(ranks, "mAP@R", wanted)
-    if ties is not Ties.HALF:
+    if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
         nth = np.arange(len(position)) - np.searchsorted(ranks.query, ranks.query) + 1
         value = np.where(position <= wanted[ranks.query], nth / position, 0.0)
@@ -134,7 +134,7 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
     """
     whole = np.where(np.isin(_all(ranks), ranks.query), 0, _EVERYWHERE)
     _known(ranks, "the reciprocal rank", whole)
-    if ties is not Ties.HALF:
+    if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
         return _per_query(ranks, (np.arange(len(position)) == _first_entry(ranks)) / position)
     tie = _ties(ranks, ranks.before == 0)
@@ -160,7 +160,7 @@ def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Flo
     longest = max(ranks.gallery, int(wanted.counts.max(initial=0)), 1)
     places = np.arange(1, longest + 1)
     discount = np.where(places <= (k or _EVERYWHERE), 1 / np.log2(1 + places), 0.0)
-    if ties is Ties.HALF:
+    if ties == Ties.HALF:
         tie = _ties(ranks)
         total = np.concatenate([[0.0], np.cumsum(discount)])
         share = (total[tie.above + tie.size] - total[tie.above]) / tie.size
@@ -206,16 +206,16 @@ def _ties(ranks: Ranks, chosen: ndarray | None = None) -> _Tied:
 
 def _positions(ranks: Ranks, ties: Ties) -> tuple[ndarray, ndarray]:
     """Place of each positive from 1 on, by query and place, and the gain of what stands there."""
-    worst_first = 1 if ties is Ties.STRICT else -1
+    worst_first = 1 if ties == Ties.STRICT else -1
     order = np.lexsort((worst_first * ranks.gains, ranks.before, ranks.query))
     nth = np.arange(len(order)) - np.searchsorted(ranks.query, ranks.query) + 1
-    behind = ranks.tied if ties is Ties.STRICT else 0
+    behind = ranks.tied if ties == Ties.STRICT else 0
     return ranks.wrong + behind + nth, ranks.gains[order]
 
 
 def _chance_within(ranks: Ranks, places: ndarray, ties: Ties) -> tuple[ndarray, ndarray]:
     """The chance that each positive is among the first `places`, and the gains in the same order."""
-    if ties is not Ties.HALF:
+    if ties != Ties.HALF:
         position, gains = _positions(ranks, ties)
         return (position <= places).astype(np.float64), gains
     group, size = runs(ranks.query, ranks.before)

@@ -43,9 +43,9 @@ def all_above(
     lowest, highest = right.min(axis=1), wrong.max(axis=1)
     won = (lowest > highest).astype(np.float64)
     tied = lowest == highest
-    if ties is Ties.STRICT or not tied.any():
+    if ties == Ties.STRICT or not tied.any():
         return won
-    if ties is Ties.OPTIMISTIC:
+    if ties == Ties.OPTIMISTIC:
         return won + tied
     level = highest[tied, None]
     a = (right[tied] == level).sum(axis=1)

@@ -59,7 +59,7 @@ def kinds(run: Run) -> Int[ndarray, "queries"]:
     sides = ((questions.i2t, answers.i2t), (questions.t2i, answers.t2i))
     low, high = np.concatenate([first_right(search, placed) for search, placed in sides]).T
     # Half of a tie is less than a right answer, so there too the last place counts.
-    place = np.where(low > 0, low if policy is Ties.OPTIMISTIC else high, -1)
+    place = np.where(low > 0, low if policy == Ties.OPTIMISTIC else high, -1)
     place = np.where(place > 0, place, np.iinfo(np.int64).max)
     return np.where(place == 1, 0, np.where(place <= FIRST, 1, 2))
 

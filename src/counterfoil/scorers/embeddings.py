@@ -86,7 +86,7 @@ def read_arrays(path: Path, names: Sequence[str], *, after: str) -> dict[str, An
             f"not a readable npz file: {error}", where=path, hint="is the file cut off?"
         ) from None
     except ValueError as error:
-        # NumPy says so both of pickled objects and of files in no format it knows, which it offers to unpickle.
+        # NumPy says so of pickled objects, and of files in no format it knows, which it offers to unpickle.
         what = "not an npz file" if "unsafely" in str(error) else f"not a readable npz file: {error}"
         raise DataError(
             what,
