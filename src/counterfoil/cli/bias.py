@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.data.judgements import Judgements
-    from counterfoil.engine.first_items import Lists
+    from counterfoil.engine.first_items import ModelLists
     from counterfoil.evaluation.annotators import Study
     from counterfoil.evaluation.coverage import Coverage, Multiplicity
     from counterfoil.evaluation.verified import Verified
@@ -225,7 +225,7 @@ def _about_queries(study: "Study", undefined: str) -> list[str]:
 
 
 def _json(
-    models: "Sequence[Lists]",
+    models: "Sequence[ModelLists]",
     studies: "Sequence[Study]",
     coverages: "Sequence[Coverage]",
     counts: "Sequence[Multiplicity]",

@@ -6,7 +6,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Judgements
-from counterfoil.engine.first_items import Lists, first_items
+from counterfoil.engine.first_items import ModelLists, first_items
 from counterfoil.engine.progress import Progress
 from counterfoil.errors import DataError
 from counterfoil.evaluation.known import photographs
@@ -14,7 +14,11 @@ from counterfoil.evaluation.verified import Verified, places, proposals
 
 
 def verified(
-    models: Sequence[Lists], one: Judgements, k: int | None, clustering: Benchmark | None, report: Progress
+    models: Sequence[ModelLists],
+    one: Judgements,
+    k: int | None,
+    clustering: Benchmark | None,
+    report: Progress,
 ) -> tuple[Verified, int]:
     """The judged pairs of a direction with each model's places, and how many proposals nobody judged.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.data.scores import Rankings
-from counterfoil.engine.first_items import Lists, numbered_as, of_embeddings, of_rankings, of_similarity
+from counterfoil.engine.first_items import ModelLists, numbered_as, of_embeddings, of_rankings, of_similarity
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.run import Run, find_runs
 from counterfoil.scorers.base import Options
@@ -13,7 +13,7 @@ from counterfoil.scorers.given import load_embeddings
 from counterfoil.scorers.similarity import load_similarity
 
 
-def load(sources: Sequence[Path], *, ids: Path | None, widest: bool = False) -> tuple[Lists, ...]:
+def load(sources: Sequence[Path], *, ids: Path | None, widest: bool = False) -> tuple[ModelLists, ...]:
     """The lists of run folders, then of embeddings (npz) and similarities (npy), numbered as in the first.
 
     Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
@@ -33,7 +33,7 @@ def load(sources: Sequence[Path], *, ids: Path | None, widest: bool = False) -> 
     return tuple(numbered_as(lists, found[0]) for lists in found)
 
 
-def _runs(folders: Sequence[Path], widest: bool) -> list[Lists]:
+def _runs(folders: Sequence[Path], widest: bool) -> list[ModelLists]:
     """The gallery runs in some folders."""
     if not folders:
         return []
@@ -66,7 +66,7 @@ def _runs(folders: Sequence[Path], widest: bool) -> list[Lists]:
     ]
 
 
-def _file(path: Path, ids: Path | None) -> Lists:
+def _file(path: Path, ids: Path | None) -> ModelLists:
     if not path.is_file():
         raise DataError(
             "no such file or folder",
@@ -84,7 +84,7 @@ def _file(path: Path, ids: Path | None) -> Lists:
     )
 
 
-def _embeddings(path: Path, ids: Path | None) -> Lists:
+def _embeddings(path: Path, ids: Path | None) -> ModelLists:
     found = load_embeddings(str(path))
     image_ids, caption_ids = found.image_ids, found.caption_ids
     if image_ids is None or caption_ids is None:
@@ -92,7 +92,7 @@ def _embeddings(path: Path, ids: Path | None) -> Lists:
     return of_embeddings(path.stem, found, image_ids, caption_ids)
 
 
-def _similarity(path: Path, ids: Path | None) -> Lists:
+def _similarity(path: Path, ids: Path | None) -> ModelLists:
     found = load_similarity(str(path), Options(ids=ids))
     if found.image_ids is None or found.caption_ids is None:
         raise _no_ids(path)

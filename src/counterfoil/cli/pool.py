@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from counterfoil.data.judgements import Direction
-    from counterfoil.engine.first_items import Lists
+    from counterfoil.engine.first_items import ModelLists
     from counterfoil.evaluation.pooling import Summary
     from counterfoil.metrics.annotators import Pool
 
@@ -124,7 +124,7 @@ def command(
 
 
 def _chosen(
-    models: "Sequence[Lists]", file: Path | None, direction: Literal["t2i", "i2t", "both"]
+    models: "Sequence[ModelLists]", file: Path | None, direction: Literal["t2i", "i2t", "both"]
 ) -> "dict[Direction, tuple[str, ...]]":
     """The ids of the queries by direction: those of a file, else all that every model answers."""
     from counterfoil.cli.queries import wanted
@@ -139,7 +139,7 @@ def _chosen(
     return chosen
 
 
-def _known(models: "Sequence[Lists]", way: "Direction", names: Sequence[str]) -> Any:
+def _known(models: "Sequence[ModelLists]", way: "Direction", names: Sequence[str]) -> Any:
     """(pairs, 2) rows of query (as in `names`) and item that are right in the benchmark of some run."""
     import numpy as np
 
@@ -154,7 +154,7 @@ def _known(models: "Sequence[Lists]", way: "Direction", names: Sequence[str]) ->
 
 
 def _pair_numbers(
-    pools: "Mapping[Direction, Pool]", chosen: "Mapping[Direction, Sequence[str]]", reference: "Lists"
+    pools: "Mapping[Direction, Pool]", chosen: "Mapping[Direction, Sequence[str]]", reference: "ModelLists"
 ) -> "dict[Direction, Any]":
     """A number per pooled pair, the same in both directions where image and caption are."""
     import numpy as np

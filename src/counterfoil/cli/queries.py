@@ -5,12 +5,12 @@ from pathlib import Path
 
 from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, labels, read_table
-from counterfoil.engine.first_items import Lists
+from counterfoil.engine.first_items import ModelLists
 from counterfoil.errors import DataError
 
 
 def wanted(
-    models: Sequence[Lists], file: Path, *, ways: Sequence[Direction]
+    models: Sequence[ModelLists], file: Path, *, ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
     """The queries in a file, by direction, in its order and each once.
 

@@ -25,7 +25,7 @@ First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class ModelLists:
     """One model's lists over a gallery. `asked` are the queries it answers, as ids, by direction.
 
     `depth` is how many items of each it can give. `owners` (the image of each caption, -1 where unknown),
@@ -50,7 +50,7 @@ class Lists:
 
 
 def first_items(
-    lists: Lists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
+    lists: ModelLists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
 ) -> NDArray[np.int64]:
     """(queries, k) the first items of a model for queries it answers, as positions.
 
@@ -88,13 +88,13 @@ def first_items(
     return top
 
 
-def common(models: Sequence[Lists], direction: Direction) -> tuple[str, ...]:
+def common(models: Sequence[ModelLists], direction: Direction) -> tuple[str, ...]:
     """The queries that every model answers, in the order of the first."""
     others = [set(m.asked[direction]) for m in models[1:]]
     return tuple(name for name in models[0].asked[direction] if all(name in other for other in others))
 
 
-def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> Lists:
+def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLists:
     """The lists that rankings of a gallery keep: of its queries, down to what was kept."""
     gallery = benchmark.gallery
     image_ids = tuple(image.id for image in benchmark.images)
@@ -112,7 +112,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> Lists:
         top: NDArray[np.int64] = kept[direction].top[rows[direction][at], :k].astype(np.int64)
         return top
 
-    return Lists(
+    return ModelLists(
         name,
         image_ids,
         caption_ids,
@@ -130,7 +130,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> Lists:
 
 def of_embeddings(
     name: str, found: GivenEmbeddings, image_ids: tuple[str, ...], caption_ids: tuple[str, ...]
-) -> Lists:
+) -> ModelLists:
     """The lists that embeddings give by their cosines, of every query, down to the last item."""
     unit = {
         "image": found.images / np.linalg.norm(found.images, axis=1, keepdims=True),
@@ -146,7 +146,7 @@ def of_embeddings(
 
 def of_similarity(
     name: str, values: ndarray, image_ids: tuple[str, ...], caption_ids: tuple[str, ...]
-) -> Lists:
+) -> ModelLists:
     """The lists of a similarity, (images, captions), of every query, down to the last item."""
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
@@ -160,9 +160,9 @@ def of_similarity(
     return _whole(name, image_ids, caption_ids, first)
 
 
-def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], first: First) -> Lists:
+def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], first: First) -> ModelLists:
     """Lists of which every query can be asked, down to the last item."""
-    return Lists(
+    return ModelLists(
         name,
         image_ids,
         caption_ids,
@@ -172,7 +172,7 @@ def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], 
     )
 
 
-def numbered_as(lists: Lists, reference: Lists) -> Lists:
+def numbered_as(lists: ModelLists, reference: ModelLists) -> ModelLists:
     """The same lists with items numbered as in the reference; the galleries must hold the same."""
     moves: dict[str, NDArray[np.int64]] = {}
     for kind, own, other in (
