@@ -19,7 +19,7 @@ from counterfoil.errors import InputError, ScoreError
 
 # From so many positives of a query on, what scores below all of them is left out first, if that is all but
 # one in so many items of the gallery.
-_SIFT_FROM, _SIFT_TO = 3, 6
+_SIFT_FROM, _SIFT_TO = 3, 8
 # From so many on, sorting the scores once is faster than comparing with each.
 _SORT_FROM = 64
 # A transposed block is copied in parts of about so many scores.

@@ -10,7 +10,7 @@ from jaxtyping import Int, Real
 from numpy import ndarray
 
 # Comparisons are made for about so many scores at once: they stay in the processor's cache.
-_AT_ONCE = 1 << 18
+_AT_ONCE = 1 << 19
 # Counts of so many rows fit into one byte.
 _BYTE = 255
 
