@@ -194,9 +194,10 @@ def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
-    Returns a `Scorer`, an `Embedder`, a `GivenTable` or `GivenEmbeddings`. Raises `UnknownNameError` for a
-    prefix nobody knows. With a folder `memory`, a model in local files whose identity is remembered there is
-    loaded only once something is left to compute.
+    Returns a `Scorer` or an `Embedder`, or numbers that are already there: `GivenTable`, `GivenEmbeddings`,
+    `GivenSimilarity` or `GivenRankings`. Raises `UnknownNameError` for a prefix nobody knows. With a folder
+    `memory`, a model in local files whose identity is remembered there is loaded only once something is left
+    to compute.
     """
     prefix, colon, argument = spec.partition(":")
     known = scorers()

@@ -153,7 +153,7 @@ def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -
 
 
 def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 0) -> Rankings:
-    """What `scores` (images x captions) make of a gallery without parts, pair by pair; `cut` ends the lists."""
+    """What `scores` (images x captions) make of a gallery without parts, pair by pair; `cut` ends lists."""
     sides = []
     for search, table in ((benchmark.gallery.i2t, scores), (benchmark.gallery.t2i, scores.T)):
         above, level = [], []
