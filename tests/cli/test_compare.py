@@ -81,3 +81,30 @@ def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:
     said = counterfoil("compare", runs)
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "scores.parquet" in said.err
+
+
+def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs, tmp_path: Path) -> None:
+    (tmp_path / "j.csv").write_text("image,caption\na.jpg,x\na.jpg,y\nb.jpg,z\n")
+    for name, seed in (("noise", 0), ("good", 1)):
+        np.save(tmp_path / "s.npy", np.random.default_rng(seed).normal(size=(2, 3)))
+        said = counterfoil(
+            "evaluate", f"given:{tmp_path}/s.npy", "gallery", "--data", tmp_path / "j.csv", "--name", name,
+            "--out", runs / name, "--draws", 100, "-q",
+        )  # fmt: skip
+        assert said.code == 0, said.err
+    said = counterfoil(
+        "compare", runs, "--draws", 100, "--csv", tmp_path / "c.csv",
+        "--markdown", tmp_path / "c.md", "--latex", tmp_path / "c.tex",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    tables = [part.splitlines() for part in (tmp_path / "c.md").read_text().strip().split("\n\n")]
+    heads = [[cell.strip() for cell in table[0].strip("|").split("|")] for table in tables]
+    # The drawn world, the gallery with what its card reports in three directions, the world by group.
+    assert [head.split()[-1] for head in heads[0][1:4]] == ["I2T", "T2I", "Group"]
+    assert len(heads[1]) == 1 + 3 * 5
+    assert {len(table) for table in tables[:2]} == {6, 5}
+    assert not any("nDCG" in head for head in heads[1])
+    assert (tmp_path / "c.tex").read_text().count("\\begin{tabular}") == len(tables)
+    written = (tmp_path / "c.csv").read_text()
+    assert "i2t_ndcg" in written
+    assert ",group," in written

@@ -152,6 +152,14 @@ def test_groups_without_a_value_have_no_row(gallery) -> None:
     assert lines[3].split() == ["far", "3", "83.33"]
 
 
+def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path) -> None:
+    result = evaluate(gallery, rankings(8), scorer="one", draws=100, measures=["recall_at_3"])
+    [comparison] = compare([save_run(tmp_path, gallery, rankings(8), result, {})], draws=100)
+    for width in (80, 160):
+        head = shown(comparison_table(comparison, width=width), width)[1]
+        assert head.split() == ["%", "I2T", "R@3", "T2I", "R@3", "mean", "R@3"]
+
+
 def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None:
     runs = []
     for name, depth in (("one", 8), ("two", 4)):

@@ -94,20 +94,26 @@ def _results(comparisons: "Sequence[Comparison]") -> list[dict[str, Any]]:
 def _write_tables(
     comparisons: "Sequence[Comparison]", *, markdown: Path | None, latex: Path | None, csv: Path | None
 ) -> None:
+    from counterfoil.data.galleries import Gallery
     from counterfoil.report.markup import to_csv, to_latex, to_markdown
-    from counterfoil.report.tables import by_group, overview
+    from counterfoil.report.tables import by_group, headline, overview
     from counterfoil.store import write_text
 
     if not (markdown or latex or csv):
         return
-    tables = [overview(*comparisons), *(by_group(comparison) for comparison in comparisons)]
-    tables = [table for table in tables if table.columns]
+    groups = [by_group(comparison) for comparison in comparisons]
+    # What is read on a page has a table per gallery, with what its authors report; CSV has all there is.
+    galleries = [each for each in comparisons if isinstance(each.runs[0].benchmark.questions, Gallery)]
+    others = [each for each in comparisons if each not in galleries]
+    pages = [overview(*others)] if others else []
+    pages += [overview(each, measures=headline(each) or None) for each in galleries]
+    pages = [table for table in (*pages, *groups) if table.columns]
     if markdown is not None:
-        write_text(markdown, "\n".join(map(to_markdown, tables)))
+        write_text(markdown, "\n".join(map(to_markdown, pages)))
     if latex is not None:
-        write_text(latex, "\n".join(map(to_latex, tables)))
+        write_text(latex, "\n".join(map(to_latex, pages)))
     if csv is not None:
-        write_text(csv, to_csv(*tables))
+        write_text(csv, to_csv(*(table for table in (overview(*comparisons), *groups) if table.columns)))
 
 
 def _with_pictures(

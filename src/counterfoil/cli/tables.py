@@ -198,6 +198,9 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
         plain = overview(comparison, measures=headline(comparison))
     else:
         plain = overview(comparison, finer=width >= _WIDE)
+    if not plain.columns:
+        # Of runs with chosen measures there may be no main one.
+        plain = overview(comparison)
     asked = "queries" if in_gallery else "questions"
     heading, table = _table(
         f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} {asked}"

@@ -128,7 +128,8 @@ def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, 
 def find_runs(paths: Sequence[Path]) -> list[Run]:
     """The runs in `paths`: each a run folder, or a folder of run folders (however deep).
 
-    Runs are named after the scorer; where two of one benchmark share that name, after their folders.
+    Runs are named after the folder above the benchmark's (RUN in RUN/eccv), with the folders above that where
+    two of one benchmark would share the name.
     """
     folders: list[Path] = []
     for path in paths:
