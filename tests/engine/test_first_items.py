@@ -45,9 +45,7 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -
     np.testing.assert_array_equal(
         first_items(found, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
     )
-    with pytest.raises(
-        InputError, match="gallery of t2i is smaller than k; given: k 7; allowed: 1 to 6"
-    ):
+    with pytest.raises(InputError, match="gallery of t2i is smaller than k; given: k 7; allowed: 1 to 6"):
         first_items(found, "t2i", ("c0",), 7)
 
 
