@@ -159,7 +159,7 @@ def benchmark(name: str, *, data: str | Path | None = None, images: str | Path |
     images = None if images is None else Path(images)
     if name not in cards() and is_benchmark_folder(Path(name)):
         return load_folder(Path(name))
-    if name not in cards() and Path(name).is_dir():
+    if name and name not in cards() and Path(name).is_dir():
         raise DataError(
             "no benchmark in this folder",
             where=name,

@@ -264,6 +264,8 @@ def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path: Path) -> No
     assert said.code == 2
     assert f"{tmp_path}/photos: no benchmark in this folder" in said.err
     assert "--data" in said.err
+    # No name is no folder, though a path of nothing is the folder one is in.
+    assert "unknown benchmark; given: (empty)" in counterfoil("evaluate", "blind:length", "").err
 
 
 def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil, tmp_path: Path) -> None:
