@@ -119,6 +119,20 @@ def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
     assert "those of one image together" in facts["interval"]["method"]
 
 
+def test_positives_of_another_gallery_are_refused(counterfoil, world: World) -> None:
+    pool, other = world.folder / "pool.csv", world.folder / "other.csv"
+    assert counterfoil("pool", *world.files(), "--direction", "t2i", "--out", pool, "-q").code == 0
+    answers = judged(world, pool)
+    other.write_text("image,caption\nelsewhere.jpg,a dog\nnowhere.jpg,a cat\n")
+    said = counterfoil(
+        "bias", *world.files(), "--judgements", answers, "--positives", "gallery", "--data", other,
+        "--draws", 100, "-q",
+    )  # fmt: skip
+    assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+    assert "gallery: none of the judged captions is in this benchmark; given: " in said.err
+    assert "allowed: such as c0" in said.err
+
+
 def test_table_3_of_p002_from_judged_queries(counterfoil, tmp_path: Path, shared_data: Path) -> None:
     """Right answers of COCO, CxC and ECCV Caption over ECCV Caption's captions: 1,332, 1,895 and 11,279."""
     folder = shared_data / "eccv"

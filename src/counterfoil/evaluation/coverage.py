@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Judgements
+from counterfoil.errors import DataError
 from counterfoil.evaluation.known import are_right, how_many
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall
@@ -93,12 +94,21 @@ def against(
 
     `clusters` has a number per judged query. Returns the coverage of each benchmark, or of each threshold of
     a rule, and how many right answers the judged queries have in each that lists them and, last, in the
-    judgements themselves, named `JUDGED`.
+    judgements themselves, named `JUDGED`. Raises `DataError` for a benchmark of other images or captions.
     """
     way, accepted = judged.direction, judged.gain > 0
     counts = []
     found = []
     for benchmark in benchmarks:
+        asking = benchmark.images if way == "i2t" else benchmark.captions
+        if not {each.id for each in asking} & set(judged.queries):
+            raise DataError(
+                f"none of the judged {'images' if way == 'i2t' else 'captions'} is in this benchmark",
+                where=benchmark.name,
+                given=f"{judged.queries[0]} and {len(judged.queries) - 1:,} more",
+                allowed=f"such as {asking[0].id}",
+                hint="choose positives over the gallery that was judged",
+            )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
         for name, right in named.items():
             found.append(
