@@ -108,6 +108,15 @@ class Gallery(Questions):
         return np.concatenate([self.image_parts[self.i2t.queries], self.caption_parts[self.t2i.queries]])
 
     @property
+    def sizes(self) -> tuple[Ids, Ids]:
+        """How many items each query of either direction looks through: those of its own part."""
+        if self.image_parts is None or self.caption_parts is None:
+            return np.full(len(self.i2t), self.n_captions), np.full(len(self.t2i), self.n_images)
+        n = 1 + int(max(self.image_parts.max(initial=0), self.caption_parts.max(initial=0)))
+        images, captions = (np.bincount(p, minlength=n) for p in (self.image_parts, self.caption_parts))
+        return captions[self.image_parts[self.i2t.queries]], images[self.caption_parts[self.t2i.queries]]
+
+    @property
     def defined(self) -> NDArray[np.bool_]:
         """Which queries have a right answer: the others have no value under any measure."""
         return np.concatenate([self.i2t.defined, self.t2i.defined])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.data.scores import Placed, Rankings
+from counterfoil.engine.blocks import unit
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.tops import tops, tops_in_blocks
 from counterfoil.errors import DataError, InputError
@@ -132,14 +133,11 @@ def of_embeddings(
     name: str, found: GivenEmbeddings, image_ids: tuple[str, ...], caption_ids: tuple[str, ...]
 ) -> ModelLists:
     """The lists that embeddings give by their cosines, of every query, down to the last item."""
-    unit = {
-        "image": found.images / np.linalg.norm(found.images, axis=1, keepdims=True),
-        "caption": found.captions / np.linalg.norm(found.captions, axis=1, keepdims=True),
-    }
+    of = {"image": unit(found.images), "caption": unit(found.captions)}
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         asker, items = ROLES[direction]
-        return tops(unit[asker][at], unit[items], k, progress=progress)[0]
+        return tops(of[asker][at], of[items], k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
 

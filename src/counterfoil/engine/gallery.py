@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
@@ -336,7 +335,7 @@ class _Pass:
     def _placed(self, i: int, side: str) -> Placed:
         gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
         search: Search = getattr(gallery, side)
-        depth = self._depth(scope, side, search)
+        depth = gallery.sizes[side == "t2i"]
         top = np.empty((len(search), 0), np.int32)
         top_scores = top.astype(np.float32)
         if scope.image_parts is None and self.top[side]:
@@ -361,14 +360,6 @@ class _Pass:
         place = np.searchsorted(own, at)
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
         return Placed(above, level, depth, top, top_scores)
-
-    def _depth(self, scope: _Scope, side: str, search: Search) -> Int[ndarray, "queries"]:
-        other = "t2i" if side == "i2t" else "i2t"
-        if scope.image_parts is None or scope.caption_parts is None:
-            return np.full(len(search), self.n[other])
-        sizes = [len(items) for items in (scope.of_captions if side == "i2t" else scope.of_images)]
-        parts = scope.image_parts if side == "i2t" else scope.caption_parts
-        return np.array(sizes)[parts[search.queries]]
 
 
 def _spread(search: Search, n: int) -> Positives | None:

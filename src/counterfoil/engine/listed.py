@@ -50,12 +50,12 @@ def from_lists(
     images, captions = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     of_images, of_captions = (images, asked.image_parts), (captions, asked.caption_parts)
     placed, cut = [], []
-    for name, search, lists, queries, items in (
-        ("i2t", asked.i2t, given.i2t, of_images, of_captions),
-        ("t2i", asked.t2i, given.t2i, of_captions, of_images),
+    for name, search, lists, sizes, queries, items in (
+        ("i2t", asked.i2t, given.i2t, asked.sizes[0], of_images, of_captions),
+        ("t2i", asked.t2i, given.t2i, asked.sizes[1], of_captions, of_images),
     ):
         where = f"{given.identity.name}, {name}"
-        direction = _Direction(benchmark.name, where, search, *queries, *items, lists)
+        direction = _Direction(benchmark.name, where, search, sizes, *queries, *items, lists)
         placed.append(direction.placed(top, beyond_is_wrong))
         cut.append(int((direction.lengths < direction.sizes)[search.defined].sum()))
     if beyond_is_wrong and any(cut):
@@ -74,6 +74,8 @@ class _Direction:
     benchmark: str
     where: str
     search: Search
+    #: How many items each query's gallery holds: those of its own part.
+    sizes: Int64[ndarray, "queries"]
     query_ids: list[str]
     query_parts: Ids | None
     item_ids: list[str]
@@ -101,14 +103,6 @@ class _Direction:
             return Placed(none, none, depth, best, unscored, shares)
         above = self._places(found, best)
         return Placed(above, (above >= 0).astype(np.int64), depth, best, unscored)
-
-    @cached_property
-    def sizes(self) -> Int64[ndarray, "queries"]:
-        """How many items each query's gallery holds: those of its own part."""
-        if self.query_parts is None or self.item_parts is None:
-            return np.full(len(self.search), len(self.item_ids), dtype=np.int64)
-        parts = self.query_parts[self.search.queries]
-        return np.bincount(self.item_parts, minlength=int(parts.max(initial=0)) + 1)[parts]
 
     @cached_property
     def lengths(self) -> Int64[ndarray, "queries"]:

@@ -15,7 +15,7 @@ from counterfoil.evaluation.gallery_chance import chance_per_item
 from counterfoil.evaluation.gallery_means import columns, mean
 from counterfoil.evaluation.gallery_measures import SIDES
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.evaluation.retrieval import gallery_sizes, measured, per_item, tied
+from counterfoil.evaluation.retrieval import measured, per_item, tied
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
@@ -138,7 +138,7 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
         SIDES,
         (gallery.i2t, gallery.t2i),
         (rankings.i2t, rankings.t2i),
-        gallery_sizes(gallery),
+        gallery.sizes,
         strict=False,
     ):
         listed = search.positives if isinstance(search.positives, Positives) else None

@@ -9,7 +9,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.evaluation.gallery_means import mean
-from counterfoil.evaluation.retrieval import POLICIES, gallery_sizes, per_item
+from counterfoil.evaluation.retrieval import POLICIES, per_item
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ties import Ties
 
@@ -32,7 +32,7 @@ def chance_per_item(
 def constant(benchmark: Benchmark) -> Rankings:
     """The answers of a scorer to which all pairs are alike."""
     gallery = benchmark.gallery
-    of_image, of_caption = gallery_sizes(gallery)
+    of_image, of_caption = gallery.sizes
     sides = []
     for search, sizes, parts, of_items in (
         (gallery.i2t, of_image, gallery.image_parts, gallery.caption_parts),

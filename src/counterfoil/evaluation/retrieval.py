@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.galleries import Search
 from counterfoil.data.scores import Answers, Placed, Rankings
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.gallery_measures import SIDES, expand, measure_names, recall_k
@@ -55,26 +55,10 @@ def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     found = [
         _side_ranks(search, placed, sizes)
         for search, placed, sizes in zip(
-            (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery_sizes(gallery), strict=True
+            (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
         )
     ]
     return found[0], found[1]
-
-
-def gallery_sizes(gallery: Gallery) -> tuple[Int[ndarray, "images"], Int[ndarray, "captions"]]:
-    """How many items each query of either direction looks through: those of its own part."""
-    if gallery.image_parts is None or gallery.caption_parts is None:
-        return (
-            np.full(len(gallery.i2t), gallery.n_captions, dtype=np.int64),
-            np.full(len(gallery.t2i), gallery.n_images, dtype=np.int64),
-        )
-    n_parts = 1 + int(max(gallery.image_parts.max(initial=0), gallery.caption_parts.max(initial=0)))
-    images = np.bincount(gallery.image_parts, minlength=n_parts)
-    captions = np.bincount(gallery.caption_parts, minlength=n_parts)
-    return (
-        captions[gallery.image_parts[gallery.i2t.queries]],
-        images[gallery.caption_parts[gallery.t2i.queries]],
-    )
 
 
 def per_item(
@@ -112,7 +96,7 @@ def measured(
             SIDES,
             (gallery.i2t, gallery.t2i),
             (rankings.i2t, rankings.t2i),
-            gallery_sizes(gallery),
+            gallery.sizes,
             strict=False,
         )
     }
@@ -183,7 +167,7 @@ def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
     gallery = benchmark.gallery
     found = []
     for search, placed, sizes in zip(
-        (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery_sizes(gallery), strict=True
+        (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
     ):
         if placed.shares is not None and isinstance(search.positives, Plausible):
             strict, optimistic = placed.shares[:, 0], placed.shares[:, 2]

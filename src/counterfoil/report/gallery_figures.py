@@ -20,7 +20,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.gallery_chance import chance
 from counterfoil.evaluation.gallery_means import mean
-from counterfoil.evaluation.retrieval import gallery_sizes, ranks
+from counterfoil.evaluation.retrieval import ranks
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranking import recall_at_k
@@ -194,7 +194,7 @@ def _curve(run: Run, of_side: Ranks, side: str) -> Curve:
 def _chance(comparison: Comparison, side: str) -> Curve:
     """R@K of a random order."""
     benchmark = comparison.runs[0].benchmark
-    sizes = gallery_sizes(benchmark.gallery)[_SIDES.index(side)]
+    sizes = benchmark.gallery.sizes[_SIDES.index(side)]
     ks = _reach(int(sizes.max()))
     value = chance(benchmark, [f"{side}_recall_at_{k}" for k in ks])
     return Curve(CHANCE, tuple(ks), np.asarray(list(value.values())))
