@@ -42,7 +42,7 @@ NAMES = ("coco-5k", "coco-1k", "cxc", "eccv")
 IMAGES, CAPTIONS, WIDTH = 5000, 25000, 512
 KS = (1, 5, 10)
 #: Images in a block: what `rank` takes by itself for so many captions in float32.
-BLOCK = (1 << 25) // (CAPTIONS * 4)
+BLOCK = 50_000_000 // (CAPTIONS * 4)
 
 
 def peak() -> float:
@@ -122,7 +122,9 @@ def package(data: Path | None, every: int) -> tuple[dict[str, float], dict[str, 
     blocks, metric = embeddings(), Metrics()
     start = perf_counter()
     parts = [slice(lo, min(lo + BLOCK, IMAGES)) for lo in range(0, IMAGES, BLOCK)]
-    scores = np.concatenate([blocks.rows(part) for part in parts])
+    scores = np.empty((IMAGES, CAPTIONS), np.float32)
+    for part in parts:
+        scores[part] = blocks.rows(part)
     product = perf_counter() - start
 
     def lists(lines: ndarray, queries: ndarray, items: ndarray) -> dict[int, list[int]]:

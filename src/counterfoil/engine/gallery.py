@@ -28,7 +28,7 @@ from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts
 from counterfoil.metrics.tally import tally
 
 #: Bytes of a block of scores.
-_BLOCK = 1 << 25
+_BLOCK = 50_000_000
 #: Images whose right answers are scored together beforehand.
 _BEFOREHAND = 72
 
@@ -44,7 +44,7 @@ def rank(
 ) -> list[Rankings]:
     """The places of all right answers of galleries of the same items, and the first `top` of each query.
 
-    `block` images are scored at a time (by default 32 MB of scores), by `threads` threads; neither changes
+    `block` images are scored at a time (by default 50 MB of scores), by `threads` threads; neither changes
     what is found. A query of a gallery in parts sees the items of its part; no first items are kept for it.
     Raises `InputError` where the scores are not of the galleries' items.
     """

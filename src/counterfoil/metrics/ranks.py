@@ -20,8 +20,8 @@ from counterfoil.errors import InputError, ScoreError
 # From so many positives of a query on, what scores below all of them is left out first, if that is all but
 # one in so many items of the gallery.
 _SIFT_FROM, _SIFT_TO = 3, 8
-# From so many on, sorting the scores once is faster than comparing with each.
-_SORT_FROM = 64
+# Up to so many scores for each positive, sorting them once is faster than comparing all with each.
+_SORT_TO = 200
 # A transposed block is copied in parts of about so many scores.
 _AT_ONCE = 1 << 20
 
@@ -292,7 +292,7 @@ def row_counts(
                 np.greater_equal(line, asked.min(), out=compared)
                 if _SIFT_TO * np.count_nonzero(compared) < gallery:
                     line = line[compared]
-            if end - begin < _SORT_FROM:
+            if len(line) > _SORT_TO * (end - begin):
                 true = compared[: len(line)]
                 for at in range(begin, end):
                     above[at] = higher = np.count_nonzero(np.greater(line, score[at], out=true))
