@@ -17,11 +17,11 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
 
-# From so many positives of a query on, what scores below all of them is left out first, if that is all but
-# one in so many items of the gallery.
-_SIFT_FROM, _SIFT_TO = 3, 8
-# Up to so many scores for each positive, sorting them once is faster than comparing all with each.
-_SORT_TO = 200
+# Where only one in so many items scores as high as a positive, these are taken out and sorted: that answers
+# for all positives that stand higher.
+_SIFT = 32
+# From so many positives of a query on, sorting all scores once is faster than comparing them with each.
+_SORT_FROM = 100
 # A transposed block is copied in parts of about so many scores.
 _AT_ONCE = 1 << 20
 
@@ -286,22 +286,22 @@ def row_counts(
         places = range(len(rows)) if scattered else rows.tolist()
         limits = zip(begins[lo : lo + slab].tolist(), ends[lo : lo + slab].tolist(), strict=True)
         for row, (begin, end) in zip(places, limits, strict=True):
-            line, asked = block[row], score[begin:end]
-            if end - begin >= _SIFT_FROM:
-                # Below the last of the right answers nothing counts, and good ones stand high.
-                np.greater_equal(line, asked.min(), out=compared)
-                if _SIFT_TO * np.count_nonzero(compared) < gallery:
-                    line = line[compared]
-            if len(line) > _SORT_TO * (end - begin):
-                true = compared[: len(line)]
-                for at in range(begin, end):
-                    above[at] = higher = np.count_nonzero(np.greater(line, score[at], out=true))
-                    level[at] = np.count_nonzero(np.greater_equal(line, score[at], out=true)) - higher
-            else:
-                ordered = np.sort(line)
-                up_to = ordered.searchsorted(asked, side="right")
-                above[begin:end] = len(line) - up_to
-                level[begin:end] = up_to - ordered.searchsorted(asked, side="left")
+            line, left = block[row], begin + np.argsort(score[begin:end])
+            few = np.sort(line) if len(left) >= _SORT_FROM else None
+            # The lowest first: as soon as little stands above one, that little is all that is looked at.
+            while few is None and len(left):
+                at = left[0]
+                from_here = np.count_nonzero(np.greater_equal(line, score[at], out=compared))
+                if _SIFT * from_here <= gallery and len(left) > 1:
+                    few = np.sort(line[compared])
+                    break
+                above[at] = higher = np.count_nonzero(np.greater(line, score[at], out=compared))
+                level[at] = from_here - higher
+                left = left[1:]
+            if few is not None:
+                up_to = few.searchsorted(score[left], side="right")
+                above[left] = len(few) - up_to
+                level[left] = up_to - few.searchsorted(score[left], side="left")
     return above, level
 
 
