@@ -38,6 +38,7 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/ranking.py
+	$(BIN)/python benchmarks/pooling.py
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))

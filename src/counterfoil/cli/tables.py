@@ -186,7 +186,8 @@ def ties_line(result: Result) -> str:
         if name in known:
             low, high = ties["measures"]["strict"][name], ties["measures"]["optimistic"][name]
             ranges.append(f"{name} {100 * low:.2f} if wrong to {100 * high:.2f} if right")
-    what = "queries" if first else "questions"
+    one, many = ("query", "queries") if first else ("question", "questions")
+    what = one if ties["questions"] == 1 else many
     share = f"{ties['questions']:,} {what} ({100 * ties['rate']:.2f} %)"
     return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
 

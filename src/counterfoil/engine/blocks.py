@@ -116,7 +116,7 @@ class Matrix:
                 where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
                 + self._named(images, captions, int(row), int(column)),
                 given="NaN",
-                allowed="finite numbers",
+                allowed="numbers",
             )
         return scores
 

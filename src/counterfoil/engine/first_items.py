@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.data.scores import Placed, Rankings
-from counterfoil.engine.blocks import unit
+from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.tops import tops, tops_in_blocks
 from counterfoil.errors import DataError, InputError
@@ -146,11 +146,13 @@ def of_similarity(
     name: str, values: ndarray, image_ids: tuple[str, ...], caption_ids: tuple[str, ...]
 ) -> ModelLists:
     """The lists of a similarity, (images, captions), of every query, down to the last item."""
+    matrix = Matrix(values, where=name, names=(image_ids, caption_ids))
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         def block(queries: slice, items: slice) -> NDArray[Any]:
-            chosen = at[queries]
-            return values[chosen, items] if direction == "i2t" else values[items][:, chosen].T
+            if direction == "i2t":
+                return matrix.part(at[queries], items)
+            return matrix.part(items, at[queries]).T
 
         n_items = values.shape[1 if direction == "i2t" else 0]
         return tops_in_blocks(block, len(at), n_items, k, progress=progress)[0]
