@@ -47,7 +47,9 @@ def test_neighbours_in_a_batch_change_nothing(tiny_model: Callable[[str], Any]) 
     with torch.inference_mode():
         together, alone = tower(rows), torch.cat([tower([row]) for row in rows])
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
-    assert torch.equal(together[0], together[3])
+    # Equal up to rounding: some processors multiply the last rows of a batch in another way. The engine asks
+    # for each distinct caption once.
+    torch.testing.assert_close(together[0], together[3], atol=1e-5, rtol=1e-5)
     assert not torch.allclose(together[0], together[1], atol=1e-3)
 
 
