@@ -138,12 +138,12 @@ def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
             f"{_DIRECTIONS[side]} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
         ]
         lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-    if facts.get("unsupported"):
-        reasons: dict[str, list[str]] = {}
-        for name, reason in facts["unsupported"].items():
-            if not name.startswith("mean_"):
-                reasons.setdefault(reason, []).append(name)
-        lines += [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    reasons = {n: why for n, why in (facts.get("unsupported") or {}).items() if not n.startswith("mean_")}
+    if reasons:
+        # They are much alike, and all are in the result.
+        first, reason = next(iter(reasons.items()))
+        names = dict.fromkeys(name.split("_", 1)[1] for name in reasons)
+        lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
     return lines
 
 
