@@ -4,6 +4,7 @@ A form holds no scores and knows no model. Positions are columns of integers, so
 hundred thousand questions is a few arrays.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -18,7 +19,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class Questions(ABC):
     """What all forms share: an id per question and named groupings of the questions.
 
     `groupings` maps a grouping's name ("type", "tag") to one label per question; the empty label means
@@ -46,9 +47,9 @@ class Questions:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @abstractmethod
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images that questions ask about, in order of first use."""
-        raise NotImplementedError
 
     def groups(self) -> dict[str, NDArray[np.bool_]]:
         """Every group of every grouping as a mask over the questions, in order of first appearance.
