@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import PIL.Image
+from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 
@@ -65,6 +67,23 @@ class BytesSource:
         return self.where
 
 
+@dataclass(frozen=True, eq=False)
+class PixelSource:
+    """An RGB picture held in memory as it is, (height, width, 3) bytes: decoding it is free."""
+
+    pixels: NDArray[np.uint8]
+    where: str = "pixels in memory"
+
+    def read(self) -> bytes:
+        """The picture as PNG, which loses nothing."""
+        buffer = io.BytesIO()
+        PIL.Image.fromarray(self.pixels).save(buffer, format="PNG")
+        return buffer.getvalue()
+
+    def __str__(self) -> str:
+        return self.where
+
+
 @dataclass(frozen=True)
 class Image:
     """One image: a name that is unique in its benchmark, a source, and an optional crop.
@@ -90,6 +109,9 @@ class Image:
 
     def decode(self) -> PIL.Image.Image:
         """The picture in RGB, as stored; raises `DataError` naming the file where it is broken."""
+        if isinstance(self.source, PixelSource):
+            picture = PIL.Image.fromarray(self.source.pixels)
+            return picture if self.crop is None else picture.crop(self.crop)
         return decode(self.read(), where=str(self.source), crop=self.crop)
 
 

@@ -1,0 +1,92 @@
+"""Dual encoders open for training: plain modules with one shape of answer, whatever library they are from.
+
+A `Network` is only arithmetic. What stands around it (how pictures become pixels, how words become tokens,
+how it is built again from its card) is a `Backbone`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from numpy import ndarray
+from torch import Tensor, nn
+
+from counterfoil.scorers.pictures import Preparation
+
+
+class Encoded(NamedTuple):
+    """What one tower makes of a batch; nothing is normalised yet.
+
+    `points` is (batch, width) for one vector per item and (batch, heads, width) for several (PVSE).
+    `log_variance` is (batch, width) where an item is a distribution around its point (PCME).
+    `attention` is (batch, heads, places): how much each head looks at each place of the picture, or word.
+    """
+
+    points: Tensor
+    log_variance: Tensor | None = None
+    attention: Tensor | None = None
+
+
+class Answer(NamedTuple):
+    """What a network says of a batch: all that a loss needs, so that every parameter is used in `forward`."""
+
+    images: Encoded
+    texts: Encoded
+    #: Logarithm of the inverse temperature, a scalar.
+    logit_scale: Tensor
+    #: Scale and shift of PCME's matching probability, (2,).
+    match: Tensor | None = None
+
+
+class Network(nn.Module):
+    """Two towers and a temperature.
+
+    `logit_scale` is the logarithm of the inverse temperature, as in CLIP. `forward` encodes both sides at
+    once, so that wrappers which hook it (distributed training) see every parameter.
+    """
+
+    logit_scale: nn.Parameter
+
+    @abstractmethod
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) normalised pixels to what the image tower says."""
+
+    @abstractmethod
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) token ids to what the text tower says."""
+
+    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
+        """Both, of batches that may differ in size (hard negatives are further rows)."""
+        return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale)
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """The last linear map of each tower: all that P004 trains. Empty where there is none."""
+        return ()
+
+    def heads(self) -> Sequence[nn.Parameter]:
+        """What was put on top of a backbone with weights of its own: all that PCME's first stage trains."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Backbone:
+    """A network and all it takes to feed it, and to build it again.
+
+    `card` is plain values: `build(card)` in `counterfoil.scorers.trained` gives the same architecture.
+    """
+
+    name: str
+    network: Network
+    #: In worker processes: an RGB picture to (height, width, 3) bytes.
+    preparation: Preparation
+    #: Those bytes, a batch of them, to (batch, 3, height, width) floats on the CPU, normalised.
+    pixels: Callable[[Sequence[ndarray]], Tensor]
+    #: Texts to (batch, length) token ids on the CPU, cut or padded as the tower wants it.
+    tokens: Callable[[Sequence[str]], Tensor]
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self.network.logit_scale.device
