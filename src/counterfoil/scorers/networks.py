@@ -22,11 +22,24 @@ class Encoded(NamedTuple):
     `points` is (batch, width) for one vector per item and (batch, heads, width) for several (PVSE).
     `log_variance` is (batch, width) where an item is a distribution around its point (PCME).
     `attention` is (batch, heads, places): how much each head looks at each place of the picture, or word.
+    `residuals` is (batch, heads, width): what each head found there (PVSE keeps them apart).
     """
 
     points: Tensor
     log_variance: Tensor | None = None
     attention: Tensor | None = None
+    residuals: Tensor | None = None
+
+
+class Local(NamedTuple):
+    """What one tower makes of a batch, as a whole and place by place; nothing is normalised."""
+
+    #: (batch, width): the same points as those of `Encoded`.
+    whole: Tensor
+    #: (batch, places, local width): a picture's patches or cells, a text's words.
+    places: Tensor
+    #: (batch, places), true where there is nothing (padding); None where all places count.
+    nothing: Tensor | None = None
 
 
 class Answer(NamedTuple):
@@ -57,6 +70,17 @@ class Network(nn.Module):
     def encode_texts(self, tokens: Tensor) -> Encoded:
         """(batch, length) token ids to what the text tower says."""
 
+    def local_images(self, pixels: Tensor) -> Local:
+        """The same with what the tower knows of each place; without more, the whole is the one place.
+
+        A network that knows more overrides this and runs its tower once.
+        """
+        return _one_place(self.encode_images(pixels))
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The same of texts and their words, padding marked."""
+        return _one_place(self.encode_texts(tokens))
+
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
         """Both, of batches that may differ in size (hard negatives are further rows)."""
         return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale)
@@ -68,6 +92,10 @@ class Network(nn.Module):
     def heads(self) -> Sequence[nn.Parameter]:
         """What was put on top of a backbone with weights of its own: all that PCME's first stage trains."""
         return ()
+
+
+def _one_place(encoded: Encoded) -> Local:
+    return Local(encoded.points, encoded.points[:, None])
 
 
 @dataclass(frozen=True, eq=False)
