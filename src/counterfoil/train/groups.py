@@ -1,0 +1,89 @@
+"""Which parameters a recipe trains, which of them decay, and the optimiser that moves them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn, optim
+
+from counterfoil.errors import InputError
+from counterfoil.scorers.networks import Network
+from counterfoil.train.recipes import Recipe
+
+#: Parts of names whose parameters never decay, however many dimensions they have.
+_NEVER_DECAY = ("bn", "ln", "bias", "logit_scale")
+
+
+def decays(name: str, parameter: nn.Parameter, recipe: Recipe) -> bool:
+    """Whether weight decay pulls at a parameter.
+
+    Under "matrices" it does where the parameter has two dimensions or more and its name contains none of bn,
+    ln, bias and logit_scale (as open_clip and the code of P000 have it); under "all" always.
+    """
+    if recipe.decay == "all":
+        return True
+    return parameter.ndim >= 2 and not any(part in name for part in _NEVER_DECAY)
+
+
+def trained(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.Parameter], ...]:
+    """The parameters that the recipe trains, with their names, in the network's order.
+
+    The temperature is trained beside them unless the recipe keeps it fixed. Raises `InputError` where the
+    recipe trains a part that the network does not have.
+    """
+    wanted = {id(parameter) for parameter in _wanted(network, recipe)}
+    temperature = id(network.logit_scale)
+    (wanted.add if recipe.temperature == "trained" else wanted.discard)(temperature)
+    return tuple((name, each) for name, each in network.named_parameters() if id(each) in wanted)
+
+
+def parameter_groups(network: Network, recipe: Recipe) -> list[dict[str, Any]]:
+    """The optimiser's groups: what decays, then what does not; a group without parameters is left out.
+
+    Everything the recipe does not train is frozen on the way (`requires_grad` is False), and what it trains
+    is opened, so that a second stage may train what the first one froze. The same network and recipe always
+    give the same groups in the same order, as resuming needs.
+    """
+    named = trained(network, recipe)
+    opened = {id(parameter) for _, parameter in named}
+    for parameter in network.parameters():
+        parameter.requires_grad_(id(parameter) in opened)
+    groups: list[dict[str, Any]] = [
+        {
+            "params": [parameter for name, parameter in named if decays(name, parameter, recipe)],
+            "weight_decay": recipe.weight_decay,
+        },
+        {
+            "params": [parameter for name, parameter in named if not decays(name, parameter, recipe)],
+            "weight_decay": 0.0,
+        },
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def optimiser(groups: list[dict[str, Any]], recipe: Recipe) -> optim.Optimizer:
+    """AdamW, Adam or AdamP (timm's) over the groups, with the recipe's learning rate, betas and eps."""
+    how: dict[str, Any] = {"lr": recipe.lr, "betas": recipe.betas, "eps": recipe.eps}
+    if recipe.optimiser == "adamp":
+        from timm.optim import AdamP
+
+        return AdamP(groups, **how)
+    return {"adamw": optim.AdamW, "adam": optim.Adam}[recipe.optimiser](groups, **how)
+
+
+def count(parameters: Sequence[nn.Parameter]) -> int:
+    """How many numbers they hold."""
+    return sum(parameter.numel() for parameter in parameters)
+
+
+def _wanted(network: Network, recipe: Recipe) -> Sequence[nn.Parameter]:
+    if recipe.trains == "all":
+        return tuple(network.parameters())
+    part = network.projections() if recipe.trains == "projections" else network.heads()
+    if not part:
+        raise InputError(
+            f"the network has no {recipe.trains} to train",
+            where=f"recipe {recipe.name}",
+            given=type(network).__name__,
+            hint='set trains = "all", or choose another model',
+        )
+    return tuple(part)

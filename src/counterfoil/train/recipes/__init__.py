@@ -1,0 +1,30 @@
+"""Recipes: how a model is trained, as values, by name or from a TOML file. Nothing here loads torch."""
+
+from counterfoil.train.recipes.base import Recipe
+from counterfoil.train.recipes.contrastive import (
+    Coco,
+    NegativePairs,
+    NegativeTexts,
+    NegClip,
+    PositiveAugmented,
+)
+from counterfoil.train.recipes.detector import Detection
+from counterfoil.train.recipes.named import NAMES
+from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
+from counterfoil.train.recipes.reading import read, read_file
+
+__all__ = [
+    "NAMES",
+    "Coco",
+    "Detection",
+    "NegClip",
+    "NegativePairs",
+    "NegativeTexts",
+    "Polysemous",
+    "PositiveAugmented",
+    "Probabilistic",
+    "Recipe",
+    "Triplet",
+    "read",
+    "read_file",
+]

@@ -1,0 +1,113 @@
+"""Recipes of contrastive training: P000's three, NegCLIP's, and P004's positive augmentation."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from counterfoil.train.recipes.base import Recipe
+
+_P000 = "P000 Appendix E.3; what it leaves out as in its released code"
+_P000_OPEN = (
+    "transform: the model's own evaluation transform, no augmentation (augment)",
+    "temperature: trained like the rest, and not clamped (temperature, max_logit_scale)",
+    "weight decay: on matrices only (decay); gradients are not clipped (clip_norm)",
+    "validation accuracy: within a batch, mean of both directions, strictly greater is better (select)",
+    "an image that comes twice in a batch is not masked",
+)
+
+
+@dataclass(frozen=True)
+class Coco(Recipe):
+    """InfoNCE on images and captions that belong together, as CLIP_COCO of P000."""
+
+    about: ClassVar[str] = "pairs only: InfoNCE on images and their captions"
+    source: ClassVar[str] = _P000
+    left_open: ClassVar[tuple[str, ...]] = _P000_OPEN
+
+    name: str = "coco"
+
+
+@dataclass(frozen=True)
+class NegativeTexts(Recipe):
+    """InfoNCE with one hard negative caption per pair, as CLIP_TROHN-Text of P000."""
+
+    about: ClassVar[str] = "hard negative texts: images choose among 2B captions, captions among B images"
+    source: ClassVar[str] = _P000
+    left_open: ClassVar[tuple[str, ...]] = _P000_OPEN
+    needs: ClassVar[tuple[str, ...]] = ("negative_caption",)
+
+    name: str = "trohn-text"
+    batch_size: int = 200
+
+
+@dataclass(frozen=True)
+class NegClip(NegativeTexts):
+    """The same loss with the values of NegCLIP."""
+
+    about: ClassVar[str] = "hard negative texts, with the values of NegCLIP"
+    source: ClassVar[str] = "Yuksekgonul et al. 2023 and the command its authors published"
+    left_open: ClassVar[tuple[str, ...]] = (
+        "betas, eps, weight decay: open_clip's for ViT, which P000 has too",
+        "temperature: clamped at 100, as in open_clip's training (max_logit_scale)",
+        "not done: further rows with the nearest images; put such rows next to each other in the data",
+        "selection: by validation accuracy, as P000 (select); NegCLIP's authors do not say",
+        "one negative caption per row, where NegCLIP draws one of several per epoch",
+    )
+
+    name: str = "negclip"
+    batch_size: int = 256
+    epochs: int = 5
+    max_logit_scale: float | None = 100.0
+
+
+@dataclass(frozen=True)
+class NegativePairs(Recipe):
+    """InfoNCE over positive and negative pairs alike, 2B x 2B, as CLIP_TROHN-Img of P000."""
+
+    about: ClassVar[str] = "hard negative texts and images: InfoNCE over 2B pairs"
+    source: ClassVar[str] = _P000
+    left_open: ClassVar[tuple[str, ...]] = _P000_OPEN
+    needs: ClassVar[tuple[str, ...]] = ("negative_caption", "negative_image")
+
+    name: str = "trohn-img"
+    batch_size: int = 200
+
+
+@dataclass(frozen=True)
+class PositiveAugmented(Recipe):
+    """Contrast with generated images and captions as further positives, as PAC-S (P004 section 4.1, eq. 2-4).
+
+    Of the network only the final projections move.
+    """
+
+    about: ClassVar[str] = "generated images and captions as further positives; final projections only"
+    source: ClassVar[str] = "P004 section 4.1 and equations 2 to 4"
+    left_open: ClassVar[tuple[str, ...]] = (
+        "temperature: fixed, as only the projections are named (temperature)",
+        "betas, eps, weight decay: PyTorch's defaults for AdamW (betas, eps, weight_decay)",
+        "schedule: constant, no warm-up (schedule, warmup)",
+        "validation: every 100 steps, on the loss (validate_every); at most 100 epochs (epochs)",
+        "each term: the sum of both directions, as equations 2 and 3, or their mean (directions)",
+        "one caption per row, as the data have it; no augmentation (augment)",
+    )
+    needs: ClassVar[tuple[str, ...]] = ("generated_image", "generated_caption")
+
+    name: str = "pac"
+    batch_size: int = 256
+    epochs: int = 100
+    lr: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.01
+    schedule: Literal["cosine", "cosine-epochs", "constant"] = "constant"
+    warmup: int = 0
+    trains: Literal["all", "projections", "heads"] = "projections"
+    temperature: Literal["trained", "fixed"] = "fixed"
+    select: str = "loss"
+    validate_every: int | None = 100
+    patience: int | None = 1500
+    #: Weight of generated images against captions.
+    lambda_v: float = 0.05
+    #: Weight of images against generated captions.
+    lambda_t: float = 0.1
+    #: Whether the two directions of a term are added or averaged.
+    directions: Literal["sum", "mean"] = "sum"

@@ -1,0 +1,109 @@
+"""Recipes of retrieval models as P002 trains them again: triplets, several vectors, and distributions.
+
+All three follow P002 Appendix D.2, which follows PCME's released code: AdamP, a cosine over epochs, first
+what was added with the backbone frozen, then everything with a tenth of the learning rate.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from counterfoil.train.recipes.base import Recipe
+
+_SOURCE = "P002 Appendix D.2; what it leaves out as in PCME's released code"
+_OPEN = (
+    "stages: 30 epochs with the backbone frozen at 2e-4, then 30 of everything at 2e-5 (stages)",
+    "weight decay: none; gradients are clipped at a norm of 2; batches of 128",
+    "augmentation: random crops and flips; random erasing and dropped words are not done (augment)",
+    "selection: the sum of R@1, R@5 and R@10 of both directions after each epoch (select)",
+)
+
+
+@dataclass(frozen=True)
+class Retrieval(Recipe):
+    """What VSE, PVSE and PCME share."""
+
+    source: ClassVar[str] = _SOURCE
+
+    name: str = "retrieval"
+    batch_size: int = 128
+    epochs: int = 30
+    optimiser: Literal["adamw", "adam", "adamp"] = "adamp"
+    lr: float = 2e-4
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    schedule: Literal["cosine", "cosine-epochs", "constant"] = "cosine-epochs"
+    warmup: int = 0
+    clip_norm: float | None = 2.0
+    #: No loss here has a temperature.
+    temperature: Literal["trained", "fixed"] = "fixed"
+    select: str = "rsum"
+    augment: Literal["none", "crop-flip"] = "crop-flip"
+    #: The first stage's last weights are where the second starts, as in PCME's code.
+    stages: tuple[Mapping[str, Any], ...] = (
+        {"trains": "heads", "lr": 2e-4, "select": "last"},
+        {"trains": "all", "lr": 2e-5},
+    )
+
+
+@dataclass(frozen=True)
+class Triplet(Retrieval):
+    """A hinge on similarities: VSE0 adds up all negatives of the batch, VSE++ takes the hardest."""
+
+    about: ClassVar[str] = "a hinge on cosines, summed over the batch's negatives or of the hardest"
+    left_open: ClassVar[tuple[str, ...]] = (
+        "margin: 0.2, as in VSE++ (margin)",
+        "the first stage trains the last linear map of each tower, as VSE adds nothing else",
+        *_OPEN,
+    )
+
+    name: str = "vse0"
+    margin: float = 0.2
+    #: Which negatives count: all, those above the positive less the margin but below it, or the hardest.
+    mining: Literal["sum", "semi-hard", "hardest"] = "sum"
+    stages: tuple[Mapping[str, Any], ...] = (
+        {"trains": "projections", "lr": 2e-4, "select": "last"},
+        {"trains": "all", "lr": 2e-5},
+    )
+
+
+@dataclass(frozen=True)
+class Polysemous(Triplet):
+    """PVSE: several vectors per item, the best pair of which is compared."""
+
+    about: ClassVar[str] = "several vectors per item, the hinge on the best of them (PVSE)"
+    left_open: ClassVar[tuple[str, ...]] = (
+        "heads, margin, mining, weights of diversity and MMD: the command its authors published "
+        "(heads, margin, mining, diversity, mmd)",
+        *_OPEN,
+    )
+
+    name: str = "pvse"
+    margin: float = 0.1
+    mining: Literal["sum", "semi-hard", "hardest"] = "hardest"
+    #: Vectors per item, where the model has no heads yet.
+    heads: int = 2
+    #: Weight of what keeps the heads of one item apart.
+    diversity: float = 0.1
+    #: Weight of what keeps images and captions in one region.
+    mmd: float = 0.01
+    stages: tuple[Mapping[str, Any], ...] = Retrieval.stages
+
+
+@dataclass(frozen=True)
+class Probabilistic(Retrieval):
+    """PCME: an item is a Gaussian, a pair a matching probability."""
+
+    about: ClassVar[str] = "a mean and a variance per item, a matching probability per pair (PCME)"
+    left_open: ClassVar[tuple[str, ...]] = (
+        "scale and shift of the probability start at 15 and are trained; they are clipped with the rest",
+        "the KL term is that of the code: the mean of the samples as mean (vib_beta)",
+        *_OPEN,
+    )
+
+    name: str = "pcme"
+    #: Samples per item.
+    samples: int = 7
+    #: Weight of the KL divergence from the unit Gaussian.
+    vib_beta: float = 1e-5
