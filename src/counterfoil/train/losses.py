@@ -1,0 +1,203 @@
+"""Losses of batches of matching images and texts: row i of one belongs to row i of the other.
+
+Pure functions of features, in float32 at least whatever precision the towers compute in. Features are
+brought to length one inside; `scale` is the inverse temperature, exp(logit_scale). What is gathered from
+several devices goes in as if it were one batch (`counterfoil.train.gather`).
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from counterfoil.errors import InputError
+from counterfoil.train.mining import RULES, Mining
+
+Scale = Float[Tensor, ""]
+
+
+def unit(features: Float[Tensor, "*items width"]) -> Float[Tensor, "*items width"]:
+    """The features at length one, in float32 or better; a vector of zeros stays what it is.
+
+    Below a length of 1e-6 vectors are only multiplied by a million, so that gradients stay finite.
+
+    >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    if features.dtype in (torch.float16, torch.bfloat16):
+        features = features.float()
+    return functional.normalize(features, dim=-1, eps=1e-6)
+
+
+def similarity(
+    images: Float[Tensor, "rows *heads width"], texts: Float[Tensor, "columns *other_heads width"]
+) -> Float[Tensor, "rows columns"]:
+    """The cosine of each image with each text; of several heads the largest (PVSE's multiple instances).
+
+    Where several pairs of heads are level, they share the gradient.
+
+    >>> similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.0, 2.0], [3.0, 4.0]]])).tolist()
+    [[0.6000000238418579]]
+    """
+    with torch.autocast(images.device.type, enabled=False):
+        left, right = unit(images), unit(texts)
+        if left.ndim == 2 and right.ndim == 2:
+            return left @ right.T
+        left, right = (side[:, None] if side.ndim == 2 else side for side in (left, right))
+        each = left.flatten(0, 1) @ right.flatten(0, 1).T
+        return each.view(*left.shape[:2], *right.shape[:2]).amax(dim=(1, 3))
+
+
+def info_nce(
+    images: Float[Tensor, "rows width"], texts: Float[Tensor, "rows width"], scale: Scale
+) -> Float[Tensor, ""]:
+    """The mean of both directions' cross-entropies over the batch: CLIP's loss (P000 Appendix E).
+
+    ln(rows) for embeddings that are all alike, or at a scale of zero.
+
+    >>> round(info_nce(torch.ones(4, 2), torch.ones(4, 2), torch.tensor(100.0)).item(), 4)  # ln 4
+    1.3863
+    """
+    logits = scale * similarity(images, texts)
+    return (_first_are_right(logits) + _first_are_right(logits.T)) / 2
+
+
+def with_negative_texts(
+    images: Float[Tensor, "rows width"], texts: Float[Tensor, "twice width"], scale: Scale
+) -> Float[Tensor, ""]:
+    """InfoNCE with hard negative texts (NegCLIP; TROHN-Text of P000).
+
+    The first half of `texts` are the captions, the second their negatives. Images choose among all texts;
+    texts choose among images, and only captions are asked. Raises `InputError` where there are fewer texts
+    than images.
+
+    >>> images, texts = torch.eye(2), torch.cat([torch.eye(2), -torch.eye(2)])
+    >>> round(with_negative_texts(images, texts, torch.tensor(0.0)).item(), 4)  # (ln 4 + ln 2) / 2
+    1.0397
+    """
+    if len(texts) < len(images):
+        raise InputError(
+            "negative texts come on top of a caption for each image",
+            given=f"{len(texts)} texts for {len(images)} images",
+            allowed=f"{len(images)} or more",
+        )
+    logits = scale * similarity(images, texts)
+    return (_first_are_right(logits) + _first_are_right(logits[:, : len(images)].T)) / 2
+
+
+def with_negative_pairs(
+    images: Float[Tensor, "twice width"], texts: Float[Tensor, "twice width"], scale: Scale
+) -> Float[Tensor, ""]:
+    """InfoNCE over captions and negative captions, each with its own image (TROHN-Img of P000).
+
+    A negative caption is right for its negative image: this is the plain loss of twice the rows.
+    """
+    return info_nce(images, texts, scale)
+
+
+def positive_augmented(
+    images: Float[Tensor, "rows width"],
+    texts: Float[Tensor, "rows width"],
+    generated_images: Float[Tensor, "rows width"],
+    generated_texts: Float[Tensor, "rows width"],
+    scale: Scale,
+    *,
+    lambda_v: float = 0.05,
+    lambda_t: float = 0.1,
+    halved: bool = False,
+) -> Float[Tensor, ""]:
+    """L(V, T) + lambda_v L(V', T) + lambda_t L(V, T') (P004 equations 2 to 4).
+
+    V' and T' are generated images and texts of the same rows; they never meet each other. Each L is the sum
+    of both directions, as equations 2 and 3 have it; whether the released weights were trained with half of
+    it is not known, and `halved` does that. (An adaptive optimiser all but ignores the difference.)
+    """
+    whole = (
+        info_nce(images, texts, scale)
+        + lambda_v * info_nce(generated_images, texts, scale)
+        + lambda_t * info_nce(images, generated_texts, scale)
+    )
+    return whole if halved else 2 * whole
+
+
+def triplet(
+    similarity: Float[Tensor, "rows rows"],
+    *,
+    margin: float = 0.2,
+    mining: Mining = "hardest",
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Float[Tensor, ""]:
+    """Hinge on each right pair and the wrong ones that count, in both directions (VSE0, VSE++).
+
+    For image i and a wrong text j: max(0, margin - s(i, i) + s(i, j)), and the same for texts and wrong
+    images. `mining` says which count: all ("sum"), or one of each row (`counterfoil.train.mining`). Both
+    directions and all that counts are added up; "mean" divides by the rows, the released code of VSE++ does
+    not ("sum"). Raises `InputError` for another rule.
+
+    >>> loss = triplet(torch.tensor([[0.5, 0.4], [0.6, 0.5]]), margin=0.2)
+    >>> round(loss.item(), 4)  # 0.1 + 0.3 each way, over two rows
+    0.4
+    """
+    if mining not in RULES:
+        raise InputError("mining of negatives", given=mining, allowed=tuple(RULES))
+    total = sum(
+        (
+            torch.where(
+                RULES[mining](scores), functional.relu(margin - scores.diagonal()[:, None] + scores), 0
+            ).sum()
+            for scores in (similarity, similarity.T)
+        ),
+        start=similarity.new_zeros(()),
+    )
+    return total / len(similarity) if reduction == "mean" else total
+
+
+def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
+    """How alike the heads of an item are: |G - 1| / heads^2, the mean over the batch (PVSE).
+
+    G are the cosines of what its heads found (`Encoded.residuals`, or `Encoded.attention`), |.| is
+    Frobenius's norm. Zero for heads at right angles, and for one head; the gradient there is zero.
+
+    >>> round(diversity(torch.ones(1, 2, 3)).item(), 4)  # the root of 1 + 1, over 4
+    0.3536
+    """
+    heads = rows.shape[1]
+    with torch.autocast(rows.device.type, enabled=False):
+        found = unit(rows)
+        cosines = found @ found.mT
+        apart = cosines[:, ~torch.eye(heads, dtype=torch.bool, device=rows.device)]
+        return torch.linalg.vector_norm(apart, dim=1).mean() / heads**2
+
+
+def mmd(
+    images: Float[Tensor, "rows *heads width"],
+    texts: Float[Tensor, "columns *other_heads width"],
+    *,
+    gamma: float = 0.5,
+    kernel: Literal["gaussian", "distance"] = "gaussian",
+) -> Float[Tensor, ""]:
+    """How differently the two sides are spread: the squared maximum mean discrepancy (PVSE).
+
+    The mean of k(x, x') + k(y, y') - 2 k(x, y) over all features x of images and y of texts, at length one,
+    heads apart; an item with itself counts. k is exp(-gamma d^2), as PVSE's paper has it, or exp(-gamma d),
+    as its code does ("distance"). Zero for the same features on both sides.
+
+    >>> mmd(torch.eye(2), torch.eye(2)).item()
+    0.0
+    """
+    with torch.autocast(images.device.type, enabled=False):
+        x, y = (unit(side).reshape(-1, side.shape[-1]) for side in (images, texts))
+
+        def mean(left: Tensor, right: Tensor) -> Tensor:
+            # Without the shortcut through a product of matrices: it gives an item a distance to itself.
+            distance = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
+            return torch.exp(-gamma * (distance.square() if kernel == "gaussian" else distance)).mean()
+
+        return mean(x, x) + mean(y, y) - 2 * mean(x, y)
+
+
+def _first_are_right(logits: Float[Tensor, "rows columns"]) -> Float[Tensor, ""]:
+    """The cross-entropy of rows whose right column has their own number."""
+    return functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
