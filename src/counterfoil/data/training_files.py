@@ -1,0 +1,66 @@
+"""Training data from files: which layout a path holds, and the split that leaves some rows for validation."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.data.folder import is_benchmark_folder, load
+from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_benchmarks import from_benchmark
+from counterfoil.data.training_coco import is_coco, read_coco
+from counterfoil.data.training_shards import is_shards, read_shards
+from counterfoil.data.training_tables import read_rows
+from counterfoil.errors import InputError
+
+
+def read(path: Path, *, images: Path | None = None, split: str | None = None) -> TrainingSet:
+    """The training data in `path`, whichever of these it holds; images stay in their files until asked for.
+
+    * A folder that `counterfoil` saved: quads give the four roles, choices the ones they have, a gallery its
+      images with the captions written for them (`training_benchmarks`).
+    * WebDataset shards: a `.tar`, a folder of them, or a pattern "train-{000..015}.tar" (`training_shards`).
+    * COCO's captions: `captions_train2017.json`, or the folder it lies in (`training_coco`).
+    * A table: Parquet as the hub keeps it, one file or a folder, and every table that `read_table` reads
+      (`training_tables`).
+
+    `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
+    begin with it ("train", "validation"); None is "train" where there are several splits, else all there is.
+    Raises `DataError` naming the file, the row and the column that does not fit.
+    """
+    if is_benchmark_folder(path):
+        if split not in (None, "train"):
+            raise InputError("a saved benchmark has no splits", where=path, given=split)
+        return from_benchmark(load(path, verify=False))
+    if is_shards(path):
+        return read_shards(path, split=split)
+    if is_coco(path):
+        return read_coco(path, images=images, split=split)
+    return read_rows(path, images=images, split=split)
+
+
+def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[TrainingSet, TrainingSet]:
+    """(training, validation): `share` of the rows, rounded up and drawn by `seed`, are for validation.
+
+    The rows are those that `datasets.Dataset.train_test_split(test_size=share, seed=seed)` draws, in its
+    order, which is the split behind the released checkpoints of BiVLC. It is a split of rows: an image with
+    several captions may have some on either side. Raises `InputError` where one side would be empty.
+
+    >>> from counterfoil.data.records import Caption, Image
+    >>> rows = {"image": np.arange(10), "caption": np.arange(10)}
+    >>> data = TrainingSet("ten", (Image("a"),) * 10, (Caption("b", "b"),) * 10, rows)
+    >>> training, validation = split(data)
+    >>> len(training), validation.rows["image"]
+    (8, array([5, 6]))
+    """
+    n = len(data)
+    held = math.ceil(share * n) if 0 < share < 1 else 0
+    if not 0 < held < n:
+        raise InputError(
+            "the split would leave one side empty",
+            where=data.source or data.name,
+            given=f"{share} of {n:,} rows",
+            allowed="a share between 0 and 1 that leaves a row on either side",
+        )
+    order = np.random.default_rng(seed).permutation(n)
+    return data.select(order[held:]), data.select(order[:held])

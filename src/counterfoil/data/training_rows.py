@@ -1,0 +1,144 @@
+"""Rows of training data as they are read, one record after the other, and the files of one split."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.data.columns import shown
+from counterfoil.data.records import Caption, Image, Source
+from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
+from counterfoil.errors import DataError
+
+#: Columns that are kept as groupings of the rows, where they are there.
+LABELS = ("subset", "type", "subtype", "faithful")
+
+
+@dataclass
+class Rows:
+    """Images, captions and rows, collected; `source` names the whole for provenance.
+
+    All records have the roles of the first one. One that has several captions gives a row for each, with
+    the same images; a role with as many texts as there are captions goes along one by one, one with a single
+    text stays.
+    """
+
+    source: str
+    images: list[Image] = field(default_factory=list)
+    captions: list[Caption] = field(default_factory=list)
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    _known: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def add(
+        self,
+        where: str,
+        pictures: Mapping[str, Source],
+        texts: Mapping[str, Sequence[str]],
+        labels: Mapping[str, object],
+    ) -> None:
+        """One record. Raises `DataError` at `where` for what it lacks or has too much.
+
+        Pictures whose sources print the same are one image.
+        """
+        captions = texts.get("caption", ())
+        for role, there in (("image", bool(pictures.get("image"))), ("caption", bool(captions))):
+            if not there:
+                raise DataError(f"no {role}", where=where, hint="every row needs an image and a caption")
+        roles = [role for role in IMAGE_ROLES if role in pictures]
+        roles += [role for role in CAPTION_ROLES if texts.get(role)]
+        first = not self.rows
+        if first:
+            self.rows = {role: [] for role in roles}
+        odd = set(roles).symmetric_difference(self.rows)
+        if odd:
+            raise DataError(
+                f"no {min(odd)}" if min(odd) in self.rows else f"a {min(odd)} that the first row lacks",
+                where=where,
+                given=", ".join(roles),
+                allowed=f"{', '.join(self.rows)}, as in the first row",
+            )
+        columns: dict[str, list[int]] = {}
+        for role in roles:
+            if role in pictures:
+                columns[role] = [self._image(pictures[role])] * len(captions)
+                continue
+            given = texts[role]
+            if any(not text.strip() for text in given):
+                raise DataError("empty text", where=f"{where}, '{role}'")
+            if len(given) not in (1, len(captions)):
+                raise DataError(
+                    f"not as many texts in '{role}' as captions",
+                    where=where,
+                    given=len(given),
+                    allowed=f"1 or {len(captions)}",
+                )
+            start = len(self.captions)
+            self.captions += [Caption(f"{role}/{start + at + 1}", text) for at, text in enumerate(given)]
+            columns[role] = [start + (at if len(given) > 1 else 0) for at in range(len(captions))]
+        before = len(self)
+        for role, positions in columns.items():
+            self.rows[role] += positions
+        for name in {**labels, **self.labels}:
+            label = labels.get(name)
+            column = self.labels.setdefault(name, [""] * before)
+            column += [_label(label, f"{where}, '{name}'")] * len(captions)
+
+    def __len__(self) -> int:
+        return len(self.rows["image"]) if self.rows else 0
+
+    def _image(self, source: Source) -> int:
+        name = str(source)
+        if name not in self._known:
+            self._known[name] = len(self.images)
+            self.images.append(Image(name, source))
+        return self._known[name]
+
+    def done(self, *, name: str) -> TrainingSet:
+        """The training set; raises `DataError` where there is no row."""
+        if not len(self):
+            raise DataError("no rows to learn from", where=self.source)
+        return TrainingSet(
+            name=name,
+            images=tuple(self.images),
+            captions=tuple(self.captions),
+            rows={role: np.array(positions, dtype=np.int64) for role, positions in self.rows.items()},
+            groupings={name: tuple(labels) for name, labels in self.labels.items()},
+            source=self.source,
+        )
+
+
+def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[Path]:
+    """The files of one split: those whose names begin with it, up to a dash and a number, or the full stop.
+
+    None is "train" where there are several splits, and all files where there is one or none of that name.
+
+    >>> files = [Path("train-00000-of-00002.parquet"), Path("validation-0.parquet")]
+    >>> [file.name for file in of_split(files, "validation", where=Path("."))]
+    ['validation-0.parquet']
+    """
+    names = [re.sub(r"[-_.]?\d[-\d]*(of[-_]\d+)?$", "", file.name.split(".")[0]) for file in files]
+    if split is None:
+        split = "train" if "train" in names else None
+    if split is None:
+        return list(files)
+    # COCO and the hub do not agree on what the held-out part is called.
+    wanted = {split, *({"val", "valid", "validation"} if split in ("val", "validation") else ())}
+    found = [file for file, name in zip(files, names, strict=True) if name in wanted]
+    if not found:
+        raise DataError(
+            "no file of this split", where=where, given=split, allowed=dict.fromkeys(n for n in names if n)
+        )
+    return found
+
+
+def _label(value: object, where: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, str | int):
+        raise DataError("not a label", where=where, given=shown(value))
+    return str(value).strip()

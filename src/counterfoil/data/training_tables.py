@@ -1,0 +1,165 @@
+"""Tables as training data: Parquet in the layouts of the hub, and whatever else `read_table` reads.
+
+A role is a column of its name; these have other names too:
+
+    image      image_id, file_name, filename, filepath, image_path     the name of a file, or a COCO id
+    caption    captions, sentences, text, title
+
+A cell of an image column is `{"bytes", "path"}`, bytes, or the name of a file in the folder of images; a cell
+of captions is a text or a list of texts. TROHN-Text has image_id, caption and negative_caption; TROHN-Img has
+negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterfoil.data.columns import shown
+from counterfoil.data.readers.photos import Photos, image_folder
+from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
+from counterfoil.data.records import BytesSource, Source
+from counterfoil.data.tables import Table
+from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
+from counterfoil.data.training_rows import LABELS, Rows, of_split
+from counterfoil.errors import DataError
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
+    "caption": ("caption", "captions", "sentences", "text", "title"),
+}
+
+
+def read_rows(path: Path, *, images: Path | None = None, split: str | None = None) -> TrainingSet:
+    """A row per row of the table, or per caption of a row that has a list of them.
+
+    Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
+    in the folder `images` beside the table. Raises `DataError` naming file, row and column of a cell that is
+    empty, is of another kind, or names a file that is not there.
+    """
+    table = _open(path, split)
+    columns = _columns(table)
+    folder = image_folder(path, images)
+    photos = Photos(folder)
+    rows = Rows(table.source)
+    labels = [name for name in LABELS if name in table]
+    for row in range(len(table)):
+        pictures, texts = {}, {}
+        for role, column in columns.items():
+            if role in IMAGE_ROLES:
+                pictures[role] = _picture(table, column, row, photos)
+            else:
+                texts[role] = _texts(table, column, row)
+        rows.add(table.where(row), pictures, texts, {name: table[name][row] for name in labels})
+    return rows.done(name=path.stem)
+
+
+def _open(path: Path, split: str | None) -> Table:
+    files = [path] if path.suffix.lower() == ".parquet" and path.is_file() else []
+    if path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():
+        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
+        found = next((each for each in places if each), [])
+        files = of_split(found, split, where=path) if found else []
+    if not files:
+        if path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        return open_rows(path, _image_columns(), split=split or "train")
+    table = parquet_rows(files, _image_columns(), source=str(path))
+    for file in files:
+        _check_cells(file)
+    return table
+
+
+def _image_columns() -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
+
+
+def _columns(table: Table) -> dict[str, str]:
+    """The column that plays each role."""
+    found: dict[str, str] = {}
+    for role in (*IMAGE_ROLES, *CAPTION_ROLES):
+        names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))
+        column = next((name for name in names if name in table), None)
+        if column is not None:
+            found[role] = column
+        elif role in _NAMES:
+            raise DataError(
+                f"no column of the {role}s", where=table.source, given=", ".join(table.columns), allowed=names
+            )
+    return found
+
+
+def _check_cells(file: Path) -> None:
+    """Raise `DataError` for a row whose image cell is empty, without reading the groups that have none.
+
+    The file itself counts its empty cells, group by group; finding one here is better than in the middle of
+    a night of training.
+    """
+    opened = pq.ParquetFile(file, memory_map=True)
+    facts = opened.metadata
+    leaves = {facts.schema.column(i).path: i for i in range(facts.num_columns)}
+    offset = 0
+    for group in range(facts.num_row_groups):
+        counted = facts.row_group(group)
+        for column in _image_columns():
+            leaf = leaves.get(f"{column}.bytes", leaves.get(column))
+            statistics = counted.column(leaf).statistics if leaf is not None else None
+            if statistics is None or not statistics.has_null_count or not statistics.null_count:
+                continue
+            cells = opened.read_row_group(group, columns=[column], use_threads=False).column(column)
+            for row, cell in enumerate(cells):
+                if not _holds(cell):
+                    raise DataError("no image", where=f"{file}, row {offset + row + 1}, column '{column}'")
+        offset += counted.num_rows
+
+
+def _holds(cell: pa.Scalar) -> bool:
+    value = cell.as_py()
+    return bool(value.get("bytes") or value.get("path")) if isinstance(value, dict) else bool(value)
+
+
+def _picture(table: Table, column: str, row: int, photos: Photos) -> Source:
+    cell: Any = table[column][row]
+    if isinstance(cell, CellSource):
+        return cell
+    where = table.where(row, column)
+    if isinstance(cell, dict):
+        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+    if isinstance(cell, bytes) and cell:
+        return BytesSource(cell, where)
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        # COCO's photographs are called by their ids.
+        cell = f"{cell:012d}.jpg"
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError(
+            "no image", where=where, given=shown(cell), allowed="the name of a file, or its bytes"
+        )
+    source = photos.source(cell)
+    if source is None:
+        raise DataError(
+            "no such image file" if photos.folder else "an image that is only named",
+            where=where,
+            given=cell if photos.folder is None else photos.folder / cell,
+            hint="give the folder that holds the images with --images",
+        )
+    return source
+
+
+def _texts(table: Table, column: str, row: int) -> list[str]:
+    cell: Any = table[column][row]
+    listed = cell if isinstance(cell, list | tuple) else [cell]
+    found = []
+    for each in listed:
+        # Some data sets keep what else they know of a sentence beside it.
+        text = each.get("raw", each.get("caption")) if isinstance(each, dict) else each
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(
+                "empty text" if text is None or isinstance(text, str) else "not a text",
+                where=table.where(row, column),
+                given=shown(text),
+            )
+        found.append(text.strip())
+    if not found:
+        raise DataError("no caption", where=table.where(row, column))
+    return found
