@@ -14,6 +14,7 @@ _SOURCE = "P002 Appendix D.2; what it leaves out as in PCME's released code"
 _OPEN = (
     "stages: 30 epochs with the backbone frozen at 2e-4, then 30 of everything at 2e-5 (stages)",
     "weight decay: none; gradients are clipped at a norm of 2; batches of 128",
+    "the losses of a batch are added up, not averaged (reduction)",
     "augmentation: random crops and flips; random erasing and dropped words are not done (augment)",
     "selection: the sum of R@1, R@5 and R@10 of both directions after each epoch (select)",
 )
@@ -40,6 +41,8 @@ class Retrieval(Recipe):
     temperature: Literal["trained", "fixed"] = "fixed"
     select: str = "rsum"
     augment: Literal["none", "crop-flip"] = "crop-flip"
+    #: Whether a batch's losses are added up, as in the released code (what clips a gradient depends on it).
+    reduction: Literal["sum", "mean"] = "sum"
     #: The first stage's last weights are where the second starts, as in PCME's code.
     stages: tuple[Mapping[str, Any], ...] = (
         {"trains": "heads", "lr": 2e-4, "select": "last"},
@@ -75,7 +78,7 @@ class Polysemous(Triplet):
     about: ClassVar[str] = "several vectors per item, the hinge on the best of them (PVSE)"
     left_open: ClassVar[tuple[str, ...]] = (
         "heads, margin, mining, weights of diversity and MMD: the command its authors published "
-        "(heads, margin, mining, diversity, mmd)",
+        "(heads, margin, mining, diversity, mmd); MMD's kernel: its paper's (kernel)",
         *_OPEN,
     )
 
@@ -88,6 +91,8 @@ class Polysemous(Triplet):
     diversity: float = 0.1
     #: Weight of what keeps images and captions in one region.
     mmd: float = 0.01
+    #: MMD's kernel, exp(-d^2 / 2) as in PVSE's paper, or exp(-d / 2) as in its code.
+    kernel: Literal["gaussian", "distance"] = "gaussian"
     stages: tuple[Mapping[str, Any], ...] = Retrieval.stages
 
 
@@ -98,7 +103,7 @@ class Probabilistic(Retrieval):
     about: ClassVar[str] = "a mean and a variance per item, a matching probability per pair (PCME)"
     left_open: ClassVar[tuple[str, ...]] = (
         "scale and shift of the probability start at 15 and are trained; they are clipped with the rest",
-        "the KL term is that of the code: the mean of the samples as mean (vib_beta)",
+        "the KL term is that of the code: the mean of the samples as mean (vib_beta, information)",
         *_OPEN,
     )
 
@@ -107,3 +112,5 @@ class Probabilistic(Retrieval):
     samples: int = 7
     #: Weight of the KL divergence from the unit Gaussian.
     vib_beta: float = 1e-5
+    #: That divergence, or what the released code has for it.
+    information: Literal["released", "exact"] = "released"

@@ -1,0 +1,215 @@
+"""What a recipe minimises: which columns are encoded, and the loss of what the network says of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from counterfoil.errors import InputError, ModelError
+from counterfoil.scorers.networks import Answer, Encoded
+from counterfoil.train import losses
+from counterfoil.train.probabilistic import soft_contrastive
+from counterfoil.train.recipes.base import Recipe
+from counterfoil.train.recipes.contrastive import Coco, NegativePairs, NegativeTexts, PositiveAugmented
+from counterfoil.train.recipes.detector import Detection
+from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
+
+#: The rows of all devices out of those of this one, with gradients.
+Gather = Callable[[Tensor], Tensor]
+Loss = Float[Tensor, ""]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What the network says of a batch, role by role, with the rows of all devices."""
+
+    images: tuple[Encoded, ...]
+    texts: tuple[Encoded, ...]
+    #: The inverse temperature, exp(logit_scale).
+    scale: Tensor
+    match: Tensor | None
+    #: For what a loss draws: random, and the same on all devices.
+    seed: int
+
+    def points(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """The vectors alone, of each image role and each text role."""
+        return tuple(side.points for side in self.images), tuple(side.points for side in self.texts)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss of a recipe.
+
+    `images` and `texts` are the columns it encodes, in that order: whoever feeds the network puts the rows of
+    one role after those of the other, all with the same rows.
+    """
+
+    images: tuple[str, ...]
+    texts: tuple[str, ...]
+    loss: Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]
+    #: Whether the loss draws samples.
+    draws: bool = False
+
+    def __call__(self, answer: Answer, gather: Gather = lambda rows: rows) -> tuple[Loss, Mapping[str, Loss]]:
+        """The loss of a batch, to be minimised, and what it is made of where there are several parts.
+
+        `gather` puts the rows of all devices together (`counterfoil.train.gather`); every device computes
+        the same. Parts carry no gradient. A loss that draws takes its seed from torch's generator on the
+        CPU, so it is repeated wherever that generator is put back.
+        """
+        device = answer.logit_scale.device
+        seed = _seed(gather, device) if self.draws else 0
+        sides = Sides(
+            _roles(answer.images, self.images, gather),
+            _roles(answer.texts, self.texts, gather),
+            answer.logit_scale.float().exp(),
+            answer.match,
+            seed,
+        )
+        # Sums over a batch lose too much in half precision.
+        with torch.autocast(device.type, enabled=False):
+            loss, parts = self.loss(sides)
+        return loss, {name: part.detach() for name, part in parts.items()}
+
+
+def objective(recipe: Recipe) -> Objective:
+    """What a recipe minimises. Raises `InputError` for a recipe that has no loss of its own.
+
+    >>> from counterfoil.train.recipes import read
+    >>> objective(read("trohn-text")).texts
+    ('caption', 'negative_caption')
+    """
+    if isinstance(recipe, Coco):
+        return Objective(("image",), ("caption",), _pairs)
+    if isinstance(recipe, NegativeTexts):
+        return Objective(("image",), ("caption", "negative_caption"), _negative_texts)
+    if isinstance(recipe, NegativePairs):
+        return Objective(("image", "negative_image"), ("caption", "negative_caption"), _negative_pairs)
+    if isinstance(recipe, PositiveAugmented):
+        return Objective(
+            ("image", "generated_image"), ("caption", "generated_caption"), _positive_augmented(recipe)
+        )
+    if isinstance(recipe, Polysemous):
+        return Objective(("image",), ("caption",), _polysemous(recipe))
+    if isinstance(recipe, Triplet):
+        return Objective(("image",), ("caption",), _triplet(recipe))
+    if isinstance(recipe, Probabilistic):
+        return Objective(("image",), ("caption",), _probabilistic(recipe), draws=True)
+    hint = "detectors are trained by train.detectors.fit" if isinstance(recipe, Detection) else None
+    raise InputError(
+        "no loss belongs to this recipe", given=f"{recipe.name} ({type(recipe).__name__})", hint=hint
+    )
+
+
+def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encoded, ...]:
+    """What is said of each role, of all devices; attention is left out, as no loss looks at it."""
+
+    def part(tensor: Tensor | None, role: int) -> Tensor | None:
+        return None if tensor is None else gather(tensor.unflatten(0, (len(roles), -1))[role])
+
+    return tuple(
+        Encoded(
+            gather(side.points.unflatten(0, (len(roles), -1))[role]),
+            part(side.log_variance, role),
+            None,
+            part(side.residuals, role),
+        )
+        for role in range(len(roles))
+    )
+
+
+def _seed(gather: Gather, device: torch.device) -> int:
+    """The first device's next random number: devices must draw the same, as they share one loss."""
+    drawn = torch.rand(1, dtype=torch.float64)
+    return int(gather(drawn.to(device))[0].item() * 2**53)
+
+
+def _pairs(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+    (images,), (texts,) = sides.points()
+    return losses.info_nce(images, texts, sides.scale), {}
+
+
+def _negative_texts(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+    (images,), texts = sides.points()
+    return losses.with_negative_texts(images, torch.cat(texts), sides.scale), {}
+
+
+def _negative_pairs(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+    images, texts = sides.points()
+    return losses.with_negative_pairs(torch.cat(images), torch.cat(texts), sides.scale), {}
+
+
+def _positive_augmented(recipe: PositiveAugmented) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        (images, generated_images), (texts, generated_texts) = sides.points()
+        whole = losses.positive_augmented(
+            images,
+            texts,
+            generated_images,
+            generated_texts,
+            sides.scale,
+            lambda_v=recipe.lambda_v,
+            lambda_t=recipe.lambda_t,
+            halved=recipe.directions == "mean",
+        )
+        return whole, {}
+
+    return loss
+
+
+def _triplet(recipe: Triplet) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        (images,), (texts,) = sides.points()
+        scores = losses.similarity(images, texts)
+        whole = losses.triplet(scores, margin=recipe.margin, mining=recipe.mining, reduction=recipe.reduction)
+        return whole, {}
+
+    return loss
+
+
+def _polysemous(recipe: Polysemous) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+    hinge_of = _triplet(recipe)
+
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        (images,), (texts,) = sides.images, sides.texts
+        if images.residuals is None or texts.residuals is None:
+            raise _lacks("several vectors per item", recipe)
+        hinge, _ = hinge_of(sides)
+        apart = losses.diversity(images.residuals) + losses.diversity(texts.residuals)
+        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel)
+        whole = hinge + recipe.diversity * apart + recipe.mmd * together
+        return whole, {"hinge": hinge, "diversity": apart, "mmd": together}
+
+    return loss
+
+
+def _probabilistic(recipe: Probabilistic) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        (images,), (texts,) = sides.images, sides.texts
+        if images.log_variance is None or texts.log_variance is None or sides.match is None:
+            raise _lacks("a variance per item", recipe)
+        found = soft_contrastive(
+            images.points,
+            images.log_variance,
+            texts.points,
+            texts.log_variance,
+            sides.match,
+            generator=torch.Generator().manual_seed(sides.seed),
+            samples=recipe.samples,
+            vib=recipe.vib_beta,
+            information=recipe.information,
+            reduction=recipe.reduction,
+        )
+        return found.loss, {"matching": found.matching, "information": found.information}
+
+    return loss
+
+
+def _lacks(what: str, recipe: Recipe) -> ModelError:
+    return ModelError(
+        f"the network does not give {what}",
+        where=f"recipe {recipe.name}",
+        hint="put heads on top of it with train.objectives.suited",
+    )
