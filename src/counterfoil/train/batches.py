@@ -1,0 +1,245 @@
+"""Which rows each step sees, and the batches themselves: prepared ahead of the step that needs them."""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from queue import Empty, Full, Queue
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.data.training import TrainingSet
+from counterfoil.errors import InputError
+from counterfoil.scorers.networks import Backbone
+from counterfoil.train.pictures import Asked, Pictures
+from counterfoil.train.tokens import Tokens
+
+#: Batches that are prepared ahead of the one in work.
+_AHEAD = 3
+
+
+def order(n: int, epoch: int, seed: int) -> Int[ndarray, "n"]:
+    """The rows 0 to n - 1 in the order of an epoch: a function of the three numbers and of nothing else.
+
+    >>> order(5, 0, 7), order(5, 1, 7)
+    (array([2, 0, 4, 1, 3]), array([3, 0, 2, 1, 4]))
+    """
+    return np.random.default_rng((seed, epoch)).permutation(n)
+
+
+class Part(NamedTuple):
+    """One process's rows of one batch."""
+
+    epoch: int
+    rows: Int[ndarray, "b"]
+
+
+@dataclass(frozen=True)
+class Course(Sequence[Part]):
+    """The batches of a training, one after the other, as one of `world` processes sees them.
+
+    Each epoch takes `order` in batches of `batch_size` rows and leaves out what is too little for a batch,
+    or for `accumulate` batches, which make one step. Process `rank` takes its slice of every batch, so the
+    batches, one process's slice after the other's, do not depend on how many processes there are.
+
+    Raises `InputError` where there are too few rows for one step, or a batch is no multiple of `world`.
+    """
+
+    n: int
+    batch_size: int
+    steps: int
+    accumulate: int = 1
+    seed: int = 0
+    rank: int = 0
+    world: int = 1
+    #: The first step, where a training goes on.
+    start: int = 0
+    #: The epoch that counts as the first, where another training came before.
+    first_epoch: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch_size % self.world:
+            raise InputError(
+                "a batch cannot be divided among the processes",
+                given=f"{self.batch_size} rows, {self.world} processes",
+                allowed="a batch size that is a multiple of the number of processes",
+            )
+        if not steps_per_epoch(self.n, self.batch_size, self.accumulate):
+            raise InputError(
+                "too few rows to train on",
+                given=self.n,
+                allowed=f"at least {self.batch_size * self.accumulate}, the rows of one step",
+                hint="choose a smaller batch_size",
+            )
+
+    def __len__(self) -> int:
+        return (self.steps - self.start) * self.accumulate
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        """The batch `at` places after the first."""
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        step, turn = divmod(at, self.accumulate)
+        epoch, within = divmod(self.start + step, steps_per_epoch(self.n, self.batch_size, self.accumulate))
+        share = self.batch_size // self.world
+        first = (within * self.accumulate + turn) * self.batch_size + self.rank * share
+        rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
+        return Part(self.first_epoch + epoch, rows)
+
+
+def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
+    """Steps in which an epoch sees whole batches of `n` rows.
+
+    >>> steps_per_epoch(100, 30), steps_per_epoch(100, 30, accumulate=2)
+    (3, 1)
+    """
+    return n // batch_size // accumulate
+
+
+@lru_cache(maxsize=2)
+def _ordered(n: int, epoch: int, seed: int) -> ndarray:
+    rows = order(n, epoch, seed)
+    rows.flags.writeable = False
+    return rows
+
+
+def in_order(n: int, batch_size: int) -> list[Part]:
+    """All rows as they stand, in batches; the last may be smaller.
+
+    >>> [part.rows.tolist() for part in in_order(5, 2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    return [Part(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]
+
+
+class Batch(NamedTuple):
+    """What a network is fed: roles one after the other, each with the rows in the same order."""
+
+    epoch: int
+    rows: Int[ndarray, "b"]
+    #: (image roles x b, 3, height, width) and (caption roles x b, length), on the CPU.
+    pixels: Tensor
+    tokens: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """Rows of a training set made ready for a backbone.
+
+    `image_roles` and `caption_roles` are encoded in that order. With `varies` each picture is a random part
+    of itself, by (seed, epoch, row, role), whatever process prepares it.
+    """
+
+    data: TrainingSet
+    backbone: Backbone
+    pictures: Pictures
+    tokens: Tokens
+    image_roles: Sequence[str] = ("image",)
+    caption_roles: Sequence[str] = ("caption",)
+    varies: bool = False
+    seed: int = 0
+    #: What is done to a batch where it is prepared: pinned for a GPU, say.
+    finish: Callable[[Batch], Batch] = lambda batch: batch
+
+    def batches(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
+        """A batch for each of `parts`, in order, prepared in a thread ahead of whoever asks.
+
+        Raises here what preparing raises there.
+        """
+        return ahead(self._prepared(parts), depth=_AHEAD)
+
+    def _prepared(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
+        with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
+            for part, pixels in zip(parts, pictures, strict=True):
+                tokens = self.tokens.of(self._positions(self.caption_roles, part))
+                yield self.finish(Batch(part.epoch, part.rows, self.backbone.pixels(pixels), tokens))
+
+    def _positions(self, roles: Sequence[str], part: Part) -> ndarray:
+        return np.concatenate([self.data.need(role)[part.rows] for role in roles])
+
+    def asked(self, part: Part) -> Asked:
+        """The pictures of one batch."""
+        positions = self._positions(self.image_roles, part)
+        if not self.varies:
+            return Asked(positions)
+        keys = [
+            (self.seed, part.epoch, int(row), role)
+            for role in range(len(self.image_roles))
+            for row in part.rows
+        ]
+        return Asked(positions, tuple(keys))
+
+
+class _Lookup(Sequence[Asked]):
+    """The pictures of each batch, worked out when they are asked for."""
+
+    def __init__(self, feed: Feed, parts: Sequence[Part]) -> None:
+        self._feed, self._parts = feed, parts
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        return self._feed.asked(self._parts[at])
+
+
+_Item = TypeVar("_Item")
+
+
+def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Item, None, None]:
+    """The items of `source`, which runs in a thread, up to `depth` items ahead.
+
+    What `source` raises is raised in its place. Whoever stops early (`close`) stops the thread and closes
+    `source`.
+    """
+    ready: Queue[tuple[str, object]] = Queue(maxsize=depth)
+    stopped = threading.Event()
+
+    def put(kind: str, item: object) -> bool:
+        while not stopped.is_set():
+            try:
+                ready.put((kind, item), timeout=0.2)
+            except Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            with closing(source):
+                for item in source:
+                    if not put("item", item):
+                        return
+            put("end", None)
+        # Whatever it is, it belongs to whoever waits for the next item.
+        except BaseException as error:
+            put("error", error)
+
+    thread = threading.Thread(target=work, name="batches ahead", daemon=True)
+    thread.start()
+    try:
+        yield from _items(ready)
+    finally:
+        stopped.set()
+        while True:
+            try:
+                ready.get_nowait()
+            except Empty:
+                break
+        thread.join()
+
+
+def _items(ready: "Queue[tuple[str, object]]") -> Iterator:  # type: ignore[type-arg]
+    while True:
+        kind, item = ready.get()
+        if kind == "end":
+            return
+        if kind == "error":
+            assert isinstance(item, BaseException)
+            raise item
+        yield item
