@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf
 from counterfoil.scorers.base import Embedder, Options
+from tiny_families import family, save_words
 
 pytestmark = pytest.mark.models
 
@@ -75,55 +75,6 @@ def test_photographs_in_any_batch_and_worker(family, request, photographs) -> No
     np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
     for size, workers in ((1, 0), (7, 2)):
         assert abs(embedded(scorer, photographs, size, workers, "images") - once).max() < 1e-6
-
-
-def family(name: str) -> tuple[Any, Any, int]:
-    """A tiny model of a family, its image processor, and the tokens its texts are padded to."""
-    import transformers
-
-    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
-    text = {**layers, "vocab_size": 40, "bos_token_id": 1, "eos_token_id": 2}
-    if name == "siglip2":
-        config = transformers.Siglip2Config(
-            text_config={**text, "max_position_embeddings": 64, "projection_size": 32},
-            vision_config={**layers, "num_patches": 16, "patch_size": 8},
-        )
-        processor = transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16)
-        return transformers.Siglip2Model(config), processor, 64
-    if name == "altclip":
-        # Of 66 positions two are padding's, as in RoBERTa.
-        config = transformers.AltCLIPConfig(
-            text_config={**text, "max_position_embeddings": 66, "project_dim": 24, "pad_token_id": 0},
-            vision_config={**layers, "image_size": 32, "patch_size": 8, "projection_dim": 24},
-            projection_dim=24,
-        )
-        processor = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32)
-        return transformers.AltCLIPModel(config), processor, 64
-    vision = {
-        "image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "in_channels": [8, 8],
-        "out_channels": [8, 16], "kernel_sizes": [3, 3], "strides": [1, 2], "num_block_repeats": [1, 1],
-        "expand_ratios": [1, 2], "depthwise_padding": [],
-    }  # fmt: skip
-    config = transformers.AlignConfig(
-        text_config={**text, "max_position_embeddings": 80}, vision_config=vision, projection_dim=8
-    )
-    processor = transformers.EfficientNetImageProcessor(size={"height": 32, "width": 32})
-    return transformers.AlignModel(config), processor, 64
-
-
-def save_words(folder: Path) -> None:
-    """A tokenizer of a few words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    words = ["<pad>", "<s>", "</s>", "<unk>", "a", "red", "cat", "dog", "on", "the", "mat", "photo", "of"]
-    backend = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
-    backend.pre_tokenizer = pre_tokenizers.Whitespace()
-    backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
-    )
-    marks = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=512, **marks).save_pretrained(folder)
 
 
 @pytest.mark.parametrize("name", ["siglip2", "align", "altclip"])

@@ -187,6 +187,15 @@ def text_tower(model: Any) -> TextTower | None:
 
     None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
     """
+    tower = causal_text(model)
+    return tower if tower is not None and _known_blocks(tower.text.transformer) else None
+
+
+def causal_text(model: Any) -> TextTower | None:
+    """Where an open_clip model reads texts, if nothing behind the end mark matters; whatever its blocks.
+
+    Its `cut` is exact; whether it may be called is for `text_tower` to say.
+    """
     torch = import_torch()
     from open_clip.model import CLIP
     from open_clip.transformer import TextTransformer
@@ -199,7 +208,7 @@ def text_tower(model: Any) -> TextTower | None:
             return None
     else:
         return None
-    if pool not in ("argmax", "eos") or text.attn_mask is None or not _known_blocks(text.transformer):
+    if pool not in ("argmax", "eos") or text.attn_mask is None:
         return None
     context = len(text.positional_embedding)
     causal = torch.full((context, context), float("-inf")).triu_(1)

@@ -56,15 +56,15 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """
     where = f"hf:{argument}"
     only(where, options, "precision", "prompt")
-    library = _library()
+    library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
-    _check_place(argument, where)
-    with _quiet(library):
-        model, revision = _model(library, argument, where)
-        processor = _fetched(library.AutoImageProcessor, argument, where, "image processor")
-        tokenizer = _fetched(library.AutoTokenizer, argument, where, "tokenizer")
+    check_place(argument, where)
+    with quiet(library):
+        model, revision = model_of(library, argument, where)
+        processor = fetched(library.AutoImageProcessor, argument, where, "image processor")
+        tokenizer = fetched(library.AutoTokenizer, argument, where, "tokenizer")
     torch = import_torch()
     # Half-precision checkpoints become float32 first, which is exact; the digest is of what was stored.
     weights = digest_tensors(model.state_dict())
@@ -75,8 +75,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         tokenizer=tokenizer,
         device=device,
         dtype=computed,
-        length=_length(model.config, tokenizer),
-        cut=_can_cut(model),
+        length=length_of(model.config, tokenizer),
+        cut=can_cut(model),
         lower=model.config.model_type in LOWER_CASED,
         where=where,
     )
@@ -91,7 +91,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             prompt=prompt,
             options={
                 "device": device.type,
-                "tokenizer": _tokenizer_digest(tokenizer),
+                "tokenizer": tokenizer_digest(tokenizer),
                 "length": towers.length,
             },
         ),
@@ -111,7 +111,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 # -- loading ----------------------------------------------------------------------------------------------
 
 
-def _library() -> Any:
+def library_of() -> Any:
+    """The package transformers; raises `MissingExtraError` where it is not installed."""
     try:
         import transformers
     except ModuleNotFoundError:
@@ -119,7 +120,8 @@ def _library() -> Any:
     return transformers
 
 
-def _check_place(argument: str, where: str) -> None:
+def check_place(argument: str, where: str) -> None:
+    """Raises `ModelError` where `argument` is neither a folder of a model nor like a name on the hub."""
     path = Path(argument)
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -137,7 +139,7 @@ def _check_place(argument: str, where: str) -> None:
         raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
 
 
-def _model(library: Any, argument: str, where: str) -> tuple[Any, str]:
+def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
     """The model with all of its weights, and the revision of the hub it came from."""
     try:
         model, report = library.AutoModel.from_pretrained(
@@ -167,7 +169,8 @@ def _model(library: Any, argument: str, where: str) -> tuple[Any, str]:
     return model, str(getattr(model.config, "_commit_hash", None) or "")
 
 
-def _fetched(kind: Any, argument: str, where: str, what: str) -> Any:
+def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
+    """What `kind.from_pretrained` makes of a folder or name; raises `ModelError` calling it `what`."""
     try:
         return kind.from_pretrained(
             argument, trust_remote_code=False, local_files_only=Path(argument).is_dir()
@@ -197,7 +200,7 @@ def _explained(error: Exception, where: str, what: str) -> ModelError:
 
 
 @contextmanager
-def _quiet(library: Any) -> Iterator[None]:
+def quiet(library: Any) -> Iterator[None]:
     """transformers logs, warns and draws progress bars of what is checked here."""
     disabled, bars = logging.root.manager.disable, library.utils.logging.is_progress_bar_enabled()
     logging.disable(logging.ERROR)
@@ -212,7 +215,7 @@ def _quiet(library: Any) -> Iterator[None]:
             library.utils.logging.enable_progress_bar()
 
 
-def _can_cut(model: Any) -> bool:
+def can_cut(model: Any) -> bool:
     """Whether a caption's features depend on nothing after its end mark: CLIP's causal text tower alone."""
     tower = getattr(model, "text_model", None)
     return model.config.model_type == "clip" and type(tower).__name__ in (
@@ -221,7 +224,7 @@ def _can_cut(model: Any) -> bool:
     )
 
 
-def _length(config: Any, tokenizer: Any) -> int:
+def length_of(config: Any, tokenizer: Any) -> int:
     """How many tokens of a caption the model reads."""
     text = getattr(config, "text_config", config)
     positions = int(getattr(text, "max_position_embeddings", 77))
@@ -231,7 +234,8 @@ def _length(config: Any, tokenizer: Any) -> int:
     return min(PRESCRIBED.get(config.model_type, positions), positions, int(tokenizer.model_max_length))
 
 
-def _tokenizer_digest(tokenizer: Any) -> str:
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Hex digits that name what a tokenizer does."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         return digest_value(backend.to_str())
@@ -258,7 +262,7 @@ class _Towers:
     def images(self, pictures: Sequence[ndarray]) -> Any:
         inputs = self.processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
         # Whole numbers (shapes, masks) keep their type.
-        return self._features(self.model.get_image_features(**inputs.to(self.device, self.dtype)))
+        return features_of(self.model.get_image_features(**inputs.to(self.device, self.dtype)), self.where)
 
     def texts(self, texts: Sequence[str]) -> Any:
         inputs = self.tokenizer(
@@ -268,7 +272,7 @@ class _Towers:
             max_length=self.length,
             return_tensors="pt",
         )
-        return self._features(self.model.get_text_features(**inputs.to(self.device)))
+        return features_of(self.model.get_text_features(**inputs.to(self.device)), self.where)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         if not self.cut:
@@ -315,14 +319,15 @@ class _Towers:
     def _cased(self, texts: Sequence[str]) -> list[str]:
         return [text.lower() for text in texts] if self.lower else list(texts)
 
-    def _features(self, output: Any) -> Any:
-        """The (batch, width) tensor in what a model returns: itself, or an output that holds it."""
-        torch = import_torch()
-        features = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
-        if features is None or features.ndim != 2:
-            raise ModelError(
-                "the model gives no single vector per item",
-                where=self.where,
-                given=type(output).__name__ if features is None else tuple(features.shape),
-            )
-        return features
+
+def features_of(output: Any, where: str) -> Any:
+    """The (batch, width) tensor in what a model returns: itself, or an output that holds it."""
+    torch = import_torch()
+    features = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
+    if features is None or features.ndim != 2:
+        raise ModelError(
+            "the model gives no single vector per item",
+            where=where,
+            given=type(output).__name__ if features is None else tuple(features.shape),
+        )
+    return features

@@ -45,13 +45,13 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """
     where = f"open-clip:{argument}"
     only(where, options, "precision", "prompt", "allow_gelu")
-    library = _library()
+    library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
-    with _quiet():
-        model, architecture, overridden = _build(library, argument, options, where)
-        tokenizer = _tokenizer(library, architecture, where)
+    with quiet():
+        model, architecture, overridden = built(library, argument, options, where)
+        tokenizer = tokenizer_of(library, architecture, where)
     torch = import_torch()
     weights = digest_tensors(model.state_dict())
     model, computed = placed(model, device, dtype)
@@ -66,7 +66,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             precision=options.precision,
             prompt=prompt,
             options={
-                "activation": _activation(library, architecture),
+                "activation": activation_of(library, architecture),
                 "device": device.type,
                 **({"allow_gelu": True} if overridden else {}),
                 **({} if computed is dtype else {"activations": "fp32"}),
@@ -89,7 +89,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 # -- building ---------------------------------------------------------------------------------------------
 
 
-def _library() -> Any:
+def library_of() -> Any:
+    """The package open_clip; raises `MissingExtraError` where it is not installed."""
     try:
         import open_clip
     except ModuleNotFoundError:
@@ -97,8 +98,13 @@ def _library() -> Any:
     return open_clip
 
 
-def _build(library: Any, argument: str, options: Options, where: str) -> tuple[Any, str, bool]:
-    """The model with its weights, the name its tokenizer goes by, and whether `allow_gelu` was needed."""
+def built(
+    library: Any, argument: str, options: Options, where: str, *, random: bool = False
+) -> tuple[Any, str, bool]:
+    """The model with its weights, the name its tokenizer goes by, and whether `allow_gelu` was needed.
+
+    With `random` an architecture alone is a model whose weights are random. Raises what `load` raises.
+    """
     if argument.startswith(("local-dir:", "hf-hub:")):
         return _created(library, where, argument), argument, False
     architecture, _, pretrained = argument.partition("/")
@@ -111,6 +117,8 @@ def _build(library: Any, argument: str, options: Options, where: str) -> tuple[A
             allowed="open-clip:ARCH/TAG or open-clip:ARCH/FILE",
             hint=nearest(architecture, known) or "open_clip.list_models() names all",
         )
+    if random and not pretrained:
+        return library.create_model(architecture, pretrained_hf=False, device="cpu"), architecture, False
     tags = library.list_pretrained_tags_by_model(architecture)
     tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
     if not tag and not (pretrained and Path(pretrained).exists()):
@@ -183,7 +191,8 @@ def _created(library: Any, where: str, name: str, pretrained: str | None = None)
         _explain(error, where, "checkpoint")
 
 
-def _tokenizer(library: Any, architecture: str, where: str) -> Any:
+def tokenizer_of(library: Any, architecture: str, where: str) -> Any:
+    """The tokenizer that open_clip has for an architecture; raises `ModelError` where it is not here."""
     try:
         return library.get_tokenizer(architecture)
     except Exception as error:
@@ -204,7 +213,7 @@ def _explain(error: Exception, where: str, what: str) -> NoReturn:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """open_clip logs and warns of what is checked here."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
@@ -216,6 +225,7 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _activation(library: Any, architecture: str) -> str:
+def activation_of(library: Any, architecture: str) -> str:
+    """ "gelu" or "quickgelu", whichever open_clip builds."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"

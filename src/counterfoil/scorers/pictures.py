@@ -48,11 +48,14 @@ class Resized:
     """Resize and crop to `size` as open_clip's evaluation does, kept as bytes; scaling and mean come later.
 
     `mode` "shortest" scales the shorter side to `size` and crops the centre; "squash" ignores proportions.
+    `corner` says where the crop begins if the margins are not even: open_clip rounds half to even,
+    transformers rounds down.
     """
 
     size: int
     mode: Literal["shortest", "squash"] = "shortest"
     interpolation: Literal["bicubic", "bilinear"] = "bicubic"
+    corner: Literal["even", "floor"] = "even"
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "size size 3"]:
         """(size, size, 3) bytes."""
@@ -65,7 +68,8 @@ class Resized:
         longer = int(self.size * long / short)
         width, height = (self.size, longer) if width <= height else (longer, self.size)
         resized = picture.resize((width, height), kind)
-        left, top = round((width - self.size) / 2.0), round((height - self.size) / 2.0)
+        margins = (width - self.size) / 2.0, (height - self.size) / 2.0
+        left, top = (int(each) if self.corner == "floor" else round(each) for each in margins)
         return np.asarray(resized.crop((left, top, left + self.size, top + self.size)))
 
 
