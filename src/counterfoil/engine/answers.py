@@ -13,6 +13,7 @@ from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine import rerank
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
+from counterfoil.engine.compared import Compared
 from counterfoil.engine.compute import embed, prepared, score_pairs
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.listed import from_lists
@@ -46,8 +47,9 @@ def answers(
 ) -> list[Rankings]:
     """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
 
-    * An `Embedder` embeds each distinct item once; given embeddings and similarities are matched by their
-      ids. Galleries of the same items are ranked in one pass, in blocks.
+    * An `Embedder` embeds each distinct item once; where it carries a `comparison` of its own, that makes the
+      scores of a block in place of the inner product. Given embeddings and similarities are matched by
+      their ids. Galleries of the same items are ranked in one pass, in blocks.
     * Given rankings are read as far as they go; `beyond_is_wrong` takes what they do not list as wrong.
     * A `Scorer` of pairs scores all pairs of a gallery of up to a million; with a `first_stage` only what
       that one puts first, `depth` items of each query, which then come first (`rerank.name` says so).
@@ -105,7 +107,11 @@ class _Work:
             keys, shelf = prepared(benchmark, scorer, cache=self.cache, progress=self.progress)
             plan_of = plan(benchmark, keys)
             found = embed(scorer, plan_of, shelf, self.batch_size, self.workers, self.progress, self.note)
-            return Products(found[1][plan_of.image_of], found[0][plan_of.caption_of])
+            images, captions = found[1][plan_of.image_of], found[0][plan_of.caption_of]
+            comparison = getattr(scorer, "comparison", None)
+            return (
+                Products(images, captions) if comparison is None else Compared(comparison, images, captions)
+            )
         if not isinstance(scorer, Scorer):
             raise TypeError(f"{type(scorer).__name__} cannot rank a gallery")
         n, m = len(benchmark.images), len(benchmark.captions)

@@ -52,7 +52,7 @@ class Products:
         self.itemsize = int(np.result_type(images, captions).itemsize)
         self._own = threading.local()
         #: The first caption of the same embedding, for each caption.
-        self._first = _first_equal(captions)
+        self._first = first_equal(captions)
         self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
@@ -139,7 +139,7 @@ def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"
     return vectors / lengths[:, None].astype(vectors.dtype)
 
 
-def _first_equal(rows: ndarray) -> Int[ndarray, "rows"]:
+def first_equal(rows: ndarray) -> Int[ndarray, "rows"]:
     """For every row the first row of the same bits."""
     bits = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
     words = bits.view(np.uint32)
