@@ -1,0 +1,308 @@
+"""Several runs of one model, trained from different seeds, as one: the mean of their answers per question.
+
+A question's value is its mean over the seeds, and intervals come from drawing clusters of questions, as for
+one run. So they say how far the mean of *these* seeds would move with other questions; how far it would move
+with other seeds is what `Evidence.seeds` shows, one number per seed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import clusters
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.evaluate import chance
+from counterfoil.evaluation.gallery_means import columns as gallery_columns
+from counterfoil.evaluation.gallery_means import mean as gallery_mean
+from counterfoil.evaluation.run import Run
+from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
+from counterfoil.stats.table_estimates import macro_table_bootstrap, macro_table_differences
+from counterfoil.stats.tests import holm, paired_permutation
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number with its interval: a "level" (a measure, in [0, 1]) or a "difference" of two, in [-1, 1].
+
+    `low` and `high` bound it (95 %); `n` is how many questions it rests on; `seeds` holds the same number for
+    every seed alone. A level has its `chance`. A difference that decides a finding has the `threshold` it is
+    held against; `p` is the paired permutation test's against 0, `p_holm` the same after Holm's step-down
+    over the finding's deciding differences, None for differences between two benchmarks.
+    """
+
+    label: str
+    measure: str
+    kind: Literal["level", "difference"]
+    value: float
+    low: float
+    high: float
+    n: int
+    chance: float | None = None
+    seeds: tuple[float, ...] = ()
+    p: float | None = None
+    p_holm: float | None = None
+    threshold: float = 0.0
+    decides: bool = False
+
+    @property
+    def above(self) -> bool:
+        """Whether the number is above its threshold: the whole interval, and significantly after Holm."""
+        return self.low > self.threshold and (self.p_holm is None or self.p_holm < 0.05)
+
+    @property
+    def below(self) -> bool:
+        """Whether the whole interval lies below the threshold."""
+        return self.high < self.threshold
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """Runs of one model on one benchmark, a run per seed.
+
+    Raises `InputError` where there is none, or they ask different questions or count ties differently.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise InputError("no runs", where=self.name)
+        check_same([self])
+
+    @property
+    def is_gallery(self) -> bool:
+        """Whether the questions are those of a gallery."""
+        return isinstance(self.runs[0].benchmark.questions, Gallery)
+
+    @cached_property
+    def clusters(self) -> Int[ndarray, "n"]:
+        """The cluster of every question."""
+        return self.runs[0].benchmark.clusters
+
+    def values(self, measure: str) -> Float[ndarray, "n"]:
+        """The mean over seeds of a measure's values per question; NaN where a gallery's query has none."""
+        for run in self.runs:
+            if measure not in run.items:
+                raise UnknownNameError("measure", measure, run.items, where=f"{self.name}, {run.name}")
+        return np.mean([run.items[measure] for run in self.runs], axis=0)
+
+    def mean(self, measure: str) -> float:
+        """The measure: over questions, or as galleries average over directions and parts."""
+        return _mean(self.runs[0], self.values(measure))
+
+    def level(self, measure: str, *, draws: int = 10_000, seed: int = 0, label: str = "") -> Evidence:
+        """The measure with its interval. One run's own estimate stays what its result says."""
+        seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
+        label = label or self.name
+        n, by_chance = len(self.clusters), chance(self.runs[0].benchmark).get(measure)
+        known = self.runs[0].result.measures.get(measure)
+        if len(self.runs) == 1 and known is not None:
+            return Evidence(
+                label, measure, "level", known.value, known.low, known.high, known.n, known.chance, seeds
+            )
+        values = self.values(measure)
+        if self.is_gallery:
+            run = self.runs[0]
+            table, averages = gallery_columns(run.benchmark, {measure: values}, (measure,))
+            groups = np.where(np.isnan(table), -1, run.benchmark.gallery.query_parts[:, None])
+            _, low, high = macro_table_bootstrap(
+                np.clip(table, 0.0, 1.0), groups, self.clusters, averages=averages, draws=draws, seed=seed
+            )
+            n = int((~np.isnan(values)).sum())
+        else:
+            inside = np.clip(values, 0.0, 1.0)[:, None]
+            low, high = cluster_bootstrap(inside, self.clusters, draws=draws, seed=seed)
+        return Evidence(
+            label,
+            measure,
+            "level",
+            self.mean(measure),
+            float(low[0]),
+            float(high[0]),
+            n,
+            chance=by_chance,
+            seeds=seeds,
+        )
+
+
+def check_same(models: Sequence[Replicates]) -> None:
+    """Raise `InputError` unless all runs of all models ask the same questions and count ties alike."""
+    first = models[0].runs[0]
+    for model in models:
+        for run in model.runs:
+            if run.benchmark.questions.ids != first.benchmark.questions.ids:
+                raise InputError(
+                    "runs ask different questions, so they cannot be paired",
+                    where=model.name,
+                    given=f"'{first.benchmark.name}' ({len(first.benchmark):,}) and "
+                    f"'{run.benchmark.name}' ({len(run.benchmark):,})",
+                    hint="evaluate all models on the same data",
+                )
+            policies = [str(each.result.ties.get("policy")) for each in (first, run)]
+            if policies[0] != policies[1]:
+                raise InputError("runs count ties differently", where=model.name, given=", ".join(policies))
+
+
+#: One side of a difference: the mean of a measure over some models, each a mean over its seeds.
+Side = tuple[Sequence[Replicates], str]
+
+
+def differences(
+    asked: Sequence[tuple[str, Side, Side]], *, draws: int = 10_000, seed: int = 0, threshold: float = 0.0
+) -> list[Evidence]:
+    """Every (label, a, b) as "a minus b" over the same questions, with interval and p-value.
+
+    A side is (models, measure): the mean over the models of the measure. Intervals are Tango's for the
+    effective number of questions, p-values the paired permutation test's, over clusters of questions; all
+    differences share the same draws. For quads and choices; galleries have `gallery_differences`. Raises
+    `InputError` where the models were not asked the same questions.
+    """
+    if not asked:
+        return []
+    models = [model for _, one, other in asked for models, _ in (one, other) for model in models]
+    check_same(models)
+    common = clusters([model.clusters for model in models])
+    table = np.stack([_column(side) for _, one, other in asked for side in (one, other)], axis=1)
+    pairs = np.arange(table.shape[1]).reshape(-1, 2)
+    low, high = difference_bootstrap(table, common, pairs, draws=draws, seed=seed)
+    p = paired_permutation(table, common, pairs, draws=max(draws, 100 * len(pairs)), seed=seed)
+    means = table.mean(axis=0)
+    return [
+        Evidence(
+            label,
+            one[1],
+            "difference",
+            float(means[a] - means[b]),
+            float(low[i]),
+            float(high[i]),
+            len(table),
+            seeds=_seed_differences(one, other),
+            p=float(p[i]),
+            threshold=threshold,
+        )
+        for i, ((label, one, other), (a, b)) in enumerate(zip(asked, pairs.tolist(), strict=True))
+    ]
+
+
+def gallery_differences(
+    asked: Sequence[tuple[str, Replicates, Replicates]],
+    measure: str,
+    *,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> list[Evidence]:
+    """As `differences`, of one measure over a gallery, with intervals and without p-values."""
+    if not asked:
+        return []
+    models = [model for _, one, other in asked for model in (one, other)]
+    check_same(models)
+    benchmark = models[0].runs[0].benchmark
+    tables, averages = [], np.zeros((0, 0))
+    for model in models:
+        table, averages = gallery_columns(benchmark, {measure: model.values(measure)}, (measure,))
+        tables.append(table)
+    groups = np.where(np.isnan(tables[0]), -1, benchmark.gallery.query_parts[:, None])
+    pairs = np.arange(len(models)).reshape(-1, 2)
+    value, low, high = macro_table_differences(
+        np.clip(np.stack(tables), 0.0, 1.0),
+        groups,
+        benchmark.clusters,
+        pairs,
+        averages=averages,
+        draws=draws,
+        seed=seed,
+    )
+    return [
+        Evidence(
+            label,
+            measure,
+            "difference",
+            float(value[i, 0]),
+            float(low[i, 0]),
+            float(high[i, 0]),
+            int((~np.isnan(one.values(measure))).sum()),
+            seeds=_seed_differences(([one], measure), ([other], measure)),
+        )
+        for i, (label, one, other) in enumerate(asked)
+    ]
+
+
+def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
+    """`one` minus `other`, where they are about different questions: two differences on two benchmarks.
+
+    The interval is made of theirs (the method of variance estimates recovery), which takes the two sets of
+    questions as drawn independently of each other.
+
+    Source: G. Y. Zou and A. Donner, Construction of confidence limits about effect measures, 2008.
+
+    >>> gains = [Evidence(name, "m", "difference", v, v - 0.03, v + 0.03, 100)
+    ...          for name, v in (("a", 0.10), ("b", 0.04))]
+    >>> found = apart("a against b", *gains)
+    >>> round(found.value, 2), round(found.low, 4), round(found.high, 4)
+    (0.06, 0.0176, 0.1024)
+    """
+    value = one.value - other.value
+    seeds = tuple(a - b for a, b in zip(one.seeds, other.seeds, strict=False))
+    return Evidence(
+        label,
+        one.measure,
+        "difference",
+        value,
+        max(-2.0, value - sqrt((one.value - one.low) ** 2 + (other.high - other.value) ** 2)),
+        min(2.0, value + sqrt((one.high - one.value) ** 2 + (other.value - other.low) ** 2)),
+        min(one.n, other.n),
+        seeds=seeds if len(one.seeds) == len(other.seeds) else (),
+    )
+
+
+def deciding(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The same differences as one family that decides a finding: p-values after Holm's step-down."""
+    tested = [each.p for each in evidence if each.p is not None]
+    stepped = iter(holm(np.array(tested)).tolist() if tested else [])
+    return [
+        replace(each, decides=True, p_holm=None if each.p is None else next(stepped)) for each in evidence
+    ]
+
+
+def percent(level: Evidence) -> str:
+    """A level in words: "41.2 % (38.0 to 44.5)"."""
+    return f"{100 * level.value:.1f} % ({100 * level.low:.1f} to {100 * level.high:.1f})"
+
+
+def points(difference: Evidence) -> str:
+    """A difference in words, with signs: "+3.1 points (-0.2 to +6.4)"."""
+    return (
+        f"{100 * difference.value:+.1f} points ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
+    )
+
+
+def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
+    if isinstance(run.benchmark.questions, Gallery):
+        return gallery_mean(run.benchmark, values)
+    return float(values.mean())
+
+
+def _column(side: Side) -> Float[ndarray, "n"]:
+    models, measure = side
+    # Means of thirds may end in 1 + 2e-16.
+    return np.clip(np.mean([model.values(measure) for model in models], axis=0), 0.0, 1.0)
+
+
+def _seed_differences(one: Side, other: Side) -> tuple[float, ...]:
+    """The difference for every seed alone, where all models of both sides have as many."""
+    counts = {len(model.runs) for models, _ in (one, other) for model in models}
+    if len(counts) != 1:
+        return ()
+
+    def of(side: Side, at: int) -> float:
+        return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))
+
+    return tuple(of(one, at) - of(other, at) for at in range(counts.pop()))
