@@ -56,4 +56,12 @@ OUTLINES: Mapping[str, tuple[Points, ...]] = {
     "diamond": (_ring(4, radius=1.12) * [0.76, 1.03],),
     "moon": (_moon(),),
     "flower": tuple(_flower()),
+    "ring": (_ring(96, radius=1.06),),
+    "box": (_ring(4, radius=1.0 * 2**0.5, start=45.0),),
+}
+
+#: What is cut out of the containers again: a small thing fits in with clear air on all sides.
+HOLES: Mapping[str, Points] = {
+    "ring": _ring(96, radius=0.86),
+    "box": _ring(4, radius=0.8 * 2**0.5, start=45.0),
 }

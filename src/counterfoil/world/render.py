@@ -12,7 +12,7 @@ import PIL.Image
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from counterfoil.world.outlines import OUTLINES
+from counterfoil.world.outlines import HOLES, OUTLINES
 from counterfoil.world.scenes import Scene, Thing
 
 #: Seven colours that keep their names and stay apart for red-green blind eyes (they differ in lightness).
@@ -29,7 +29,7 @@ PALETTE = {
 SHEETS = {"cream": (247, 242, 231), "mist": (236, 240, 243), "sage": (238, 241, 230)}
 
 #: Radii as parts of the picture's side.
-RADII = {"small": 0.078, "large": 0.132}
+RADII = {"small": 0.072, "large": 0.132}
 
 _OVER = 8  # supersampling
 _MARGIN = 1.45  # a stamp reaches this many radii from its centre
@@ -48,7 +48,8 @@ def draw(scene: Scene, size: int = 192) -> PIL.Image.Image:
         shadow = _shadow(thing.shape, thing.size, thing.turn, size)
         left, top = _corner(thing, shadow.width, size)
         picture.paste((58, 48, 40), (left + right, top + down), shadow)
-    for thing in scene.things:
+    # Containers first: what they hold lies in them.
+    for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
         stamp, mask = _stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, size)
         picture.paste(stamp, _corner(thing, mask.width, size), mask)
     return picture
@@ -97,13 +98,20 @@ def _mask(shape: str, size_name: str, turn: int, size: int, part: float = 1.0) -
     """Where the paper is, antialiased, its corners a little round."""
     radius = RADII[size_name] * size
     width = 2 * round(radius * _MARGIN)
+    # A box stands straighter than cut paper lies: its corners stay within its cell.
+    turn = round(turn / 3) if shape == "box" else turn
     large = Image.new("L", (width * _OVER, width * _OVER))
     pen = ImageDraw.Draw(large)
     for outline in OUTLINES[shape]:
         points = _turned(outline, turn) * part * radius * _OVER + width * _OVER / 2
         pen.polygon([(float(x), float(y)) for x, y in points], fill=255)
+    if shape in HOLES:
+        points = _turned(HOLES[shape], turn) * radius * _OVER + width * _OVER / 2
+        pen.polygon([(float(x), float(y)) for x, y in points], fill=0)
     # A blur and a threshold round the corners by about the blur's radius.
-    soft = large.filter(ImageFilter.GaussianBlur(radius * _OVER * 0.07))
+    soft = large.filter(
+        ImageFilter.GaussianBlur(radius * _OVER * 0.07 if shape not in HOLES else radius * _OVER * 0.04)
+    )
     return soft.point([0] * 128 + [255] * 128).reduce(_OVER)
 
 
