@@ -1,4 +1,4 @@
-"""Names to things: benchmarks, scorers, measures. Resolved when asked for, with "did you mean"."""
+"""Names to things: benchmarks, scorers, measures, recipes. Resolved when asked for, with "did you mean"."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +14,8 @@ from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.remembered import remembered
+from counterfoil.scorers.trained import is_checkpoint
+from counterfoil.train.recipes import NAMES, Recipe, read
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,14 @@ _SCORERS = (
         "a dual encoder of transformers (CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...)",
         "hf:google/siglip-base-patch16-224",
         "counterfoil.scorers.hf:load",
+        "models",
+    ),
+    ScorerEntry(
+        "ckpt",
+        "FOLDER",
+        "a model that 'counterfoil train' wrote, detectors included; the folder alone will do",
+        "ckpt:runs/trohn-img",
+        "counterfoil.scorers.trained:load",
         "models",
     ),
     ScorerEntry(
@@ -149,6 +159,16 @@ def measures() -> Mapping[str, MeasureEntry]:
     return {entry.name: entry for entry in _MEASURES}
 
 
+def recipes() -> Mapping[str, Recipe]:
+    """The recipes of training with the papers' values, by name."""
+    return NAMES
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe called `name`, or that of a TOML file; raises `UnknownNameError`."""
+    return read(name)
+
+
 def benchmark(name: str, *, data: str | Path | None = None, images: str | Path | None = None) -> Benchmark:
     """The benchmark called `name`, read from `data` (or from the hub where that is None).
 
@@ -194,11 +214,13 @@ def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
-    Returns a `Scorer` or an `Embedder`, or numbers that are already there: `GivenTable`, `GivenEmbeddings`,
+    Returns a `Scorer`, an `Embedder` or a `Classifier`, or numbers that are already there: `GivenTable`, `GivenEmbeddings`,
     `GivenSimilarity` or `GivenRankings`. Raises `UnknownNameError` for a prefix nobody knows. With a folder
     `memory`, a model in local files whose identity is remembered there is loaded only once something is left
-    to compute.
+    to compute. The folder of a checkpoint is a scorer as it is: what `ckpt:FOLDER` names.
     """
+    if is_checkpoint(Path(spec)):
+        spec = f"ckpt:{spec}"
     prefix, colon, argument = spec.partition(":")
     known = scorers()
     if not colon:

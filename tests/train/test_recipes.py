@@ -79,7 +79,7 @@ def test_p002s_values_in_two_stages(name: str) -> None:
 
 
 def test_a_file_says_what_differs(tmp_path: Path) -> None:
-    recipe, run = read_file(
+    recipe, base, run = read_file(
         file(
             tmp_path,
             'recipe = "trohn-img"\nbatch_size = 64\nlr = 1\nbetas = [0.9, 0.999]\nsteps = "none"\n'
@@ -96,6 +96,7 @@ def test_a_file_says_what_differs(tmp_path: Path) -> None:
     assert asdict(recipe) == expected
     assert type(recipe) is type(NAMES["trohn-img"])
     assert isinstance(recipe.lr, float)
+    assert base is NAMES["trohn-img"]
     assert run == {"data": "trohn/"}
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from counterfoil import __version__
-from counterfoil.cli import bias, compare, demo, evaluate, list, pool, preferences, rankings, reproduce
+from counterfoil.cli import bias, compare, demo, evaluate, list, pool, preferences, rankings, reproduce, train
 from counterfoil.errors import CounterfoilError
 
 #: The exit code of a process that Ctrl-C stopped.
@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, demo):
+for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, train, demo):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
     app.command(name, help=_flowing(about), epilog=_flowing(module.EPILOG))(module.command)
 app.add_typer(list.app, name="list")

@@ -1,11 +1,11 @@
-"""`counterfoil list benchmarks | scorers | measures`."""
+"""`counterfoil list benchmarks | scorers | measures | recipes`."""
 
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(
-    help="What there is: benchmarks, kinds of scorer, measures.",
+    help="What there is: benchmarks, kinds of scorer, measures, recipes of training.",
     no_args_is_help=True,
     epilog="Example: counterfoil list benchmarks",
 )
@@ -96,6 +96,40 @@ def measures(json: Json = False) -> None:
         ("measure", "form", "chance", "what it says"),
         [(entry.name, entry.form, entry.chance, entry.summary) for entry in entries],
     )
+
+
+@app.command()
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Show all values of this one.")] = None,
+    json: Json = False,
+) -> None:
+    """The recipes that models are trained by, with the papers' values.
+
+    Example: counterfoil list recipes trohn-img
+    """
+    from dataclasses import asdict
+
+    from counterfoil import catalog
+
+    known = catalog.recipes()
+    if name is not None:
+        recipe = catalog.recipe(name)
+        if json:
+            _print_json(asdict(recipe))
+            return
+        from counterfoil.cli.terminal import out
+        from counterfoil.cli.training_tables import recipe_text
+
+        out().print(recipe_text(recipe, all_of_it=True))
+        return
+    if json:
+        _print_json([asdict(recipe) for recipe in known.values()])
+        return
+    _print_table(
+        ("recipe", "what is learnt", "columns besides image and caption"),
+        [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in known.values()],
+    )
+    print("\nAll values of one, and what its paper leaves open: counterfoil list recipes NAME")
 
 
 def _print_json(value: object) -> None:

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers.networks import Answer, Encoded
+from counterfoil.scorers import multi
+from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train import losses
 from counterfoil.train.probabilistic import soft_contrastive
 from counterfoil.train.recipes.base import Recipe
@@ -101,6 +102,33 @@ def objective(recipe: Recipe) -> Objective:
     raise InputError(
         "no loss belongs to this recipe", given=f"{recipe.name} ({type(recipe).__name__})", hint=hint
     )
+
+
+def suited(backbone: Backbone, recipe: Recipe) -> Backbone:
+    """The backbone with the heads on top that the recipe trains; one that has them already is left as it is.
+
+    New heads start from the recipe's seed. Raises `ModelError` for a network with heads of another kind.
+    """
+    kind = str(backbone.card.get("kind"))
+    wanted = next((name for each, name in _HEADS if isinstance(recipe, each)), None)
+    if kind == wanted or (kind == "pvse" and isinstance(recipe, Triplet)):
+        return backbone
+    if kind in {"detector", *(name for _, name in _HEADS)}:
+        raise ModelError(
+            "the recipe is for another kind of model",
+            where=f"recipe {recipe.name}",
+            given=f"{backbone.name} ({kind})",
+            allowed=f"a dual encoder{f', or one with heads of {wanted}' if wanted else ''}",
+        )
+    if isinstance(recipe, Polysemous):
+        return multi.pvse(backbone, heads=recipe.heads, seed=recipe.seed)
+    if isinstance(recipe, Probabilistic):
+        return multi.pcme(backbone, samples=recipe.samples, seed=recipe.seed)
+    return backbone
+
+
+#: The kind of network that a recipe puts on top of a dual encoder.
+_HEADS: tuple[tuple[type[Recipe], str], ...] = ((Polysemous, "pvse"), (Probabilistic, "pcme"))
 
 
 def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encoded, ...]:

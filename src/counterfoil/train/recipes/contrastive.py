@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from counterfoil.train.recipes.base import Recipe
 
-_P000 = "P000 Appendix E.3; what it leaves out as in its released code"
+_P000 = "the BiVLC paper (P000), Appendix E.3; what it leaves out as in its released code"
 _P000_OPEN = (
     "transform: the model's own evaluation transform, no augmentation (augment)",
     "temperature: trained like the rest, and not clamped (temperature, max_logit_scale)",
@@ -46,10 +46,10 @@ class NegClip(NegativeTexts):
     about: ClassVar[str] = "hard negative texts, with the values of NegCLIP"
     source: ClassVar[str] = "Yuksekgonul et al. 2023 and the command its authors published"
     left_open: ClassVar[tuple[str, ...]] = (
-        "betas, eps, weight decay: open_clip's for ViT, which P000 has too",
+        "betas, eps, weight decay: open_clip's for ViT, which BiVLC has too",
         "temperature: clamped at 100, as in open_clip's training (max_logit_scale)",
         "not done: further rows with the nearest images; put such rows next to each other in the data",
-        "selection: by validation accuracy, as P000 (select); NegCLIP's authors do not say",
+        "selection: by validation accuracy, as BiVLC (select); NegCLIP's authors do not say",
         "one negative caption per row, where NegCLIP draws one of several per epoch",
     )
 
@@ -80,7 +80,7 @@ class PositiveAugmented(Recipe):
     """
 
     about: ClassVar[str] = "generated images and captions as further positives; final projections only"
-    source: ClassVar[str] = "P004 section 4.1 and equations 2 to 4"
+    source: ClassVar[str] = "the PAC-S paper (P004), section 4.1 and equations 2 to 4"
     left_open: ClassVar[tuple[str, ...]] = (
         "temperature: fixed, as only the projections are named (temperature)",
         "betas, eps, weight decay: PyTorch's defaults for AdamW (betas, eps, weight_decay)",

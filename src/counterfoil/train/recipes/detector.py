@@ -11,7 +11,7 @@ class Detection(Recipe):
     """A sigmoid unit per modality on frozen encoders, natural (0) against synthetic (1): P000 section 5.3."""
 
     about: ClassVar[str] = "natural against synthetic: one sigmoid unit per modality on frozen encoders"
-    source: ClassVar[str] = "P000 section 5.3 and Appendix E.3"
+    source: ClassVar[str] = "the BiVLC paper (P000), section 5.3 and Appendix E.3"
     left_open: ClassVar[tuple[str, ...]] = (
         "learning rate: the paper's 1e-6; the code that made its numbers has 1e-3 (lr)",
         "what the unit sees: the projected embedding, not normalised, as in the code",

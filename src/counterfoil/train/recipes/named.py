@@ -11,7 +11,7 @@ from counterfoil.train.recipes.contrastive import (
     PositiveAugmented,
 )
 from counterfoil.train.recipes.detector import Detection
-from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
+from counterfoil.train.recipes.ranking import HardestTriplet, Polysemous, Probabilistic, Triplet
 
 NAMES: Mapping[str, Recipe] = {
     recipe.name: recipe
@@ -22,7 +22,7 @@ NAMES: Mapping[str, Recipe] = {
         NegativePairs(),
         PositiveAugmented(),
         Triplet(),
-        Triplet("vse++", mining="hardest"),
+        HardestTriplet(),
         Polysemous(),
         Probabilistic(),
         Detection(),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from counterfoil.train.recipes.base import Recipe
 
-_SOURCE = "P002 Appendix D.2; what it leaves out as in PCME's released code"
+_SOURCE = "the ECCV Caption paper (P002), Appendix D.2; what it leaves out as in PCME's released code"
 _OPEN = (
     "stages: 30 epochs with the backbone frozen at 2e-4, then 30 of everything at 2e-5 (stages)",
     "weight decay: none; gradients are clipped at a norm of 2; batches of 128",
@@ -52,9 +52,9 @@ class Retrieval(Recipe):
 
 @dataclass(frozen=True)
 class Triplet(Retrieval):
-    """A hinge on similarities: VSE0 adds up all negatives of the batch, VSE++ takes the hardest."""
+    """A hinge on similarities, added up over all negatives of the batch (VSE0)."""
 
-    about: ClassVar[str] = "a hinge on cosines, summed over the batch's negatives or of the hardest"
+    about: ClassVar[str] = "a hinge on cosines, summed over the batch's negatives (VSE0)"
     left_open: ClassVar[tuple[str, ...]] = (
         "margin: 0.2, as in VSE++ (margin)",
         "the first stage trains the last linear map of each tower, as VSE adds nothing else",
@@ -69,6 +69,16 @@ class Triplet(Retrieval):
         {"trains": "projections", "lr": 2e-4, "select": "last"},
         {"trains": "all", "lr": 2e-5},
     )
+
+
+@dataclass(frozen=True)
+class HardestTriplet(Triplet):
+    """The same with the hardest negative of each row alone (VSE++)."""
+
+    about: ClassVar[str] = "a hinge on cosines, of the hardest negative in the batch (VSE++)"
+
+    name: str = "vse++"
+    mining: Literal["sum", "semi-hard", "hardest"] = "hardest"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.train.recipes.base import Recipe, check_range
@@ -25,11 +25,19 @@ def read(name: str | Path, **overrides: Any) -> Recipe:
     Traceback (most recent call last):
     counterfoil.errors.InputError: recipe trohn-img: unknown key; given: step; ...; did you mean 'steps'?
     """
-    return overridden(read_file(name)[0], overrides)
+    return overridden(read_file(name).recipe, overrides)
 
 
-def read_file(name: str | Path) -> tuple[Recipe, Mapping[str, Any]]:
-    """The recipe, and the table `[run]` of its file: what is trained on what, as the command line says it.
+class Read(NamedTuple):
+    """A recipe, the paper's that it is made of, and what its file says of a run: what is trained on what."""
+
+    recipe: Recipe
+    base: Recipe
+    run: Mapping[str, Any]
+
+
+def read_file(name: str | Path) -> Read:
+    """The recipe called `name`, or that of a TOML file and its table `[run]`.
 
     A file is
 
@@ -46,7 +54,7 @@ def read_file(name: str | Path) -> tuple[Recipe, Mapping[str, Any]]:
         if str(name) not in NAMES:
             hint = " (a recipe of your own is a file that ends in .toml)" if path.exists() else ""
             raise UnknownNameError(f"recipe{hint}", str(name), NAMES)
-        return NAMES[str(name)], {}
+        return Read(NAMES[str(name)], NAMES[str(name)], {})
     values = _toml(path)
     base = values.pop("recipe", None)
     if not isinstance(base, str):
@@ -61,7 +69,8 @@ def read_file(name: str | Path) -> tuple[Recipe, Mapping[str, Any]]:
     run = values.pop("run", {})
     if not isinstance(run, dict):
         raise DataError("'run' is no table", where=path, given=run, allowed="[run] and keys below it")
-    return overridden(NAMES[base], {"name": path.stem} | values, where=path), run
+    recipe = overridden(NAMES[base], {"name": path.stem} | values, where=path)
+    return Read(recipe, NAMES[base], run)
 
 
 def overridden(recipe: Recipe, values: Mapping[str, Any], *, where: object = None) -> Recipe:

@@ -1,0 +1,206 @@
+"""`counterfoil train`: a recipe, a model, data; out comes a checkpoint that `evaluate` takes."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+EPILOG = """Examples:
+
+  counterfoil train trohn-img --model open-clip:ViT-B-32-quickgelu/openai --data TROHN-Img/ --out ckpt/
+
+  counterfoil train coco --model small --data world/ --steps 500 --lr 2e-3 --batch-size 128 --out ckpt/
+
+  counterfoil train mine.toml --model hf:./my-clip --data pairs.parquet --images photos/ --out ckpt/
+
+  counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
+
+  torchrun --nproc-per-node 2 -m counterfoil train coco --model open-clip:ViT-B-32 --data coco/ --out ckpt/"""
+
+
+def command(
+    recipe: Annotated[
+        str, typer.Argument(help="Name of a recipe (see 'counterfoil list recipes'), or a .toml file.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, "
+            "small, or the folder of a checkpoint.",
+            rich_help_panel="Model and data",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on.",
+            rich_help_panel="Model and data",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the images, where the data name files.", rich_help_panel="Model and data"
+        ),
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(help="Rows that decide which weights are kept.", rich_help_panel="Model and data"),
+    ] = None,
+    validation_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            help="Share of the rows held back for that; default: the data's own split, else 0.2.",
+            rich_help_panel="Model and data",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the checkpoint.", rich_help_panel="Model and data"),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="End after this many steps.", rich_help_panel="Recipe")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the data.", rich_help_panel="Recipe")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows per step, over all devices.", rich_help_panel="Recipe")
+    ] = None,
+    lr: Annotated[float | None, typer.Option(help="Highest learning rate.", rich_help_panel="Recipe")] = None,
+    precision: Annotated[
+        Literal["fp32", "bf16"] | None,
+        typer.Option(help="Of activations; weights stay fp32.", rich_help_panel="Recipe"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of everything random.", rich_help_panel="Recipe")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other field of the recipe; may be repeated.",
+            rich_help_panel="Recipe",
+        ),
+    ] = None,
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BENCHMARK",
+            help="Benchmark that must not be forgotten: measured along the way.",
+            rich_help_panel="Recipe",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Go on where a training into the same folder was stopped.",
+            rich_help_panel="Work",
+        ),
+    ] = True,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps.", rich_help_panel="Work")] = None,
+    devices: Annotated[
+        int | None, typer.Option(min=1, help="How many of them.", rich_help_panel="Work")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Processes that decode images; default: one per core, at most 8.",
+            rich_help_panel="Work",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Show the recipe and the plan, train nothing.", rich_help_panel="Work"
+        ),
+    ] = False,
+    json: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|-", help="Write the machine-readable result here.", rich_help_panel="Work"
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Work")
+    ] = False,
+) -> None:
+    """Train a dual encoder by a recipe of the papers, or fine-tune one, and keep its best weights.
+
+    What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
+    or in a .toml file. A training that was stopped goes on where it was.
+    """
+    from counterfoil.cli import terminal, training
+    from counterfoil.cli.training_tables import plan_table, recipe_text, result_table
+    from counterfoil.train.recipes import read_file
+
+    read = read_file(recipe)
+    asked = training.asked(
+        {
+            "model": model,
+            "data": data,
+            "images": images,
+            "validation": validation,
+            "validation_share": validation_share,
+            "out": out,
+            "guard": guard,
+            "device": device,
+            "devices": devices,
+            "workers": workers,
+        },
+        read.run,
+        where=recipe,
+    )
+    changed = {
+        "steps": steps,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "lr": lr,
+        "precision": precision,
+        "seed": seed,
+    }
+    chosen = training.recipe_with(read.recipe, changed, settings or ())
+    asked.check(dry_run=dry_run)
+    terminal.check_targets(json, folder=None if dry_run else asked.out)
+    first = training.main_process()
+    quiet = quiet or not first
+    console = terminal.err() if json == "-" else terminal.out()
+    if not quiet:
+        console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
+    if asked.data is None or asked.model is None:
+        return
+    guarded = training.guard(asked)
+    with terminal.busy(f"reading {asked.data}", quiet=quiet):
+        rows = training.data(asked, chosen)
+    with terminal.busy(f"loading {asked.model}", quiet=quiet):
+        backbone = training.model(asked.model, rows.training, recipe=chosen)
+    plan = training.stages(chosen, backbone, len(rows.training))
+    if not quiet:
+        console.print(plan_table(rows, backbone, plan))
+    if dry_run:
+        return
+    with terminal.progress(quiet=quiet) as report:
+        result = training.train(
+            asked,
+            rows,
+            backbone,
+            chosen,
+            guarded=guarded,
+            resume=resume,
+            progress=report,
+            note=(lambda text: None) if quiet else terminal.warn,
+        )
+    if not first:
+        return
+    if json is not None:
+        terminal.write_result(json, result.to_json())
+    if not quiet:
+        console.print(result_table(result))
+    if json != "-" and not quiet:
+        console.print(f"counterfoil evaluate {asked.out} {asked.guard or 'bivlc'}", soft_wrap=True)
