@@ -1,0 +1,71 @@
+"""Where a training runs: one process or several, on a CPU or on GPUs."""
+
+import os
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from counterfoil.errors import InputError
+from counterfoil.scorers.networks import Answer, Network
+
+_PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed"}
+
+
+def launched(device: str, devices: int, precision: str) -> Fabric:
+    """A Fabric whose processes all run.
+
+    `device` is "auto" (a GPU where there is one), "cpu", "cuda", "cuda:N" or "mps"; `devices` is how many,
+    one process each. Under torchrun its processes are taken as they are. Raises `InputError` for a device
+    that is not there.
+    """
+    kind, _, number = device.partition(":")
+    there = {
+        "auto": True,
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not there.get(kind) or (number and not number.isdigit()):
+        allowed = [name for name, is_there in there.items() if is_there]
+        raise InputError("no such device to train on", given=device, allowed=allowed)
+    if devices < 1:
+        raise InputError("number of devices", given=devices, allowed="1 or more")
+    gpus = torch.cuda.device_count()
+    if (kind == "cuda" or (kind == "auto" and gpus)) and max(devices, int(number or 0) + 1) > gpus:
+        raise InputError(
+            "not so many GPUs here", given=f"{device}, {devices} devices", allowed=f"{gpus} GPUs"
+        )
+    processes, nodes = devices, 1
+    elastic = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
+    if elastic:
+        # torchrun says through the environment, and in no other way, how many it has started.
+        processes = int(os.environ["LOCAL_WORLD_SIZE"])
+        nodes = int(os.environ["WORLD_SIZE"]) // processes
+    fabric = Fabric(
+        accelerator=kind,
+        devices=[int(number)] if number and not elastic else processes,
+        num_nodes=nodes,
+        strategy="ddp" if processes * nodes > 1 else "auto",
+        precision=_PRECISIONS[precision],
+    )
+    fabric.launch()
+    return fabric
+
+
+class Trained(nn.Module):
+    """A network as Fabric wraps it.
+
+    Parameters that a network hands out as they are (the temperature) leave here as results of a computation:
+    hooks that Fabric sets on whatever comes out would otherwise pile up on them, step after step.
+    """
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
+        """The network's answer."""
+        answer: Answer = self.network(pixels, tokens)
+        match = None if answer.match is None else answer.match.view_as(answer.match)
+        return answer._replace(logit_scale=answer.logit_scale.view(()), match=match)

@@ -1,0 +1,198 @@
+"""All that a training is at one step, in one file, so that it can go on from there to the same weights."""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from counterfoil.data.training import TrainingSet
+from counterfoil.errors import InputError, StorageError
+from counterfoil.scorers.networks import Backbone
+from counterfoil.store import canonical_json, digest, digest_value, writing
+from counterfoil.train.recipes import Recipe
+
+#: The file in the folder of a training.
+FILE = "resume.pt"
+_VERSION = 1
+
+
+@dataclass
+class Standing:
+    """How far a training has come, as plain values. What is not in it follows from recipe and data.
+
+    `step` counts over all stages, `at` within the one it is in; the order of the data follows from them.
+    """
+
+    step: int = 0
+    stage: int = 0
+    at: int = 0
+    #: The value of the best validation so far and its step, 0 where there is none.
+    best: float | None = None
+    best_step: int = 0
+    #: The step since which no validation was better.
+    stale_since: int = 0
+    #: Seconds of training, seconds of them spent waiting for data, rows of all devices.
+    seconds: float = 0.0
+    waited: float = 0.0
+    rows: int = 0
+    #: What the guarded task was at the start.
+    held_out: float | None = None
+    #: Rows whose pictures could not be read.
+    left_out: list[int] = field(default_factory=list)
+    ended: bool = False
+
+
+def identity(
+    backbone: Backbone, recipe: Recipe, data: TrainingSet, validation: TrainingSet | None
+) -> dict[str, Any]:
+    """What makes a training this one: recipe, data, and the model with the weights it starts from.
+
+    Plain values. Devices, workers and folders are no part of it.
+    """
+    return {
+        "recipe": json.loads(canonical_json(asdict(recipe))),
+        "model": [backbone.name, digest_value(backbone.card), weights(backbone.network)],
+        "data": content(data),
+        "validation": None if validation is None else content(validation),
+    }
+
+
+def content(data: TrainingSet) -> str:
+    """A digest of rows, captions and the names of images; where the files lie does not matter."""
+    parts = [data.name, "\n".join(f"{image.id} {image.crop}" for image in data.images)]
+    parts += ["\n".join(f"{caption.id} {caption.text}" for caption in data.captions)]
+    for role in sorted(data.rows):
+        parts += [role, digest(np.ascontiguousarray(data.rows[role], dtype="<i8").tobytes())]
+    return digest("\0".join(parts).encode("utf-8", "surrogatepass"))
+
+
+def weights(network: nn.Module) -> str:
+    """A digest of the names and numbers of everything a network holds."""
+    parts = []
+    for name, tensor in network.state_dict().items():
+        flat = tensor.detach().cpu().contiguous().flatten()
+        parts.append(f"{name} {tuple(tensor.shape)} {tensor.dtype} {digest(flat.view(torch.uint8).numpy())}")
+    return digest("\n".join(parts).encode())
+
+
+def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
+    """Raise `InputError` in one line where a saved training is not the one that is asked for now."""
+    given = next((part for part in ("model", "data", "validation") if saved.get(part) != now[part]), None)
+    if saved.get("recipe") != now["recipe"]:
+        given = "recipe"
+    if given is None:
+        return
+    what = {
+        "model": "another model, or another start",
+        "data": "other training data",
+        "validation": "other validation data",
+        "recipe": "another recipe",
+    }[given]
+    if given == "recipe":
+        old, new = saved["recipe"], now["recipe"]
+        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        what += f" ({', '.join(f'{name} {old.get(name)}, now {new.get(name)}' for name in names[:3])})"
+    raise InputError(
+        f"a training with {what} was begun here",
+        where=where,
+        hint="choose another folder, or start anew over it with --no-resume",
+    )
+
+
+def save(folder: Path, state: Mapping[str, Any]) -> None:
+    """Write the state in one piece. Raises `StorageError`, leaving the old one, where the disk is full."""
+    with writing(folder / FILE) as file:
+        catching = _Catching(file)
+        try:
+            torch.save({"version": _VERSION, **state}, catching)
+        except (RuntimeError, OSError):
+            # torch hides what the system said behind an error of its own.
+            if catching.error is not None:
+                raise catching.error from None
+            raise
+
+
+def load(folder: Path) -> dict[str, Any] | None:
+    """The state saved in a folder, on the CPU, None where there is none.
+
+    Raises `InputError` for a file that is no such state; no code in it is run.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    # What a damaged file raises is up to the unpickler: anything from EOFError to KeyError.
+    except Exception as error:
+        state, why = None, type(error).__name__
+    else:
+        why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
+    if not isinstance(state, dict) or state.get("version") != _VERSION:
+        raise InputError(
+            "not a training that can go on from here",
+            where=path,
+            given=why,
+            hint="start anew with --no-resume",
+        )
+    return state
+
+
+def forget(folder: Path) -> None:
+    """Remove the state of a folder, so that nothing goes on from it."""
+    try:
+        (folder / FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot be removed: {error.strerror or error}", where=folder / FILE) from None
+
+
+def random_state() -> dict[str, Any]:
+    """The state of torch's, numpy's and Python's generators in this process, as plain values and tensors."""
+    name, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
+    version, internal, gauss = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "numpy": [
+            str(name),
+            torch.from_numpy(np.asarray(keys).astype(np.int64)),
+            position,
+            has_gauss,
+            cached,
+        ],
+        "python": [version, list(internal), gauss],
+    }
+
+
+def set_random_state(state: Mapping[str, Any]) -> None:
+    """Put the generators back to a state from `random_state`."""
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])
+    name, keys, position, has_gauss, cached = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))  # noqa: NPY002
+    version, internal, gauss = state["python"]
+    random.setstate((version, tuple(internal), gauss))
+
+
+class _Catching:
+    """A file that remembers the error of the system that writing to it raised."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = error
+            raise
+
+    def flush(self) -> None:
+        self._file.flush()

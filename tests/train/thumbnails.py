@@ -1,0 +1,90 @@
+"""A network that learns in a moment, and rows for it to learn from: what the tests of training train."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import torch
+from numpy import ndarray
+from torch import Tensor, nn
+
+from counterfoil.data.records import Caption, Image, PixelSource
+from counterfoil.data.training import TrainingSet
+from counterfoil.scorers.networks import Backbone, Encoded, Network
+
+WORDS = ("red", "green", "blue", "light", "dark", "wide", "tall", "small")
+SIZE = 8
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """Pictures at 8 x 8 pixels."""
+
+    def __call__(self, picture: PIL.Image.Image) -> ndarray:
+        return np.asarray(picture.resize((SIZE, SIZE)))
+
+
+class Thumb(Network):
+    """A linear map of pixels, the mean of word vectors, and dropout, which draws at random in each step."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.image = nn.Sequential(
+            nn.Flatten(), nn.Linear(3 * SIZE * SIZE, 32), nn.ReLU(), nn.Dropout(dropout), nn.Linear(32, width)
+        )
+        self.word = nn.Embedding(len(WORDS) + 1, width, padding_idx=0)
+        self.text = nn.Linear(width, width)
+        self.logit_scale = nn.Parameter(torch.tensor(2.0))
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        return Encoded(self.image(pixels))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        return Encoded(self.text(self.word(tokens).sum(dim=1)))
+
+
+def pixels(pictures: Sequence[ndarray]) -> Tensor:
+    return torch.from_numpy(np.stack(list(pictures))).permute(0, 3, 1, 2).float() / 255
+
+
+def tokens(texts: Sequence[str]) -> Tensor:
+    ids = [[WORDS.index(word) + 1 for word in text.split()] for text in texts]
+    width = max(map(len, ids))
+    return torch.tensor([row + [0] * (width - len(row)) for row in ids])
+
+
+def thumb(*, seed: int = 0, width: int = 16, dropout: float = 0.1) -> Backbone:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Thumb(width, dropout)
+    card = {"kind": "thumb", "width": width, "dropout": dropout}
+    return Backbone("thumb", network, Shrunk(), pixels, tokens, card)
+
+
+def from_card(card: Mapping[str, Any], folder: object = None) -> Backbone:
+    return thumb(width=card["width"], dropout=card["dropout"])
+
+
+def rows(n: int, *, seed: int = 0, negatives: bool = False, captions_each: int = 1) -> TrainingSet:
+    """`n` rows: blotches of colour and words that say something of them."""
+    rng = np.random.default_rng(seed)
+    images, captions = [], []
+    at: dict[str, list[int]] = {"image": [], "caption": []}
+    at |= {"negative_image": [], "negative_caption": []} if negatives else {}
+    roles = (("image", "caption"), ("negative_image", "negative_caption"))[: 1 + negatives]
+    for row in range(n):
+        for image_role, caption_role in roles:
+            if row % captions_each == 0:
+                colour = rng.integers(0, 256, 3)
+                grain = rng.integers(-20, 20, (12, 10, 3))
+                picture = np.clip(colour + grain, 0, 255).astype(np.uint8)
+                images.append(Image(f"{image_role}-{row}", PixelSource(picture)))
+            chosen = [WORDS[int(colour.argmax())], "light" if colour.sum() > 384 else "dark"]
+            chosen += [WORDS[int(i)] for i in rng.integers(5, 8, rng.integers(0, 3))]
+            captions.append(Caption(f"{caption_role}-{row}", " ".join(chosen)))
+            at[image_role].append(len(images) - 1)
+            at[caption_role].append(len(captions) - 1)
+    columns = {role: np.array(positions) for role, positions in at.items()}
+    return TrainingSet(f"blotches-{seed}", tuple(images), tuple(captions), columns)
