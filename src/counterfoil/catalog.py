@@ -214,12 +214,12 @@ def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
-    Returns a `Scorer`, an `Embedder` or a `Classifier`, or numbers that are already there: `GivenTable`, `GivenEmbeddings`,
-    `GivenSimilarity` or `GivenRankings`. Raises `UnknownNameError` for a prefix nobody knows. With a folder
-    `memory`, a model in local files whose identity is remembered there is loaded only once something is left
-    to compute. The folder of a checkpoint is a scorer as it is: what `ckpt:FOLDER` names.
+    Returns a `Scorer`, an `Embedder` or a `Classifier`, or numbers that are already there: `GivenTable`,
+    `GivenEmbeddings`, `GivenSimilarity` or `GivenRankings`. The folder of a checkpoint is what `ckpt:FOLDER`
+    names. With a folder `memory`, a model in local files whose identity is remembered there is loaded only
+    once something is left to compute. Raises `UnknownNameError` for a prefix nobody knows.
     """
-    if is_checkpoint(Path(spec)):
+    if spec and is_checkpoint(Path(spec)):
         spec = f"ckpt:{spec}"
     prefix, colon, argument = spec.partition(":")
     known = scorers()

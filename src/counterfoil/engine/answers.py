@@ -20,7 +20,7 @@ from counterfoil.engine.listed import from_lists
 from counterfoil.engine.plan import plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Embedder, Scorer
+from counterfoil.scorers.base import Classifier, Embedder, Scorer
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 from counterfoil.scorers.rankings import GivenRankings
 from counterfoil.scorers.similarity import GivenSimilarity
@@ -33,7 +33,7 @@ ALL_PAIRS = 1_000_000
 
 def answers(
     benchmarks: Sequence[Benchmark],
-    scorer: Embedder | Scorer | Given,
+    scorer: Embedder | Scorer | Classifier | Given,
     *,
     first_stage: Embedder | Scorer | Given | None = None,
     depth: int = 32,
@@ -62,6 +62,13 @@ def answers(
             "a table of answers to questions cannot rank a gallery",
             where=scorer.identity.name,
             allowed="a similarity (npy), rankings (json, npz) or embeddings (embeddings:x.npz)",
+        )
+    if isinstance(scorer, Classifier):
+        raise InputError(
+            "a detector cannot rank a gallery",
+            where=scorer.identity.name,
+            given=", ".join(each.name for each in benchmarks),
+            allowed="quads and choices",
         )
     if isinstance(scorer, GivenRankings):
         return [

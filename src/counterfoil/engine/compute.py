@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,23 @@ from counterfoil.engine.content import check_at_hand, id_key, image_keys
 from counterfoil.engine.plan import Plan, shards, used_images
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.base import Embedder, Scorer
+from counterfoil.scorers.base import Classifier, Embedder, Scorer
 
 
 def prepared(
-    benchmark: Benchmark, scorer: Embedder | Scorer, *, cache: Path | None, progress: Progress
+    benchmark: Benchmark,
+    scorer: Embedder | Scorer | Classifier,
+    *,
+    cache: Path | None,
+    progress: Progress,
+    asked: Collection[str] | None = None,
 ) -> tuple[list[str], Cache]:
     """Names of the contents of the images that are asked about, and the scorer's shelf in the cache.
 
-    Raises `DataError` where captions or images that the scorer needs are not at hand.
+    `asked` says which kinds it is asked about, by default all that it needs. Raises `DataError` where some of
+    those are not at hand.
     """
-    asked = needs(scorer)
+    asked = needs(scorer) if asked is None else asked
     check_at_hand(benchmark, images="images" in asked, captions="captions" in asked)
     pictures = [benchmark.images[position] for position in used_images(benchmark)]
     if "images" in asked:
@@ -33,9 +40,9 @@ def prepared(
         shelf = Cache(cache, scorer.identity)
     else:
         # Nothing is read, so images are told apart by their ids; and what is known by ids is not kept, since
-        # an id means something in its own benchmark only.
+        # an id means something in its own benchmark only. A classifier asked about captions knows no pairs.
         keys = [id_key(image) for image in pictures]
-        shelf = Cache(None, scorer.identity)
+        shelf = Cache(cache if isinstance(scorer, Classifier) else None, scorer.identity)
     shelf.sweep()
     return keys, shelf
 
@@ -45,47 +52,70 @@ def needs(scorer: object) -> Collection[str]:
     return getattr(scorer, "needs", ("images", "captions"))
 
 
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What is asked of a scorer of single items, and how."""
+
+    plan: Plan
+    cache: Cache
+    batch_size: int
+    workers: int
+    progress: Progress
+    note: Note
+
+    def images(
+        self, compute: Callable[[Sequence[Sequence[Image]]], Iterator[ndarray]]
+    ) -> Float32[ndarray, "images width"]:
+        """What `compute` gives for the distinct images, batch by batch."""
+        items = self.plan.images
+        return _finish(
+            "images",
+            self.plan.image_keys,
+            lambda row: f"image '{items[row].id}'",
+            lambda batches: compute([[items[i] for i in batch] for batch in batches]),
+            order=list,
+            cache=self.cache,
+            batch_size=self.batch_size,
+            progress=self.progress,
+            note=self.note,
+        )
+
+    def captions(
+        self,
+        compute: Callable[[Sequence[Sequence[Caption]]], Iterator[ndarray]],
+        lengths: Callable[[Sequence[Caption]], Sequence[int]],
+    ) -> Float32[ndarray, "captions width"]:
+        """What `compute` gives for the distinct captions, batch by batch."""
+        items = self.plan.captions
+
+        def by_length(rows: Sequence[int]) -> list[int]:
+            # Captions of like length share a batch, so little of it is padding. The text breaks ties: the
+            # order is that of the captions alone, whatever benchmark or earlier run they come from.
+            captions = [items[row] for row in rows]
+            long = lengths(captions)
+            order = sorted(range(len(rows)), key=lambda i: (long[i], captions[i].text or ""))
+            return [rows[i] for i in order]
+
+        return _finish(
+            "captions",
+            self.plan.caption_keys,
+            lambda row: f"caption {items[row].text!r}",
+            lambda batches: compute([[items[i] for i in batch] for batch in batches]),
+            order=by_length,
+            cache=self.cache,
+            batch_size=self.batch_size,
+            progress=self.progress,
+            note=self.note,
+        )
+
+
 def embed(
     scorer: Embedder, work: Plan, cache: Cache, batch_size: int, workers: int, progress: Progress, note: Note
 ) -> tuple[Float32[ndarray, "captions width"], Float32[ndarray, "images width"]]:
     """The embeddings of all distinct captions and images of `work`."""
-
-    def embed_images(batches: Sequence[Sequence[int]]) -> Iterator[ndarray]:
-        return scorer.embed_images([[work.images[i] for i in batch] for batch in batches], workers=workers)
-
-    def embed_captions(batches: Sequence[Sequence[int]]) -> Iterator[ndarray]:
-        return scorer.embed_captions([[work.captions[i] for i in batch] for batch in batches])
-
-    def by_length(rows: Sequence[int]) -> list[int]:
-        # Captions of like length share a batch, so little of it is padding. The text breaks ties: the order
-        # is that of the captions alone, whatever benchmark or earlier run they come from.
-        captions = [work.captions[row] for row in rows]
-        lengths = scorer.lengths(captions)
-        order = sorted(range(len(rows)), key=lambda i: (lengths[i], captions[i].text or ""))
-        return [rows[i] for i in order]
-
-    images = _finish(
-        "images",
-        work.image_keys,
-        lambda row: f"image '{work.images[row].id}'",
-        embed_images,
-        order=list,
-        cache=cache,
-        batch_size=batch_size,
-        progress=progress,
-        note=note,
-    )
-    captions = _finish(
-        "captions",
-        work.caption_keys,
-        lambda row: f"caption {work.captions[row].text!r}",
-        embed_captions,
-        order=by_length,
-        cache=cache,
-        batch_size=batch_size,
-        progress=progress,
-        note=note,
-    )
+    asked = Work(work, cache, batch_size, workers, progress, note)
+    images = asked.images(lambda batches: scorer.embed_images(batches, workers=workers))
+    captions = asked.captions(scorer.embed_captions, scorer.lengths)
     if captions.shape[1] != images.shape[1]:
         raise ScoreError(
             "captions and images have embeddings of different widths",

@@ -11,11 +11,12 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
 from counterfoil.engine.answers import Given, answers
+from counterfoil.engine.classify import classify
 from counterfoil.engine.compute import embed, prepared, score_pairs
 from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Embedder, Scorer
+from counterfoil.scorers.base import Classifier, Embedder, Scorer
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
@@ -24,7 +25,7 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: Embedder | Scorer | Given,
+    scorer: Embedder | Scorer | Classifier | Given,
     *,
     cache: Path | None = None,
     batch_size: int = 32,
@@ -36,6 +37,8 @@ def run(
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
     * A `Scorer` scores each distinct pair once.
+    * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
+      (`counterfoil.engine.classify`).
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
     * A gallery is ranked (`counterfoil.engine.answers`).
 
@@ -45,8 +48,8 @@ def run(
     what is computed. `progress` is called after every batch, `note` with what went wrong without stopping
     the run (a damaged shard that is computed again, rows of a table that belong to no question).
 
-    Returns float64 scores, (n, 2, 2) or (n, k), all finite; or outcomes, where the table holds only those; or
-    the places of a gallery's right answers.
+    Returns float64 scores, (n, 2, 2) or (n, k), all finite; or outcomes, of a classifier or where
+    the table holds only those; or the places of a gallery's right answers.
     Raises `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
@@ -55,6 +58,16 @@ def run(
         raise InputError("batch size", given=batch_size, allowed="1 or more")
     if workers < 0:
         raise InputError("number of workers", given=workers, allowed="0 or more")
+    if isinstance(scorer, Classifier):
+        return classify(
+            benchmark,
+            scorer,
+            cache=cache,
+            batch_size=batch_size,
+            workers=workers,
+            progress=progress,
+            note=note,
+        )
     if isinstance(benchmark.questions, Gallery):
         return answers(
             [benchmark],
@@ -75,7 +88,7 @@ def run(
             allowed="coco-5k, eccv and other galleries",
         )
     if not isinstance(scorer, Embedder | Scorer):
-        raise TypeError(f"{type(scorer).__name__} is neither an Embedder nor a Scorer nor given answers")
+        raise TypeError(f"{type(scorer).__name__} is no Embedder, Scorer, Classifier or given answers")
 
     keys, shelf = prepared(benchmark, scorer, cache=cache, progress=progress)
     work = plan(benchmark, keys)

@@ -92,6 +92,32 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class Classifier(Protocol):
+    """Once per item, and never about two items: is it natural, or was it made by a machine?
+
+    The engine answers questions with it by the rule of two steps (`counterfoil.metrics.detection`).
+    """
+
+    identity: Identity
+
+    def image_probabilities(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """For each batch of images, decoded in `workers` processes, the probabilities of being synthetic."""
+        ...
+
+    def caption_probabilities(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """For each batch of captions the probabilities of being synthetic."""
+        ...
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """How long the model finds each caption; the engine batches captions of like length."""
+        ...
+
+
 @dataclass(frozen=True)
 class Options:
     """What a user may ask of a scorer. Each loader takes what concerns it and refuses what it cannot do."""

@@ -19,6 +19,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.scorers.base import Identity, Options, cosines, text_of
+from counterfoil.scorers.comparisons import Comparison
 from counterfoil.scorers.pictures import Preparation, prepared
 
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -34,7 +35,9 @@ NO_NETWORK = re.compile(
 class DualEncoder:
     """An `Embedder` around the two towers of a model.
 
-    Embeddings are normalised in float32 whatever the precision of the towers, and compared in float64.
+    Embeddings are normalised in float32 whatever the precision of the towers, and compared in float64. Where
+    a `comparison` says how rows are compared (several points per item, Gaussians), the towers give finished
+    rows and nothing is normalised here.
     """
 
     identity: Identity
@@ -47,6 +50,7 @@ class DualEncoder:
     count_tokens: Callable[[Sequence[str]], Sequence[int]]
     #: What does not change answers beyond rounding and belongs in a manifest: versions, device, towers used.
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    comparison: Comparison | None = None
 
     def embed_images(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -57,7 +61,7 @@ class DualEncoder:
         """
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
-                yield _unit(self.encode_images, arrays)
+                yield self._rows(self.encode_images, arrays)
 
     def embed_captions(
         self, batches: Sequence[Sequence[Caption]]
@@ -68,7 +72,7 @@ class DualEncoder:
         caption's text is not at hand.
         """
         for batch in batches:
-            yield _unit(self.encode_texts, self._texts(batch))
+            yield self._rows(self.encode_texts, self._texts(batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
@@ -77,8 +81,19 @@ class DualEncoder:
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i]; in [-1, 1] up to rounding."""
+        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or what `comparison` says."""
+        if self.comparison is not None:
+            return self.comparison.pairs(captions, images)
         return cosines(captions, images)
+
+    def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
+        torch = import_torch()
+        with torch.inference_mode():
+            rows = encode(batch).float()
+            if self.comparison is None:
+                rows = torch.nn.functional.normalize(rows, dim=-1)
+        array: ndarray = rows.cpu().numpy()
+        return array
 
     def _texts(self, captions: Sequence[Caption]) -> list[str]:
         before, _, after = self.identity.prompt.partition("{}")
@@ -180,11 +195,3 @@ def digest_tensors(state: Mapping[str, Any]) -> str:
         # NumPy knows no bfloat16, but it knows bytes.
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _unit(encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
-    torch = import_torch()
-    with torch.inference_mode():
-        features = torch.nn.functional.normalize(encode(batch).float(), dim=-1)
-    array: ndarray = features.cpu().numpy()
-    return array

@@ -20,6 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options, cosines
+from counterfoil.scorers.comparisons import Comparison
 from counterfoil.store import digest_value, read_json, write_json
 
 #: Whose versions an identity may depend on.
@@ -50,13 +51,20 @@ def remembered(prefix: str, argument: str, options: Options, load: Load, folder:
         try:
             known = read_json(memo)
             identity, provenance = Identity(**known["identity"]), known["provenance"]
+            cosine = bool(known["cosine"])
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
         else:
-            return Remembered(identity, provenance, lambda: load(argument, options), memo)
+            return Remembered(identity, provenance, lambda: load(argument, options), memo, cosine)
     loaded = load(argument, options)
-    provenance = dict(getattr(loaded, "provenance", {}))
-    write_json(memo, {"identity": loaded.identity.to_json(), "provenance": provenance})
+    # Of what is no embedder there is nothing to remember: its answers are few and loaded for at once.
+    if isinstance(loaded, Embedder):
+        said = {
+            "identity": loaded.identity.to_json(),
+            "provenance": dict(getattr(loaded, "provenance", {})),
+            "cosine": getattr(loaded, "comparison", None) is None,
+        }
+        write_json(memo, said)
     return loaded
 
 
@@ -69,6 +77,8 @@ class Remembered:
     provenance: Mapping[str, Any]
     _load: Callable[[], Embedder]
     _memo: Path
+    #: Whether embeddings are compared by cosine; else the model is asked how.
+    _cosine: bool = True
     _loaded: Embedder | None = field(default=None, init=False)
 
     def embed_images(
@@ -90,8 +100,13 @@ class Remembered:
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i], as of every dual encoder."""
-        return cosines(captions, images)
+        """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
+        return cosines(captions, images) if self._cosine else self._model().compare(captions, images)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """How a gallery's rows are compared where that is not the cosine."""
+        return None if self._cosine else getattr(self._model(), "comparison", None)
 
     def _model(self) -> Embedder:
         if self._loaded is None:

@@ -4,16 +4,20 @@ Specs, loading and checks are those of measuring (`counterfoil.scorers.open_clip
 an architecture of open_clip without weights is allowed in addition.
 """
 
+from typing import TYPE_CHECKING
+
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Options, only
 from counterfoil.scorers.dual import import_torch
-from counterfoil.scorers.networks import Backbone
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
 
 #: The libraries whose models can be trained, by the prefix of their specs.
 KINDS = ("open-clip", "hf")
 
 
-def backbone(spec: str, options: Options = DEFAULT) -> Backbone:
+def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     """The model that `spec` names, all of its parameters in fp32 and trainable, on the CPU.
 
     * `open-clip:ARCH/TAG`, `open-clip:ARCH/FILE`, `open-clip:local-dir:FOLDER`; `open-clip:ARCH` starts from
