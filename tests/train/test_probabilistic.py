@@ -160,6 +160,6 @@ def test_training_brings_pairs_together_and_learns_scale_and_shift():
         history.append(found.loss.item())
     assert history[-1] < history[0] / 10
     assert torch.equal((images @ texts.detach().T).argmax(1), torch.arange(6))
-    # Right pairs are near, wrong ones at the root of two; the border lies between, and most samples stay close.
+    # Right pairs are near, wrong ones at the root of two; the border lies between, samples stay close.
     assert 0 < match[1].item() / match[0].item() < 2**0.5
     assert spread.mean().item() < -3

@@ -84,8 +84,9 @@ class Expected:
 
     Closed is the expectation: for independent Gaussians E|x - y|^2 is the squared distance of the means plus
     all variances of both, exactly. The probability is approximated: sigmoid and root are taken of the
-    expectation, not the expectation of them. It is exact where both variances are zero. The order of items
-    is that of the expected squared distance.
+    expectation, not the expectation of them. It is exact where both variances are zero, and much too low for
+    vague items that are far apart, whose samples come near now and then. The order of items is that of the
+    expected squared distance.
     """
 
     scale: float
