@@ -180,8 +180,9 @@ def _direction(quads: Mapping[str, Replicates], draws: int, seed: int) -> Findin
         claim="Image-to-text is easier than text-to-image.",
         verdict=verdict([overall]),
         evidence=(*levels, overall, *each),
-        sentence=f"How much more often images find both their captions than captions both their images: "
-        f"{points(overall)}, over {_models(len(present))}. {alone}",
+        sentence=f"Over {_models(len(present))}, images find both their captions in {_mean(present, 'i2t')} "
+        f"of the questions, and captions both their images in {_mean(present, 't2i')}: {points(overall)}. "
+        f"{alone}",
     )
 
 
@@ -195,9 +196,9 @@ def _texts(
         one, other = ([form[name]] for name in ("trohn-text", "coco"))
         return differences([(label, (one, measure), (other, measure))], draws=draws, seed=seed)[0]
 
-    choice = gain(choices, "accuracy", "choices: trohn-text minus coco")
-    group = gain(quads, "group", "group: trohn-text minus coco")
-    more = apart("gain in choices minus gain in group", choice, group)
+    choice = gain(choices, "accuracy", "choices: trohn-text − coco")
+    group = gain(quads, "group", "group: trohn-text − coco")
+    more = apart("the first − the second", choice, group)
     choice, more = deciding([choice, more])
     levels = [
         form[name].level(measure, draws=draws, seed=seed, label=name)
@@ -221,8 +222,8 @@ def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding |
         return None
     ours = quads["trohn-img"]
     asked: list[tuple[str, Side, Side]] = [
-        (f"{measure}: trohn-img minus {other.name}", ([ours], measure), ([other], measure))
-        for measure in ("t2i", "group")
+        (f"{words}: trohn-img − {other.name}", ([ours], measure), ([other], measure))
+        for measure, words in (("t2i", "T2I"), ("group", "group"))
         for other in others
     ]
     found = deciding(differences(asked, draws=draws, seed=seed))
@@ -241,7 +242,7 @@ def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding |
         claim="Hard-negative images raise text-to-image and group most.",
         verdict=verdict(evidence),
         evidence=evidence,
-        sentence="Against the nearest other model, hard-negative images move text-to-image by "
+        sentence="Against the nearest other model each, hard-negative images move text-to-image by "
         f"{points(nearest['t2i'])} and group by {points(nearest['group'])}.",
     )
 
@@ -252,7 +253,7 @@ def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: floa
         return None
     ours = quads["trohn-img"]
     asked: list[tuple[str, Side, Side]] = [
-        (f"trohn-img minus {model.name}", ([ours], "group"), ([model], "group")) for model in present
+        (f"trohn-img − {model.name}", ([ours], "group"), ([model], "group")) for model in present
     ]
     found = deciding(differences(asked, draws=draws, seed=seed, threshold=far))
     levels = [model.level("group", draws=draws, seed=seed, label=model.name) for model in (*present, ours)]
@@ -267,6 +268,10 @@ def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: floa
         sentence=f"Knowing only what looks synthetic gets {percent(alone)} in group; trohn-img differs from "
         f"that by {points(nearest)}. Far means more than {100 * far:g} points.",
     )
+
+
+def _mean(models: Sequence[Replicates], measure: str) -> str:
+    return f"{100 * sum(model.mean(measure) for model in models) / len(models):.1f} %"
 
 
 def _models(n: int) -> str:

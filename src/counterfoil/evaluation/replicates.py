@@ -278,10 +278,11 @@ def percent(level: Evidence) -> str:
 
 
 def points(difference: Evidence) -> str:
-    """A difference in words, with signs: "+3.1 points (-0.2 to +6.4)"."""
-    return (
-        f"{100 * difference.value:+.1f} points ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
+    """A difference in words, with signs: "+3.1 points (−0.2 to +6.4)"."""
+    value, low, high = (
+        f"{100 * each:+.1f}".replace("-", "−") for each in (difference.value, difference.low, difference.high)
     )
+    return f"{value} points ({low} to {high})"
 
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:

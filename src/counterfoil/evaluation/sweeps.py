@@ -80,7 +80,7 @@ def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Swe
         if raw.series == first and raw.x == trial.x
     ]
     asked: list[tuple[str, Side, Side]] = [
-        (f"{trials[a].label} minus {trials[b].label}", ([models[a]], measure), ([models[b]], measure))
+        (f"{trials[a].label} against {trials[b].label}", ([models[a]], measure), ([models[b]], measure))
         for a, b in pairs
         for measure in measures
     ]
@@ -93,7 +93,7 @@ def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Swe
         measures=measures,
         settings=_settings(trials, models, measures, draws, seed),
         differences=tuple(found),
-        sentence="In group: " + "; ".join(f"{each.label} {points(each)}" for each in of_group) + ".",
+        sentence="In group: " + "; ".join(f"{each.label}, {points(each)}" for each in of_group) + ".",
     )
 
 
@@ -115,7 +115,7 @@ def mining(
         each
         for measure in measures
         for each in gallery_differences(
-            [(f"{model.name} minus {models[0].name}", model, models[0]) for model in models[1:]],
+            [(f"{model.name} against {models[0].name}", model, models[0]) for model in models[1:]],
             measure,
             draws=draws,
             seed=seed,

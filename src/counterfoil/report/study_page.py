@@ -1,0 +1,290 @@
+"""A study as one HTML page: what was found, how the world looks, how training went, and every number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Quad
+from counterfoil.data.scores import Rankings
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.findings import Finding, Ordering
+from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.sweeps import Sweep
+from counterfoil.metrics.ranks import Positives
+from counterfoil.report import drawing, frame, study_figures, tables
+from counterfoil.report.frame import Drawing
+from counterfoil.report.markup import Table
+from counterfoil.report.pictures import Album
+
+#: What a journal keeps for its own sake, and nobody wants to see drawn.
+_BOOKKEEPING = {"step", "epoch", "lr", "grad_norm", "rows_per_second", "waiting", "seconds"}
+_BUDGET = 3_000_000
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a model came about; `history` holds the rows of its journal (of one seed where there are more)."""
+
+    name: str
+    #: What it learned from, in words.
+    learned: str
+    rows: int
+    steps: int
+    seconds: float
+    seeds: int = 1
+    history: Sequence[Mapping[str, float]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two pictures with their captions, as the page shows a question."""
+
+    kind: str
+    images: tuple[str, str]
+    captions: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A caption, the pictures it is true of, and what a model puts first: (picture, whether it is right)."""
+
+    caption: str
+    right: tuple[str, ...]
+    more: int
+    model: str
+    first: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A finding with its figure."""
+
+    finding: Finding
+    mark: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True)
+class Dialled:
+    """A study with a dial, its figure and its differences."""
+
+    sweep: Sweep
+    drawing: Drawing
+
+
+def page(
+    found: Sequence[Finding],
+    *,
+    title: str = "Which training teaches a model what belongs together?",
+    standfirst: str = "",
+    order: Ordering | None = None,
+    comparisons: Sequence[Comparison] = (),
+    trained: Sequence[Trained] = (),
+    sweeps: Sequence[Sweep] = (),
+    facts: Mapping[str, str] | None = None,
+    browse: str = "",
+) -> str:
+    """The study as HTML, the same for the same values; it fetches nothing.
+
+    It opens with the findings and their verdicts. Pictures are taken from the benchmarks of `comparisons`:
+    pairs from quads, right answers from a gallery, where they are at hand. `facts` are lines of "what was
+    done" (machine, seeds, time); `browse` is the address of a comparison's page (`report.page`), beside this
+    one, in which every question can be looked at.
+    """
+    album = Album(_BUDGET)
+    quads = _first(comparisons, Quad)
+    gallery = _first(comparisons, Gallery)
+    curves = _curves(trained)
+    dialled = tuple(_dialled(sweep) for sweep in sweeps)
+    return frame.render(
+        "study.html",
+        title=title,
+        styles=("page.css", "study.css"),
+        standfirst=standfirst,
+        said=tuple(_said(each) for each in found),
+        order=order,
+        ordered=_ordered(order),
+        several=any(len(each.seeds) > 1 for finding in found for each in finding.evidence),
+        pairs=_pairs(quads, album) if quads else (),
+        shelves=_shelves(gallery, album) if gallery else (),
+        curves=curves,
+        overviews=tuple(_overview(each) for each in comparisons),
+        groups=tuple(
+            tables.by_group(each)
+            for each in comparisons
+            if tables.groupings(each.runs[0].benchmark.questions)
+        ),
+        sweeps=dialled,
+        trained=trained,
+        facts=facts or {},
+        browse=browse,
+    )
+
+
+def _said(found: Finding) -> Said:
+    name = f"finding-{found.key}"
+    marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
+    wide, narrow = (
+        drawing.svg(study_figures.finding(found, width=width), name=f"{name}-{part}", title=found.claim)
+        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
+    )
+    return Said(found, marks[found.verdict], Drawing(found.claim, "", wide, narrow))
+
+
+def _ordered(order: Ordering | None) -> Drawing | None:
+    if order is None:
+        return None
+    wide, narrow = (
+        drawing.svg(
+            study_figures.rows(order.levels, width=width),
+            name=f"order-{part}",
+            title="The trainings in order",
+        )
+        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
+    )
+    return Drawing("The trainings in order", "", wide, narrow)
+
+
+def _curves(trained: Sequence[Trained]) -> tuple[Drawing, ...]:
+    """A figure per column of the journals that at least one model has twice: the loss first."""
+    histories = {each.name: each.history for each in trained if each.history}
+    counts: dict[str, int] = {}
+    for history in histories.values():
+        for name in {name for row in history for name in row}:
+            counts[name] = max(counts.get(name, 0), sum(study_figures.has(row, name) for row in history))
+    shown = sorted(name for name, n in counts.items() if n > 1 and name not in _BOOKKEEPING)
+    shown.sort(key=lambda name: name != "loss")
+    drawn = []
+    for name in shown[:4]:
+        words = study_figures.column(name)
+        wide, narrow = (
+            drawing.svg(
+                study_figures.curves(histories, name, width=width),
+                name=f"curve-{shown.index(name)}-{part}",
+                title=words,
+            )
+            for part, width in (("w", 5.4), ("n", study_figures.NARROW))
+        )
+        drawn.append(Drawing(words, "", wide, narrow))
+    return tuple(drawn)
+
+
+def _dialled(sweep: Sweep) -> Dialled:
+    numbered = all(each.x is not None for each in sweep.settings)
+    levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
+
+    def drawn(width: float) -> Any:
+        return study_figures.dial(sweep, width=width) if numbered else study_figures.rows(levels, width=width)
+
+    wide, narrow = (
+        drawing.svg(drawn(width), name=f"{sweep.key}-{part}", title=sweep.question)
+        for part, width in (("w", 7.6), ("n", study_figures.NARROW))
+    )
+    return Dialled(sweep, Drawing(sweep.question, "", wide, narrow))
+
+
+def _first(comparisons: Sequence[Comparison], form: type) -> Comparison | None:
+    return next((c for c in comparisons if isinstance(c.runs[0].benchmark.questions, form)), None)
+
+
+def _overview(comparison: Comparison) -> Table:
+    names = tables.headline(comparison) if isinstance(_questions(comparison), Gallery) else ()
+    return tables.overview(comparison, measures=names or None)
+
+
+def _questions(comparison: Comparison) -> object:
+    return comparison.runs[0].benchmark.questions
+
+
+def _pairs(comparison: Comparison, album: Album) -> tuple[Pair, ...]:
+    """Up to eight questions, as evenly over the groups of the first grouping as can be."""
+    benchmark = _pictured(comparison)
+    if benchmark is None or not isinstance(benchmark.questions, Quad):
+        return ()
+    questions = benchmark.questions
+    labels = next(iter(questions.groupings.values()), ("",) * len(benchmark))
+    nth: dict[str, int] = {}
+    turn = [nth.setdefault(label, -1) for label in labels]
+    for at, label in enumerate(labels):
+        nth[label] += 1
+        turn[at] = nth[label]
+    chosen = sorted(range(len(labels)), key=lambda at: (turn[at], at))[:8]
+    chosen.sort(key=lambda at: list(nth).index(labels[at]))
+    numbers = album.add(benchmark.images, questions.images[chosen].tolist())
+    return tuple(
+        Pair(
+            labels[at].replace("_", " "),
+            (album.uris[numbers[a]], album.uris[numbers[b]]),
+            (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
+        )
+        for at, (a, b), (c, d) in (
+            (at, questions.images[at].tolist(), questions.captions[at].tolist()) for at in chosen
+        )
+        if a in numbers and b in numbers
+    )
+
+
+def _shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int = 6) -> tuple[Shelf, ...]:
+    """Captions with several right pictures, and what the best model puts first for each."""
+    benchmark = _pictured(comparison)
+    if benchmark is None:
+        return ()
+    search = benchmark.gallery.t2i
+    if not isinstance(search.positives, Positives):
+        return ()
+    best = _best(comparison)
+    counts = search.positives.counts
+    several = np.flatnonzero((counts >= 3) & (counts <= 12))
+    if not len(several):
+        several = np.flatnonzero(counts >= 1)
+    # Spread over the gallery: neighbours show the same picture.
+    chosen = (
+        several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
+        if len(several)
+        else several
+    )
+    shelves = []
+    for row in chosen.tolist():
+        right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
+        right = right[right >= 0]
+        first = _tops(best, row)[:most]
+        numbers = album.add(benchmark.images, [[*right[:most].tolist(), *first]])
+        if not numbers:
+            continue
+        shelves.append(
+            Shelf(
+                benchmark.captions[int(search.queries[row])].text or "",
+                tuple(album.uris[numbers[i]] for i in right[:most].tolist()),
+                max(0, len(right) - most),
+                best.name,
+                tuple((album.uris[numbers[i]], i in right) for i in first),
+            )
+        )
+    return tuple(shelves)
+
+
+def _tops(run: Run, row: int) -> list[int]:
+    if not isinstance(run.answers, Rankings) or not run.answers.t2i.top.size:
+        return []
+    return [int(i) for i in run.answers.t2i.top[row] if i >= 0]
+
+
+def _best(comparison: Comparison) -> Run:
+    name = tables.ranking(comparison)[0]
+    return next(run for run in comparison.runs if run.name == name)
+
+
+def _pictured(comparison: Comparison) -> Benchmark | None:
+    """The benchmark of a run that has its pictures and captions, if one has."""
+    return next(
+        (
+            run.benchmark
+            for run in comparison.runs
+            if run.benchmark.images_at_hand and run.benchmark.captions_at_hand
+        ),
+        None,
+    )
