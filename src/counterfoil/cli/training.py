@@ -128,10 +128,10 @@ def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
     import_torch().manual_seed(recipe.seed)
     from counterfoil.train.objectives import suited
 
-    return suited(_model(spec, data), recipe)
+    return suited(_model(spec, data, recipe), recipe)
 
 
-def _model(spec: str, data: TrainingSet) -> "Backbone":
+def _model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
     folder = spec.removeprefix("ckpt:")
     if folder != spec or (Path(folder) / "card.json").is_file():
         from counterfoil.scorers import trained
@@ -140,7 +140,8 @@ def _model(spec: str, data: TrainingSet) -> "Backbone":
     if spec == "small":
         from counterfoil.scorers import small
 
-        return small.backbone()
+        captions = [caption.text or "" for caption in data.captions]
+        return small.backbone(captions, seed=recipe.seed)
     if ":" not in spec:
         raise InputError(
             "no such model", given=spec or "(empty)", allowed=_MISSING["model"].removeprefix("name ")
@@ -190,11 +191,12 @@ def data(wanted: Asked, recipe: Recipe) -> Data:
 
 
 def _has_validation(path: Path) -> bool:
+    """Whether files or folders of both splits lie in a folder, by the names that the hub and COCO give them."""
     if not path.is_dir():
         return False
-    return any(
-        found.name.startswith("validation") for each in (path, path / "data") for found in each.glob("*")
-    )
+    names = [found.name for each in (path, path / "data", path / "annotations") for found in each.glob("*")]
+    splits = [name.removeprefix("captions_") for name in names]
+    return all(any(name.startswith(kind) for name in splits) for kind in ("train", "val"))
 
 
 @dataclass(frozen=True)
