@@ -2,8 +2,8 @@
 
 Pictures go through a few strided convolutions; what they found is read in three ways: where it is (a linear
 map of the whole grid), how much of it there is (mean) and whether it is there at all (maximum). Captions are
-words of a vocabulary of the model's own, with dilated convolutions over them (van den Oord et al., 2016), which
-see a whole sentence after three layers. Nothing in it knows of shapes or colours.
+words of a vocabulary of the model's own, with dilated convolutions over them (van den Oord et al., 2016),
+which see a whole sentence after three layers. Nothing in it knows of shapes or colours.
 """
 
 import re
