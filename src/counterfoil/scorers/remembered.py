@@ -26,11 +26,11 @@ from counterfoil.store import digest_value, read_json, write_json
 #: Whose versions an identity may depend on.
 _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers")
 
-Load = Callable[[str, Options], Embedder]
+Load = Callable[[str, Options], Any]
 
 
-def remembered(prefix: str, argument: str, options: Options, load: Load, folder: Path) -> Embedder:
-    """The embedder that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
+def remembered(prefix: str, argument: str, options: Options, load: Load, folder: Path) -> Any:
+    """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
 
     The first call loads, and writes what it found to `folder`; calls with the same files, options and
     libraries then load when the first batch asks for it. Raises what `load` raises.
