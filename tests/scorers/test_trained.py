@@ -1,0 +1,449 @@
+"""Checkpoint folders: what was saved is what is read, and what is not one is refused in a line."""
+
+import json
+import resource
+import shutil
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data import Benchmark, Caption, Card, Image, Quad
+from counterfoil.errors import InputError, MissingExtraError, ModelError, StorageError
+from counterfoil.scorers import trained, tuned
+from counterfoil.scorers.base import Classifier, Embedder, Options
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("open_clip")
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+
+CPU = Options(device="cpu")
+FACTS = {"recipe": "coco", "step": 12, "measures": {"accuracy": 0.25}}
+KINDS = ("open-clip", "open-clip-last", "hf", "siglip", "small", "pvse", "pcme", "pcme-hf", "detector")
+
+
+@pytest.fixture
+def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
+    """A network of each kind, always with other weights than one built from its card."""
+
+    def made(kind: str) -> Any:
+        from counterfoil.scorers import detector, multi
+
+        torch.manual_seed(8)
+        if kind == "small":
+            small = pytest.importorskip("counterfoil.scorers.small")
+            found = small.backbone(["a red star", "two cats on a mat"])
+        elif kind in ("hf", "siglip", "pcme-hf"):
+            found = tuned.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
+        else:
+            found = tuned.backbone("open-clip:tiny-last" if kind == "open-clip-last" else "open-clip:tiny")
+        if kind.partition("-")[0] in ("pvse", "pcme"):
+            found = getattr(multi, kind.partition("-")[0])(found)
+        if kind == "detector":
+            found = detector.on(found)
+        for each in found.network.parameters():
+            each.data += 0.05 * torch.randn_like(each)
+        return found
+
+    return made
+
+
+@pytest.fixture
+def quads(drawn_images: list[Image], captions: list[Caption]) -> Benchmark:
+    """Five quads of drawn pictures."""
+    positions = np.arange(10, dtype=np.int64).reshape(5, 2)
+    questions = Quad(tuple("abcde"), captions=positions, images=positions)
+    return Benchmark(
+        Card(name="drawn", title="Drawn", form="quad"), tuple(drawn_images), tuple(captions), questions
+    )
+
+
+def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> list[Any]:
+    """Everything that the network says of some pictures and texts."""
+    pictures = [backbone.preparation(image.decode()) for image in images]
+    with torch.inference_mode():
+        answer = backbone.network.eval()(
+            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
+        )
+    found = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
+    return [each.detach().numpy() for each in found if each is not None]
+
+
+def rows(scorer: Any, items: list[Any], size: int, kind: str) -> Any:
+    batches = [items[at : at + size] for at in range(0, len(items), size)]
+    return np.concatenate(list(getattr(scorer, f"embed_{kind}")(batches)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_the_same_bits_after_saving(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    before = backbones(kind)
+    trained.save(tmp_path / "ckpt", before, FACTS)
+    torch.manual_seed(99)
+    after = trained.read(tmp_path / "ckpt")
+    assert after.card == json.loads(json.dumps(before.card))
+    first, second = (answered(each, drawn_images, captions) for each in (before, after))
+    assert len(first) == len(second) >= 3
+    for one, other in zip(first, second, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert trained.facts(tmp_path / "ckpt") == FACTS
+    # And saved again: the same weights by the same names.
+    trained.save(tmp_path / "again", after, FACTS)
+    assert (tmp_path / "again" / "card.json").read_bytes() == (tmp_path / "ckpt" / "card.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "detector"])
+def test_a_checkpoint_is_an_embedder(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    from counterfoil.scorers import multi
+
+    before = backbones(kind)
+    trained.save(tmp_path, before, {})
+    scorer = catalog.scorer(str(tmp_path), CPU)
+    assert isinstance(scorer, Embedder)
+    assert scorer.identity.weights == json.loads((tmp_path / "card.json").read_text())["weights"]
+    pictures = before.pixels([before.preparation(image.decode()) for image in drawn_images])
+    with torch.inference_mode():
+        network = before.network.eval()
+        images = multi.rows(network.encode_images(pictures)).numpy()
+        texts = multi.rows(network.encode_texts(before.tokens([str(c.text) for c in captions]))).numpy()
+    found = rows(scorer, drawn_images, 4, "images"), rows(scorer, captions, 3, "captions")
+    assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
+    assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
+    how = multi.comparison(network)
+    exact = (
+        (texts[:10] * images[: len(texts[:10])]).sum(axis=1)
+        if how is None
+        else how.pairs(texts[:10], images[: len(texts[:10])])
+    )
+    np.testing.assert_allclose(scorer.compare(texts[:10], images[: len(texts[:10])]), exact, atol=1e-6)
+    assert all(length > 0 for length in scorer.lengths(captions))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_answers_questions(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark
+) -> None:
+    from counterfoil.engine import run
+    from counterfoil.evaluation.evaluate import evaluate
+
+    trained.save(tmp_path / "ckpt", backbones(kind), {})
+    scorer = catalog.scorer(f"ckpt:{tmp_path / 'ckpt'}", CPU, memory=tmp_path / "cache")
+    answers = run(quads, scorer, batch_size=4, cache=tmp_path / "cache")
+    # A second time all of it is remembered.
+    again = catalog.scorer(f"ckpt:{tmp_path / 'ckpt'}", CPU, memory=tmp_path / "cache")
+    assert again.identity == scorer.identity
+    second = run(quads, again, batch_size=4, cache=tmp_path / "cache")
+    if kind == "detector":
+        assert isinstance(scorer, Classifier)
+        assert {name: each.tolist() for name, each in answers.right.items()} == {
+            name: each.tolist() for name, each in second.right.items()
+        }
+    else:
+        assert answers.values.tobytes() == second.values.tobytes()
+        assert np.ptp(answers.values) > 0
+    result = evaluate(quads, answers, scorer=scorer.identity.name, draws=100)
+    assert {"i2t", "t2i", "group"} <= set(result.measures)
+
+
+def test_a_remembered_checkpoint_is_not_loaded(
+    backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from counterfoil.engine import run
+
+    trained.save(tmp_path / "ckpt", backbones("open-clip"), {})
+    folder, cache = str(tmp_path / "ckpt"), tmp_path / "cache"
+    run(quads, catalog.scorer(folder, CPU, memory=cache), cache=cache)
+    monkeypatch.setattr(trained, "_read", lambda folder: pytest.fail("was loaded"))
+    run(quads, catalog.scorer(folder, CPU, memory=cache), cache=cache)
+    # Other weights in the same folder are another model.
+    monkeypatch.undo()
+    known = catalog.scorer(folder, CPU, memory=cache).identity
+    other = backbones("open-clip")
+    other.network.model.visual.proj.data *= 1.5
+    trained.save(tmp_path / "ckpt", other, {})
+    assert catalog.scorer(folder, CPU, memory=cache).identity.weights != known.weights
+
+
+@pytest.mark.parametrize("kind", ["open-clip", "hf", "siglip", "small", "pvse"])
+def test_bf16_is_near_fp32(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    trained.save(tmp_path, backbones(kind), {})
+    exact, rough = (
+        trained.load(str(tmp_path), Options(device="cpu", precision=each)) for each in ("fp32", "bf16")
+    )
+    for which, items in (("images", drawn_images), ("captions", captions)):
+        difference = abs(rows(exact, items, 5, which) - rows(rough, items, 5, which)).max()
+        assert 0 < difference < 0.2
+    assert exact.identity.key != rough.identity.key
+
+
+def test_a_prompt_is_put_around_captions(
+    backbones: Callable[[str], Any], tmp_path: Path, captions: list[Caption]
+) -> None:
+    trained.save(tmp_path, backbones("open-clip"), {})
+    plain = trained.load(str(tmp_path), CPU)
+    prompted = trained.load(str(tmp_path), Options(device="cpu", prompt="a photo of {}"))
+    around = [Caption(each.id, f"a photo of {each.text}") for each in captions[:3]]
+    found, expected = rows(prompted, captions[:3], 3, "captions"), rows(plain, around, 3, "captions")
+    assert found.tobytes() == expected.tobytes()
+    assert prompted.identity.key != plain.identity.key
+
+
+def test_what_samples_depends_on_the_seed(backbones: Callable[[str], Any], tmp_path: Path) -> None:
+    trained.save(tmp_path, backbones("pcme"), {})
+    keys = {trained.load(str(tmp_path), Options(device="cpu", seed=seed)).identity.key for seed in (0, 0, 1)}
+    assert len(keys) == 2
+
+
+def test_weights_go_by_the_librarys_names(
+    backbones: Callable[[str], Any], tmp_path: Path, captions: list[Caption], drawn_images: list[Image]
+) -> None:
+    """open_clip and transformers read what we write."""
+    trained.save(tmp_path / "clip", backbones("open-clip"), {})
+    scorer = catalog.scorer(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
+    ours = trained.load(str(tmp_path / "clip"), CPU)
+    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-6
+    # The file says which activation it was trained with.
+    with pytest.raises(ModelError, match="trained with GELU, tiny-quickgelu builds QuickGELU"):
+        catalog.scorer(f"open-clip:tiny-quickgelu/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
+
+    trained.save(tmp_path / "hf", backbones("hf"), {})
+    folder = tmp_path / "plain"
+    shutil.copytree(tmp_path / "hf" / "processor", folder)
+    shutil.copy(tmp_path / "hf" / "model.safetensors", folder)
+    scorer, ours = catalog.scorer(f"hf:{folder}", CPU), trained.load(str(tmp_path / "hf"), CPU)
+    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-5
+
+
+def test_a_checkpoint_needs_nothing_but_itself(
+    clip_folder: Path, tmp_path: Path, captions: list[Caption]
+) -> None:
+    start = tmp_path / "start"
+    shutil.copytree(clip_folder, start)
+    backbone = tuned.backbone(f"hf:{start}")
+    trained.save(tmp_path / "ckpt", backbone, {})
+    shutil.rmtree(start)
+    shutil.move(tmp_path / "ckpt", tmp_path / "elsewhere")
+    found = trained.load(str(tmp_path / "elsewhere"), CPU)
+    assert len(rows(found, captions, 4, "captions")) == len(captions)
+
+
+def test_training_goes_on_from_a_checkpoint(
+    backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    trained.save(tmp_path, backbones("open-clip"), {})
+    network = trained.read(tmp_path).network
+    assert all(each.requires_grad for each in network.parameters())
+    backbone = trained.read(tmp_path)
+    answer = backbone.network.train()(
+        backbone.pixels([backbone.preparation(image.decode()) for image in drawn_images[:2]]),
+        backbone.tokens([str(caption.text) for caption in captions[:2]]),
+    )
+    (answer.images.points * answer.texts.points).sum().backward()
+    assert backbone.network.model.visual.proj.grad.abs().sum() > 0
+
+
+# -- a disk that is full, a machine that stops ------------------------------------------------------------
+
+
+@contextmanager
+def files_up_to(size: int) -> Any:
+    """No file may grow beyond `size` bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_a_full_disk_leaves_the_old_checkpoint(
+    size: int, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    old = backbones("open-clip")
+    trained.save(tmp_path, old, {"step": 1})
+    expected = answered(old, drawn_images, captions)
+    old.network.model.visual.proj.data *= 2
+    # Not even the card fits, or the card does and the weights do not.
+    with files_up_to(size), pytest.raises(StorageError, match="the disk is full"):
+        trained.save(tmp_path, old, {"step": 2})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["card.json", "model.safetensors"]
+    assert trained.facts(tmp_path) == {"step": 1}
+    for one, other in zip(expected, answered(trained.read(tmp_path), drawn_images, captions), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
+    backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    network = backbones("open-clip")
+    trained.save(tmp_path, network, {"step": 1})
+    card = (tmp_path / "card.json").read_bytes()
+    network.network.model.visual.proj.data *= 2
+    trained.save(tmp_path, network, {"step": 2})
+    expected = answered(network, drawn_images, captions)
+    (tmp_path / "card.json").write_bytes(card)
+    assert trained.facts(tmp_path) == {"step": 2}
+    for one, other in zip(expected, answered(trained.read(tmp_path), drawn_images, captions), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_tied_weights_are_kept(backbones: Callable[[str], Any], tmp_path: Path) -> None:
+    backbone = backbones("open-clip")
+    tied = backbone.network.model.visual.ln_pre.weight
+    backbone.network.model.visual.ln_post.weight = tied
+    trained.save(tmp_path, backbone, {})
+    found = trained.read(tmp_path).network.model.visual
+    assert torch.equal(found.ln_pre.weight, tied)
+    assert torch.equal(found.ln_post.weight, tied)
+
+
+# -- what is no checkpoint --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(backbones: Callable[[str], Any], tmp_path: Path) -> Path:
+    trained.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
+    return tmp_path / "ckpt"
+
+
+def refused(folder: Path, pattern: str, error: type[Exception] = ModelError) -> None:
+    for ask in (trained.read, lambda folder: trained.load(str(folder), CPU)):
+        with pytest.raises(error, match=pattern) as raised:
+            ask(folder)
+        assert "\n" not in str(raised.value)
+
+
+def test_folders_that_hold_no_checkpoint(tmp_path: Path, saved: Path) -> None:
+    refused(tmp_path / "nowhere", "nowhere: no such checkpoint folder; allowed: a folder with model.safet")
+    (tmp_path / "empty").mkdir()
+    refused(tmp_path / "empty", r"empty: not a checkpoint folder; given: no card.json and no model.safeten")
+    (saved / "model.safetensors").unlink()
+    refused(saved, "ckpt: not a checkpoint folder; given: no model.safetensors")
+
+
+@pytest.mark.parametrize("keep", [0, 5, 2000, -1000])
+def test_weights_that_are_cut_off(keep: int, saved: Path) -> None:
+    path = saved / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+    refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
+    with pytest.raises(ModelError, match="not a readable safetensors") if keep < 2001 else _fine():
+        trained.facts(saved)
+
+
+@contextmanager
+def _fine() -> Any:
+    yield
+
+
+def test_damaged_weights(saved: Path) -> None:
+    path = saved / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(bytes(data))
+    refused(saved, r"model\.safetensors: the weights are not those that were saved; is the file damaged")
+
+
+def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
+    trained.save(tmp_path / "other", tuned.backbone("open-clip:tiny-wide"), {})
+    shutil.copy(tmp_path / "other" / "model.safetensors", saved)
+    refused(
+        saved,
+        r"model\.safetensors: not a checkpoint of the model that card.json describes \(open-clip:tiny\); "
+        "given: positional_embedding is 77x96 instead of 77x48",
+    )
+    # Of the same shapes, and yet not of that card.
+    trained.save(tmp_path / "quick", tuned.backbone("open-clip:tiny-quickgelu"), {})
+    shutil.copy(tmp_path / "quick" / "model.safetensors", saved)
+    refused(saved, "ckpt: card.json is not the card of these weights; is model.safetensors that of")
+
+
+def test_plain_weights_beside_a_card(saved: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    save_file(load_file(saved / "model.safetensors"), saved / "model.safetensors")
+    refused(saved, "card.json is not the card of these weights")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "pattern"),
+    [
+        (
+            ("facts", "step"),
+            99,
+            "card.json: the card was changed by hand; given: facts differ from",
+        ),
+        (("card", "model", "quick_gelu"), True, "changed by hand; given: card differ"),
+        (("card", "kind"), "resnet", "changed by hand; given: card differ"),
+        (("schema",), 2, "card.json: a checkpoint of a newer version; given: schema 2; .*pip install -U"),
+        (("schema",), None, "newer version; given: schema None"),
+        (("format",), "something", "card.json: not the card of a checkpoint of counterfoil"),
+        (("weights",), None, "card.json: the card is incomplete; given: no weights"),
+        (("card",), [], "the card is incomplete; given: no card"),
+    ],
+)
+def test_a_card_that_was_changed(keys: tuple[str, ...], value: object, pattern: str, saved: Path) -> None:
+    said = json.loads((saved / "card.json").read_text())
+    place = said
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    (saved / "card.json").write_text(json.dumps(said))
+    refused(saved, pattern)
+
+
+def test_a_card_that_is_cut_off(saved: Path) -> None:
+    text = (saved / "card.json").read_text()
+    (saved / "card.json").write_text(text[: len(text) // 2])
+    refused(saved, r"card\.json, line \d+, column \d+: not valid JSON", InputError)
+    # It is still taken for a checkpoint, so that the line is about what is wrong.
+    with pytest.raises(InputError, match="not valid JSON"):
+        catalog.scorer(str(saved), CPU)
+
+
+def test_cards_that_describe_nothing() -> None:
+    with pytest.raises(InputError, match=r"unknown kind of network; given: resnet; allowed: .*open-clip"):
+        trained.build({"kind": "resnet"})
+    with pytest.raises(ModelError, match="does not describe a network completely; given: KeyError 'from'"):
+        trained.build({"kind": "open-clip"})
+
+
+def test_a_missing_library_is_named(
+    backbones: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from counterfoil.scorers import hf_network
+
+    trained.save(tmp_path, backbones("hf"), {})
+
+    def missing() -> Any:
+        raise MissingExtraError("transformers", "models")
+
+    monkeypatch.setattr(hf_network, "library_of", missing)
+    refused(tmp_path, "'transformers' is not installed; install it with", MissingExtraError)
+
+
+def test_a_folder_of_something_else_is_not_written_to(
+    backbones: Callable[[str], Any], tmp_path: Path
+) -> None:
+    (tmp_path / "card.json").write_text('{"name": "my-benchmark"}')
+    with pytest.raises(InputError, match=r"holds a card\.json that is no checkpoint's; choose"):
+        trained.save(tmp_path, backbones("open-clip"), {})
+    assert [path.name for path in tmp_path.iterdir()] == ["card.json"]
+
+
+def test_options_that_mean_nothing(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no use for the option 'allow_gelu'"):
+        trained.load(str(saved), Options(device="cpu", allow_gelu=True))
+    trained.save(tmp_path / "detector", backbones("detector"), {})
+    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
+        trained.load(str(tmp_path / "detector"), Options(device="cpu", prompt="a photo of {}"))
