@@ -287,7 +287,7 @@ def _seeds(axes: Any, each: Evidence, at: int) -> None:
 
 def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
     """Ends a little beyond the values, within what is possible."""
-    low, high = min(values), max(values)
+    low, high = min(values, default=least), max(values, default=most)
     margin = max(0.06 * (high - low), 1.0)
     return max(least, low - margin), min(most, high + margin)
 
