@@ -1,0 +1,304 @@
+"""Detectors of synthetic items: frozen encoders, and one sigmoid unit per modality that is trained.
+
+How far they get on a benchmark says how far one gets without understanding anything (P000, section 5.3). What
+the encoders say of each distinct item is computed once; the units are trained on that.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy import ndarray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from counterfoil.data.training import TrainingSet
+from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.errors import InputError, ModelError
+from counterfoil.scorers import trained
+from counterfoil.scorers.base import Options, text_of
+from counterfoil.scorers.detector import Detector, DetectorNetwork, features, on
+from counterfoil.scorers.dual import device_of
+from counterfoil.scorers.networks import Backbone
+from counterfoil.scorers.trained_scorer import scorer
+from counterfoil.store import check_writable
+from counterfoil.train.batches import order
+from counterfoil.train.groups import optimiser
+from counterfoil.train.pictures import Asked, Pictures, say_unreadable
+from counterfoil.train.recipes import Detection
+from counterfoil.train.schedule import learning_rate
+
+#: Items that go through an encoder at a time.
+_AT_ONCE = 64
+
+
+class Epoch(NamedTuple):
+    """How a unit did in one epoch."""
+
+    #: Mean binary cross-entropy per item, and share of items told right, as the unit was while it learnt.
+    loss: float
+    accuracy: float
+    #: Share of validation items told right after the epoch; NaN without validation.
+    validation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A detector that was trained, and how that went."""
+
+    backbone: Backbone
+    #: "image" and "caption" to what each epoch gave.
+    history: Mapping[str, tuple[Epoch, ...]]
+    #: The epochs whose units were kept, counted from 1.
+    kept: Mapping[str, int]
+    recipe: Detection
+    data: Mapping[str, Any]
+
+    def detector(self, options: Options = Options(device="cpu")) -> Detector:  # noqa: B008
+        """The detector as a `Classifier`. Its network is taken for answering from then on."""
+        found = scorer(self.backbone, options, where=self.backbone.name)
+        assert isinstance(found, Detector)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write a checkpoint that `counterfoil evaluate FOLDER` takes; raises as `trained.save` does."""
+        epochs = {
+            side: [{key: value for key, value in each._asdict().items() if value == value} for each in some]
+            for side, some in self.history.items()
+        }
+        facts = {
+            "recipe": asdict(self.recipe),
+            "data": dict(self.data),
+            "epochs": epochs,
+            "kept": dict(self.kept),
+        }
+        trained.save(folder, self.backbone, facts)
+
+
+def fit(
+    backbone: Backbone,
+    data: TrainingSet,
+    recipe: Detection | None = None,
+    *,
+    validation: TrainingSet | None = None,
+    out: Path | None = None,
+    device: str = "auto",
+    workers: int = 0,
+    progress: Progress = silent,
+    note: Note = warn,
+) -> Fitted:
+    """Train a unit on images against negative images, and one on captions against negative captions.
+
+    Images and captions are natural (0), their negatives synthetic (1). A batch is `recipe.batch_size` rows:
+    so many natural items, then as many synthetic ones. The loss is binary cross-entropy, `recipe.epochs`
+    epochs for captions and `recipe.image_epochs` for images; `recipe.steps` ends each unit's training there.
+    With `validation` the units of the epoch that tells most of its items right are kept, of equal ones the
+    first; without, those of the last. Rows come in the order of `batches.order`, units start from
+    `recipe.seed`: the same data, encoder and recipe give the same detector on one machine.
+
+    With `out` the detector is saved there as a checkpoint (`Fitted.save`). The encoder is frozen and stays where it is used: on `device`. Raises `InputError` where the data have no
+    negative captions or images, `DataError` for images that cannot be read (with `recipe.unreadable` "skip"
+    their rows are left out, and `note` says so), and `ModelError` for an encoder whose numbers are not
+    finite.
+
+    Source: P000 section 5.3 and Appendix E.3.
+    """
+    recipe = recipe or Detection()
+    if out is not None:
+        check_writable(out, folder=True)
+    given = [data] if validation is None else [data, validation]
+    for each in given:
+        for role in ("negative_image", "negative_caption"):
+            each.need(role)
+        if not len(each):
+            raise InputError("there are no rows to train a detector on", where=each.source or each.name)
+    place = device_of(Options(device=device), where=f"recipe {recipe.name}")
+    backbone.network.to(place)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        made = on(backbone)
+    network = made.network
+    assert isinstance(network, DetectorNetwork)
+    sets = [
+        _encoded(made, each, recipe, workers, progress, note)
+        for each in (data, validation)
+        if each is not None
+    ]
+    history: dict[str, tuple[Epoch, ...]] = {}
+    kept: dict[str, int] = {}
+    for side, unit, epochs in (
+        ("image", network.image_unit, recipe.image_epochs),
+        ("caption", network.text_unit, recipe.epochs),
+    ):
+        pairs = [each[side] for each in sets]
+        history[side], kept[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
+    said = {"name": data.name, "source": data.source, "rows": len(data)}
+    fitted = Fitted(made, history, kept, recipe, said)
+    if out is not None:
+        fitted.save(out)
+    return fitted
+
+
+class Pair(NamedTuple):
+    """What the encoder says of the items of one modality, on the CPU, and which two each row has."""
+
+    items: Float[Tensor, "items width"]
+    #: For each row its natural and its synthetic item.
+    rows: Int[ndarray, "n 2"]
+
+    def batch(self, some: Int[ndarray, "b"]) -> tuple[Tensor, Tensor]:
+        """Features (2b, width), first the natural ones, and labels (2b,)."""
+        # Transposed, so that all natural ones come first.
+        items = self.items[torch.from_numpy(self.rows[some].T.reshape(-1).copy())]
+        return items, torch.cat([torch.zeros(len(some)), torch.ones(len(some))])
+
+
+def _learn(
+    unit: nn.Linear,
+    sets: Sequence[Pair],
+    recipe: Detection,
+    epochs: int,
+    device: torch.device,
+    side: str,
+    progress: Progress,
+) -> tuple[tuple[Epoch, ...], int]:
+    """Train one unit in place; what each epoch gave, and the number of the one that was kept."""
+    data = sets[0]
+    n = len(data.rows)
+    starts = range(0, n, recipe.batch_size)
+    total = epochs * len(starts) if recipe.steps is None else min(recipe.steps, epochs * len(starts))
+    steps = optimiser([{"params": list(unit.parameters()), "weight_decay": recipe.weight_decay}], recipe)
+    history: list[Epoch] = []
+    best, kept, state = -1.0, 0, {}
+    step = 0
+    for epoch in range(epochs):
+        if step >= total:
+            break
+        rows = order(n, epoch, recipe.seed)
+        loss, right, seen = 0.0, 0, 0
+        for at in starts[: total - step]:
+            items, labels = (each.to(device) for each in data.batch(rows[at : at + recipe.batch_size]))
+            for group in steps.param_groups:
+                group["lr"] = learning_rate(step, recipe=recipe, total=total)
+            logits = unit(items)[:, 0]
+            value = functional.binary_cross_entropy_with_logits(logits, labels)
+            steps.zero_grad(set_to_none=True)
+            value.backward()
+            steps.step()
+            loss += float(value.detach()) * len(labels)
+            right += int(((logits.detach() > 0) == (labels > 0)).sum())
+            seen += len(labels)
+            step += 1
+            progress(f"training the {side} detector", step, total)
+        validated = _accuracy(unit, sets[1], device) if len(sets) > 1 else float("nan")
+        history.append(Epoch(loss / seen, right / seen, validated))
+        # Without validation no epoch is better than the last.
+        if len(sets) == 1 or validated > best:
+            best, kept = validated, epoch + 1
+            state = {name: each.detach().clone() for name, each in unit.state_dict().items()}
+    unit.load_state_dict(state)
+    return tuple(history), kept
+
+
+def _accuracy(unit: nn.Linear, pair: Pair, device: torch.device) -> float:
+    """Share of items told right; exactly one half is "natural", as in `metrics.detection`."""
+    right = 0
+    with torch.inference_mode():
+        for at in range(0, len(pair.rows), 4096):
+            items, labels = pair.batch(np.arange(at, min(at + 4096, len(pair.rows))))
+            right += int(((unit(items.to(device))[:, 0] > 0).cpu() == (labels > 0)).sum())
+    return right / (2 * len(pair.rows))
+
+
+def _encoded(
+    backbone: Backbone, data: TrainingSet, recipe: Detection, workers: int, progress: Progress, note: Note
+) -> dict[str, Pair]:
+    """What the frozen encoder says of every distinct item of `data`, once."""
+    used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
+    # Each picture is asked for once, so none is kept in memory.
+    pictures = Pictures(
+        data.images,
+        used,
+        backbone.preparation,
+        workers=workers,
+        skip=recipe.unreadable == "skip",
+        kept=0,
+        progress=progress,
+    )
+    rows = np.arange(len(data))
+    if pictures.unreadable:
+        lost = np.isin(data.need("image"), pictures.unreadable)
+        lost |= np.isin(data.need("negative_image"), pictures.unreadable)
+        say_unreadable(data.images, pictures.unreadable, int(lost.sum()), note)
+        rows = rows[~lost]
+        if not len(rows):
+            raise InputError("no row is left whose images can be read", where=data.source or data.name)
+        data = data.select(rows)
+        used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
+    return {
+        "image": _pair(data, ("image", "negative_image"), used, _images(backbone, pictures, used, progress)),
+        "caption": _captions(backbone, data, progress),
+    }
+
+
+def _images(
+    backbone: Backbone, pictures: Pictures, used: Int[ndarray, "items"], progress: Progress
+) -> Float[Tensor, "items width"]:
+    inner, device = _inner(backbone), backbone.device()
+    asked = [Asked(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
+    parts: list[Tensor] = []
+    with closing(pictures.batches(asked)) as stream, torch.inference_mode():
+        for batch in stream:
+            pixels = backbone.pixels(batch).to(device)
+            parts.append(features(inner.encode_images(pixels)).float().cpu())
+            progress("embedding images", min(len(parts) * _AT_ONCE, len(used)), len(used))
+    return _finite(torch.cat(parts), backbone.name, "images")
+
+
+def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> Pair:
+    """Captions alike are encoded once, sorted by length so that little is padding."""
+    roles = ("caption", "negative_caption")
+    used = np.unique(np.concatenate([data.need(role) for role in roles]))
+    texts = [text_of(data.captions[position]) for position in used]
+    distinct = sorted(dict.fromkeys(texts), key=lambda text: (len(text), text))
+    inner, device = _inner(backbone), backbone.device()
+    parts: list[Tensor] = []
+    with torch.inference_mode():
+        for at in range(0, len(distinct), _AT_ONCE):
+            tokens = backbone.tokens(distinct[at : at + _AT_ONCE]).to(device)
+            parts.append(features(inner.encode_texts(tokens)).float().cpu())
+            progress("embedding captions", min(at + _AT_ONCE, len(distinct)), len(distinct))
+    found = _finite(torch.cat(parts), backbone.name, "captions")
+    number = {text: i for i, text in enumerate(distinct)}
+    return _pair(data, roles, used, found[[number[text] for text in texts]])
+
+
+def _pair(
+    data: TrainingSet, roles: tuple[str, str], used: ndarray, found: Float[Tensor, "items width"]
+) -> Pair:
+    rows = np.stack([np.searchsorted(used, data.need(role)) for role in roles], axis=1)
+    # Plain memory: what inference gave takes part in no gradients.
+    plain = found.clone()
+    return Pair(plain, rows)
+
+
+def _inner(backbone: Backbone) -> Any:
+    network = backbone.network
+    assert isinstance(network, DetectorNetwork)
+    return network.inner.eval()
+
+
+def _finite(found: Float[Tensor, "items width"], name: str, what: str) -> Float[Tensor, "items width"]:
+    bad = int((~torch.isfinite(found).all(dim=1)).sum())
+    if bad:
+        raise ModelError(
+            f"the encoder gives {what} numbers that are not finite",
+            where=name,
+            given=f"{bad} of {len(found)}",
+        )
+    return found
