@@ -13,8 +13,8 @@ from numpy import ndarray
 
 #: Beneath the root of a squared distance, as in training.
 EPSILON = 1e-6
-#: Samples of a block that are compared at a time: a few arrays of 16 MB.
-_AT_ONCE = 1 << 22
+#: Pairs of samples of a block that are compared at a time: a few arrays of 2 MB, which stay near.
+_AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ class Sampled:
                 for rows, side in ((captions, False), (images, True))
             )
             squares = np.square(left[:, :, None] - right[:, None]).sum(axis=3)
-            logs = log_match(squares.reshape(len(left), -1), self.scale, self.shift)
-            scores[lo : lo + step] = _log_mean(logs)
+            scores[lo : lo + step] = log_mean_match(squares, self.scale, self.shift, axis=(1, 2))
         return scores
 
     def block(
@@ -61,20 +60,20 @@ class Sampled:
     ) -> Float[ndarray, "rows columns"]:
         """The log-probabilities of all images with all captions."""
         scores = np.empty((len(images), len(captions)), np.result_type(images, captions))
-        draws = self.draws(images, images=True)
-        left, n = draws.reshape(-1, draws.shape[2]), self.samples
+        n, width = self.samples, images.shape[1] // 2
+        # First samples, then second ones, and so on: sums over samples then run along whole lines of items.
+        left = self.draws(images, images=True).transpose(1, 0, 2).reshape(-1, width)
         lengths = np.square(left).sum(axis=1)[:, None]
         step = max(1, _AT_ONCE // max(1, n * len(left)))
         for lo in range(0, len(captions), step):
             some = self.draws(captions[lo : lo + step], images=False)
-            right = some.reshape(-1, some.shape[2])
+            right = some.transpose(1, 0, 2).reshape(-1, width)
             squares = left @ right.T
             squares *= -2
             squares += lengths
             squares += np.square(right).sum(axis=1)
-            logs = log_match(squares, self.scale, self.shift).reshape(len(images), n, len(some), n)
-            each = np.ascontiguousarray(logs.transpose(0, 2, 1, 3)).reshape(len(images), len(some), n * n)
-            scores[:, lo : lo + step] = _log_mean(each)
+            apart = squares.reshape(n, len(images), n, len(some))
+            scores[:, lo : lo + step] = log_mean_match(apart, self.scale, self.shift, axis=(0, 2))
         return scores
 
 
@@ -133,14 +132,42 @@ def log_match(squares: Float[ndarray, "*any"], scale: float, shift: float) -> Fl
     >>> np.exp(log_match(np.array([0.0, 1.0, 4.0]), scale=15.0, shift=15.0)).round(4)
     array([1. , 0.5, 0. ])
     """
-    odds = 2 * (scale * np.sqrt(np.maximum(squares, 0) + squares.dtype.type(EPSILON)) - shift)
+    odds = _odds(squares, scale, shift)
     return -(np.maximum(odds, 0) + np.log1p(np.exp(-np.abs(odds))))
 
 
-def _log_mean(logs: Float[ndarray, "*some draws"]) -> Float[ndarray, "*some"]:
-    """The logarithm of the mean of what is given by logarithms, over the last axis."""
-    highest = logs.max(axis=-1)
-    return highest + np.log(np.exp(logs - highest[..., None]).mean(axis=-1))
+def log_mean_match(
+    squares: Float[ndarray, "*any"], scale: float, shift: float, *, axis: tuple[int, ...]
+) -> Float[ndarray, "*others"]:
+    """The logarithm of the mean over some axes of what `log_match` gives the logarithms of.
+
+    >>> np.exp(log_mean_match(np.array([0.0, 1.0]), 15.0, 15.0, axis=(0,))).round(4)
+    np.float64(0.75)
+    """
+    # With t = exp(odds) the probability is 1 / (1 + t). Both are divided by the smallest t where that is
+    # above one, so nothing underflows; where it is not, what is far from certain is added up instead.
+    odds = _odds(squares, scale, shift)
+    least = np.maximum(odds.min(axis=axis, keepdims=True), 0)
+    odds -= least
+    # Of no weight beside the likeliest pair, and still a number.
+    t = np.exp(np.minimum(odds, odds.dtype.type(80), out=odds), out=odds)
+    part = 1 / (np.exp(-least) + t)
+    unlikely = least.squeeze(axis) > 0
+    chance = part.mean(axis=axis)
+    part *= t
+    # Neither branch is read where it is not the right one, but both must be numbers.
+    certain = np.log1p(-np.where(unlikely, 0, part.mean(axis=axis)))
+    return np.where(unlikely, np.log(chance) - least.squeeze(axis), certain)
+
+
+def _odds(squares: Float[ndarray, "*any"], scale: float, shift: float) -> Float[ndarray, "*any"]:
+    """The logarithm of the odds against a match, 2 (scale d - shift)."""
+    odds = np.maximum(squares, 0)
+    odds += EPSILON
+    np.sqrt(odds, out=odds)
+    odds *= 2 * scale
+    odds -= 2 * shift
+    return odds
 
 
 def _second_moment(rows: Float[ndarray, "items twice"]) -> Float[ndarray, "items"]:
