@@ -201,19 +201,17 @@ def _questions(comparison: Comparison) -> object:
 
 
 def _pairs(comparison: Comparison, album: Album) -> tuple[Pair, ...]:
-    """Up to eight questions, as evenly over the groups of the first grouping as can be."""
+    """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
     benchmark = _pictured(comparison)
     if benchmark is None or not isinstance(benchmark.questions, Quad):
         return ()
     questions = benchmark.questions
-    labels = next(iter(questions.groupings.values()), ("",) * len(benchmark))
-    nth: dict[str, int] = {}
-    turn = [nth.setdefault(label, -1) for label in labels]
-    for at, label in enumerate(labels):
-        nth[label] += 1
-        turn[at] = nth[label]
-    chosen = sorted(range(len(labels)), key=lambda at: (turn[at], at))[:8]
-    chosen.sort(key=lambda at: list(nth).index(labels[at]))
+    groupings = questions.groupings
+    # The finest of those that the benchmark is reported by.
+    reported = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)
+    finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
+    labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
+    chosen = _spread(labels, benchmark.clusters.tolist(), 8)
     numbers = album.add(benchmark.images, questions.images[chosen].tolist())
     return tuple(
         Pair(
@@ -226,6 +224,30 @@ def _pairs(comparison: Comparison, album: Album) -> tuple[Pair, ...]:
         )
         if a in numbers and b in numbers
     )
+
+
+def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[int]:
+    """Positions of up to `most` questions: every label in turn, no cluster twice, labels together.
+
+    >>> _spread(["a", "a", "b", "a"], [0, 1, 0, 2], 3)
+    [0, 1, 3]
+    >>> _spread(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
+    [0, 1, 2]
+    """
+    waiting = {
+        label: [at for at, own in enumerate(labels) if own == label] for label in dict.fromkeys(labels)
+    }
+    chosen: list[int] = []
+    shown: set[int] = set()
+    while len(chosen) < most and any(waiting.values()):
+        for queue in waiting.values():
+            while queue and clusters[queue[0]] in shown:
+                queue.pop(0)
+            if queue and len(chosen) < most:
+                chosen.append(queue.pop(0))
+                shown.add(clusters[chosen[-1]])
+    order = list(waiting)
+    return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
 
 
 def _shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int = 6) -> tuple[Shelf, ...]:
