@@ -88,7 +88,7 @@ def read(path: Path) -> list[dict[str, float]]:
     for number, row in enumerate(rows[1:], start=2):
         try:
             cells = zip(rows[0], row, strict=True)
-            entry = {name: int(cell) if name == "step" else float(cell) for name, cell in cells if cell}
+            entry = {name: int(cell) if cell.isdigit() else float(cell) for name, cell in cells if cell}
             entry["step"]
         except (ValueError, KeyError):
             raise DataError("does not fit the header", where=f"{path}, line {number}") from None

@@ -110,9 +110,10 @@ def fit(
 
     # What is there already: this training, and then it goes on from where it was saved, or none.
     folder = out if first else None
-    same = resuming.identity(backbone, recipe, data, validation)
+    same: Mapping[str, Any] = {}
     state = None
     if out is not None:
+        same = resuming.identity(backbone, recipe, data, validation)
         check_writable(out, folder=True)
         state = resuming.load(out) if resume else None
         if state is not None:

@@ -9,10 +9,10 @@ from typing import IO, Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from counterfoil.data.training import TrainingSet
 from counterfoil.errors import InputError, StorageError
+from counterfoil.scorers.dual import digest_tensors
 from counterfoil.scorers.networks import Backbone
 from counterfoil.store import canonical_json, digest, digest_value, writing
 from counterfoil.train.recipes import Recipe
@@ -57,7 +57,7 @@ def identity(
     """
     return {
         "recipe": json.loads(canonical_json(asdict(recipe))),
-        "model": [backbone.name, digest_value(backbone.card), weights(backbone.network)],
+        "model": [backbone.name, digest_value(backbone.card), digest_tensors(backbone.network.state_dict())],
         "data": content(data),
         "validation": None if validation is None else content(validation),
     }
@@ -70,15 +70,6 @@ def content(data: TrainingSet) -> str:
     for role in sorted(data.rows):
         parts += [role, digest(np.ascontiguousarray(data.rows[role], dtype="<i8").tobytes())]
     return digest("\0".join(parts).encode("utf-8", "surrogatepass"))
-
-
-def weights(network: nn.Module) -> str:
-    """A digest of the names and numbers of everything a network holds."""
-    parts = []
-    for name, tensor in network.state_dict().items():
-        flat = tensor.detach().cpu().contiguous().flatten()
-        parts.append(f"{name} {tuple(tensor.shape)} {tensor.dtype} {digest(flat.view(torch.uint8).numpy())}")
-    return digest("\n".join(parts).encode())
 
 
 def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
@@ -187,7 +178,7 @@ class _Catching:
         self._file = file
         self.error: OSError | None = None
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         try:
             return self._file.write(data)
         except OSError as error:

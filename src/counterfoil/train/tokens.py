@@ -13,8 +13,6 @@ from counterfoil.scorers.base import text_of
 
 #: Ids that are kept at most: half a gigabyte of them.
 _KEPT = 1 << 27
-#: Batches whose kept ids are compared with those worked out afresh before they are trusted.
-_CHECKED = 3
 #: No id pads: all captions are as wide.
 _FIXED = -1
 
@@ -24,7 +22,7 @@ class Tokens:
 
     Tokenizers cut or pad a batch to its longest caption, or always to one width. Both can be put together
     from rows that were worked out before, once it is known what padding looks like; where a tokenizer does
-    anything else, which the first batches show, each batch is worked out anew.
+    anything else, which the first batch of each width shows, batches are worked out anew.
     """
 
     def __init__(self, captions: Sequence[Caption], tokens: Callable[[Sequence[str]], Tensor]) -> None:
@@ -36,7 +34,8 @@ class Tokens:
         self._own = np.zeros(len(captions), dtype=np.int64)
         self._padding: tuple[int, bool] | None = None
         self._keeping = True
-        self._checks = 0
+        #: Widths of batches at which kept ids were found to be what the tokenizer says.
+        self._checked: set[int] = set()
 
     def of(self, positions: Int[ndarray, "n"]) -> Tensor:
         """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
@@ -49,8 +48,8 @@ class Tokens:
             return self._afresh(positions)
         width = int(self._own[positions].max())
         ids = torch.from_numpy(self._ids[positions, :width])
-        if self._checks < _CHECKED:
-            self._checks += 1
+        if width not in self._checked:
+            self._checked.add(width)
             afresh = self._afresh(positions)
             if not torch.equal(afresh.to(ids.dtype), ids):
                 self._give_up()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from counterfoil.train.pictures import Asked
 _BLOCK = 512
 
 
+@runtime_checkable
 class Objective(Protocol):
     """What training minimises: which roles are encoded, and the loss of what the network says of them."""
 

@@ -1,0 +1,10 @@
+"""What the tests of training share."""
+
+import pytest
+
+
+@pytest.fixture
+def thumbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints of `thumbnails.thumb` can be read back."""
+    trained = pytest.importorskip("counterfoil.scorers.trained")
+    monkeypatch.setitem(trained._BUILDERS, "thumb", "thumbnails:from_card")

@@ -1,0 +1,181 @@
+"""Which rows each step sees, and that what it is given is what preparing those rows one by one gives."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import thumbnails  # noqa: E402
+from counterfoil.data.records import FileSource, Image  # noqa: E402
+from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.errors import DataError, InputError  # noqa: E402
+from counterfoil.train.batches import Course, Feed, ahead, in_order, order, steps_per_epoch  # noqa: E402
+from counterfoil.train.pictures import Pictures  # noqa: E402
+from counterfoil.train.tokens import Tokens  # noqa: E402
+
+pytestmark = pytest.mark.models
+
+
+def feed(data: TrainingSet, *, workers: int = 0, kept: int = 1 << 30, varies: bool = False) -> Feed:
+    backbone = thumbnails.thumb()
+    roles = [role for role in data.rows if "image" in role]
+    pictures = Pictures(
+        data.images,
+        np.unique(np.concatenate([data.rows[role] for role in roles])),
+        backbone.preparation,
+        workers=workers,
+        kept=kept,
+        varies=varies,
+    )
+    captions = [role for role in data.rows if "caption" in role]
+    return Feed(data, backbone, pictures, Tokens(data.captions, backbone.tokens), roles, captions, varies, 5)
+
+
+def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed() -> None:
+    orders = [order(50, epoch, seed).tolist() for epoch in range(3) for seed in range(3)]
+    assert all(sorted(rows) == list(range(50)) for rows in orders)
+    assert len({tuple(rows) for rows in orders}) == 9
+    assert order(50, 2, 1).tolist() == order(50, 2, 1).tolist()
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_course_is_epoch_after_epoch_in_whole_steps(accumulate: int) -> None:
+    # 23 rows in batches of 4: 5 whole ones an epoch, or 2 steps of two.
+    course = Course(n=23, batch_size=4, steps=7, accumulate=accumulate, seed=3)
+    expected = []
+    for epoch in range(10):
+        rows = order(23, epoch, 3).tolist()
+        for step in range(5 // accumulate):
+            for turn in range(accumulate):
+                at = 4 * (step * accumulate + turn)
+                expected.append((epoch, rows[at : at + 4]))
+    found = [(part.epoch, part.rows.tolist()) for part in course]
+    assert found == expected[: 7 * accumulate]
+    assert steps_per_epoch(23, 4, accumulate) == 5 // accumulate
+
+
+def test_a_course_goes_on_where_it_stopped() -> None:
+    def rows(start: int) -> list[list[int]]:
+        return [part.rows.tolist() for part in Course(n=10, batch_size=3, steps=8, accumulate=2, start=start)]
+
+    assert all(rows(start) == rows(0)[2 * start :] for start in range(9))
+
+
+@pytest.mark.parametrize("world", [2, 4])
+def test_the_processes_slices_side_by_side_are_the_batch_of_one(world: int) -> None:
+    one = Course(n=30, batch_size=8, steps=6)
+    several = [Course(n=30, batch_size=8, steps=6, rank=rank, world=world) for rank in range(world)]
+    for at, part in enumerate(one):
+        assert np.concatenate([each[at].rows for each in several]).tolist() == part.rows.tolist()
+
+
+def test_what_makes_no_batch_is_said_in_a_line() -> None:
+    with pytest.raises(InputError, match="too few rows to train on; given: 5; allowed: at least 6"):
+        Course(n=5, batch_size=3, steps=1, accumulate=2)
+    with pytest.raises(InputError, match="cannot be divided among the processes; given: 9 rows, 2 proc"):
+        Course(n=50, batch_size=9, steps=1, world=2)
+
+
+@pytest.mark.parametrize(("workers", "kept"), [(0, 1 << 30), (0, 0), (2, 0), (2, 1 << 30)])
+def test_batches_are_their_rows_prepared_one_by_one(workers: int, kept: int) -> None:
+    data = thumbnails.rows(20, negatives=True)
+    course = Course(n=20, batch_size=6, steps=7, seed=1)
+    stream = feed(data, workers=workers, kept=kept)
+    assert stream.pictures.in_memory == (kept > 0)
+    count = 0
+    for part, batch in zip(course, stream.batches(course), strict=True):
+        images = [
+            data.images[data.rows[role][row]] for role in ("image", "negative_image") for row in part.rows
+        ]
+        texts = [
+            data.captions[data.rows[role][row]].text
+            for role in ("caption", "negative_caption")
+            for row in part.rows
+        ]
+        expected = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in images])
+        assert torch.equal(batch.pixels, expected)
+        assert torch.equal(batch.tokens, thumbnails.tokens([text or "" for text in texts]))
+        assert batch.rows.tolist() == part.rows.tolist()
+        count += 1
+    assert count == 7
+
+
+def test_varied_pictures_depend_on_seed_epoch_and_row_alone() -> None:
+    data = thumbnails.rows(12)
+    whole = Course(n=12, batch_size=4, steps=6)
+
+    def by_row(workers: int, rank: int, world: int) -> dict[tuple[int, int], list[float]]:
+        course = Course(n=12, batch_size=4, steps=6, rank=rank, world=world)
+        stream = feed(data, workers=workers, varies=True)
+        return {
+            (batch.epoch, int(row)): picture.flatten().tolist()
+            for batch in stream.batches(course)
+            for row, picture in zip(batch.rows, batch.pixels, strict=True)
+        }
+
+    alone = by_row(0, 0, 1)
+    assert len(alone) == 24
+    assert by_row(2, 0, 1) == alone
+    assert {**by_row(0, 0, 2), **by_row(0, 1, 2)} == alone
+    plain = {
+        int(row): picture.flatten().tolist()
+        for batch in feed(data).batches(whole)
+        for row, picture in zip(batch.rows, batch.pixels, strict=True)
+    }
+    assert all(alone[0, row] != alone[1, row] and alone[0, row] != plain[row] for row in range(12))
+
+
+def test_in_order_keeps_the_last_smaller_batch() -> None:
+    assert [part.rows.tolist() for part in in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path) -> None:
+    (tmp_path / "broken.jpg").write_bytes(b"no picture")
+    data = thumbnails.rows(8)
+    images = (*data.images[:5], Image("broken", FileSource(tmp_path / "broken.jpg")), *data.images[6:])
+    data = TrainingSet("some", images, data.captions, data.rows)
+    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
+        feed(data)
+    stream = feed(data, kept=0).batches(in_order(8, 2))
+    assert [next(stream).rows.tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
+        next(stream)
+
+
+def test_ahead_is_ahead_and_no_more_than_asked() -> None:
+    made: list[int] = []
+
+    def source():
+        for i in range(20):
+            made.append(i)
+            yield i
+
+    stream = ahead(source(), depth=3)
+    assert next(stream) == 0
+    until = time.monotonic() + 5
+    while len(made) < 5 and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    # One was taken, three are ready, and one waits for a place.
+    assert len(made) == 5
+    assert list(stream) == list(range(1, 20))
+
+
+def test_whoever_stops_early_stops_the_thread_and_closes_the_source() -> None:
+    closed = threading.Event()
+
+    def source():
+        try:
+            yield from range(1000)
+        finally:
+            closed.set()
+
+    before = threading.active_count()
+    stream = ahead(source(), depth=2)
+    assert next(stream) == 0
+    stream.close()
+    assert closed.is_set()
+    assert threading.active_count() == before

@@ -1,0 +1,88 @@
+"""The journal: one line an entry, readable at any moment, and no step twice."""
+
+from pathlib import Path
+
+import pytest
+
+from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.train.journal import FIRST, Journal, read
+
+ENTRIES = [
+    {"step": 1, "loss": 0.1 + 0.2},
+    {"step": 2, "loss": 1e-30, "validation_accuracy": 1 / 3},
+    {"step": 4, "loss": float("inf"), "lr": 1e-6},
+]
+
+
+def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.csv")
+    for count, entry in enumerate(ENTRIES, start=1):
+        journal.write(entry)
+        assert read(tmp_path / "journal.csv") == ENTRIES[:count] == journal.entries
+    header = (tmp_path / "journal.csv").read_text().splitlines()[0]
+    assert header == ",".join((*FIRST, "validation_accuracy"))
+
+
+def test_without_a_file_it_is_in_memory() -> None:
+    journal = Journal(None)
+    journal.write(ENTRIES[0])
+    journal.sync()
+    assert journal.entries == ENTRIES[:1]
+
+
+@pytest.mark.parametrize("since", [0, 1, 2, 3, 4])
+def test_going_on_drops_what_will_be_written_again(tmp_path: Path, since: int) -> None:
+    path = tmp_path / "journal.csv"
+    first = Journal(path)
+    for entry in ENTRIES:
+        first.write(entry)
+    # A crash in the middle of a line.
+    with path.open("a") as file:
+        file.write("5,0.1")
+    second = Journal(path, since=since)
+    kept = [entry for entry in ENTRIES if entry["step"] <= since]
+    assert second.entries == read(path) == kept
+    second.write({"step": 9, "new": 1.0})
+    assert read(path) == [*kept, {"step": 9, "new": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "not a journal"),
+        ("step,loss\n1,x\n", "line 2: does not fit"),
+        ("step,loss\n,1\n", "line 2"),
+    ],
+)
+def test_what_is_no_journal_is_said(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "journal.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        read(tmp_path / "journal.csv")
+
+
+@pytest.mark.models
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tensorboard_has_the_same_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    journal = Journal(tmp_path / "journal.csv", tensorboard=tmp_path / "board")
+    for entry in ENTRIES[:2]:
+        journal.write(entry)
+    journal.close()
+    events = EventAccumulator(str(tmp_path / "board"))
+    events.Reload()
+    assert [(event.step, event.value) for event in events.Scalars("loss")] == [
+        (1, pytest.approx(0.3)),
+        (2, pytest.approx(1e-30)),
+    ]
+    assert [event.step for event in events.Scalars("validation_accuracy")] == [2]
+
+
+def test_tensorboard_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(MissingExtraError, match="tensorboard"):
+        Journal(None, tensorboard=tmp_path)
