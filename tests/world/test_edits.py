@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 
 from counterfoil.world.captions import matches, text
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.scenes import Scene, Thing, sample_scene
+from counterfoil.world.scenes import CONTAINERS, DIRECTIONS, Scene, Thing, sample_scene
 
 
 def drawn(subset, count=60):
@@ -31,12 +32,13 @@ def test_one_answer_in_both_directions(subset):
         assert contrast.type == subset[: subset.index("_")]
 
 
-#: How many things of the scene differ after the edit, and what may differ in one of them.
+#: How many things of the scene differ after the edit (more than one of them replaced where the caption counts
+#: them, more than two moved where a container takes along what it holds), and what may differ in one of them.
 CHANGES = {
-    "replace_obj": ({1}, {"shape"}),
-    "replace_att": ({1}, {"colour", "size", "texture"}),
-    "replace_rel": ({1, 2}, {"x", "y"}),
-    "swap_obj": ({2}, {"x", "y"}),
+    "replace_obj": ({1, 2, 3}, {"shape"}),
+    "replace_att": ({1, 2, 3}, {"colour", "size", "texture"}),
+    "replace_rel": ({1, 2, 3, 4}, {"x", "y"}),
+    "swap_obj": ({2, 3, 4}, {"x", "y"}),
     "swap_att": ({2}, {"colour", "size", "texture"}),
     "add_att": ({1}, {"texture"}),
 }
@@ -56,22 +58,76 @@ def test_scenes_differ_by_the_edit_and_nothing_more(subset):
             assert different <= fields
             if subset not in ("replace_rel", "swap_obj"):
                 assert len(different) == 1
+        if subset in ("replace_obj", "replace_att"):
+            one, two = contrast.captions
+            (told,) = [a.count for a, b in zip(one.phrases, two.phrases, strict=True) if a != b]
+            assert len(changed) == told
 
 
 def test_an_added_object_is_one_more_thing():
-    for contrast in drawn("add_obj"):
+    inside = 0
+    for contrast in drawn("add_obj", 200):
         before, after = contrast.scenes
         assert after.things[:-1] == before.things
-        assert after.things[-1].cell in before.free()
+        added = after.things[-1]
+        held = [thing for thing in before.things if thing.cell == added.cell]
+        assert all(thing.shape in CONTAINERS and added.size == "small" for thing in held)
+        assert len(held) <= 1
+        inside += len(held)
+    assert inside > 0
 
 
 def test_swapped_objects_have_changed_places():
     for contrast in drawn("swap_obj"):
         before, after = contrast.scenes
-        (a, c), (b, d) = [
-            pair for pair in zip(before.things, after.things, strict=True) if pair[0] != pair[1]
-        ]
-        assert (a.x, a.y, b.x, b.y) == (d.x, d.y, c.x, c.y)
+        moves = {((a.x, a.y), (b.x, b.y)) for a, b in zip(before.things, after.things, strict=True) if a != b}
+        # Two places, and whatever lay at one now lies at the other.
+        assert len(moves) == 2
+        assert {(b, a) for a, b in moves} == moves
+
+
+@pytest.mark.parametrize("subset", SUBSETS)
+def test_scenes_stay_as_scenes_are(subset):
+    """After an edit, too, containers are large and plain and hold at most one thing, which is small."""
+    for contrast in drawn(subset, 200):
+        for scene in contrast.scenes:
+            cells = {}
+            for thing in scene.things:
+                assert 0 <= min(thing.cell) <= max(thing.cell) <= 2
+                cells.setdefault(thing.cell, []).append(thing)
+                if thing.shape in CONTAINERS:
+                    assert (thing.size, thing.texture) == ("large", "plain")
+            for together in cells.values():
+                held = [thing for thing in together if thing.shape not in CONTAINERS]
+                assert len(together) - len(held) <= 1
+                assert len(held) <= 1
+                assert len(together) == 1 or held[0].size == "small"
+
+
+def test_containment_and_counts_are_used():
+    relations = {
+        subset: Counter(tuple(c.relation for c in contrast.captions) for contrast in drawn(subset, 400))
+        for subset in ("replace_rel", "swap_obj")
+    }
+    for inner in ("inside", "around"):
+        into = [old in DIRECTIONS and new == inner for old, new in relations["replace_rel"]]
+        out = [old == inner and new in DIRECTIONS for old, new in relations["replace_rel"]]
+        assert any(into)
+        assert any(out)
+        assert relations["swap_obj"][inner, inner] > 0
+    # Nothing lies around what lay around it, so the two never replace one another.
+    assert not {("inside", "around"), ("around", "inside")} & set(relations["replace_rel"])
+    for subset in ("replace_obj", "replace_att", "add_obj"):
+        assert any(
+            phrase.count > 1
+            for contrast in drawn(subset, 400)
+            for caption in contrast.captions
+            for phrase in caption.phrases
+        ), subset
+
+
+def test_a_seed_gives_the_same_edits():
+    assert drawn("replace_obj") == drawn("replace_obj")
 
 
 def words(contrast):

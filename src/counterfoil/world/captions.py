@@ -1,51 +1,76 @@
 """Captions: what somebody says of a scene, as a meaning first and as English second.
 
 Captions are partial on purpose: they speak of some things and of some of their attributes, as people do.
-A caption without a closing clause is true of every scene that shows at least what it says.
+"A star" is at least one star, "two stars" are exactly two. But for numerals and closing clauses a caption
+is true of every scene that shows at least what it says.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from functools import cached_property
 from typing import Literal
 
 from counterfoil.errors import InputError
-from counterfoil.world.scenes import ATTRIBUTES, Scene, Thing, holds
+from counterfoil.world.scenes import ATTRIBUTES, RELATIONS, Scene, Thing, holds
+
+#: How many things one phrase may speak of, as English says it.
+NUMERALS = ("one", "two", "three", "four")
+#: The word for a thing whose shape is left out.
+ANY_SHAPE = "shape"
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """One thing as a caption speaks of it; None is what it leaves out.
+    """One thing as a caption speaks of it, or `count` of a kind; None is what it leaves out.
 
     >>> Phrase("star", size="small", colour="orange").text
     'a small orange star'
     >>> Phrase(colour="orange").text
     'an orange shape'
+    >>> Phrase("box", colour="red", count=2).text
+    'two red boxes'
     """
 
     shape: str | None = None
     size: str | None = None
     texture: str | None = None
     colour: str | None = None
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= len(NUMERALS):
+            raise InputError(
+                "a phrase speaks of one to four things", given=self.count, allowed=f"1 to {len(NUMERALS)}"
+            )
+
+    @cached_property
+    def said(self) -> tuple[tuple[str, str], ...]:
+        """What is said, as (attribute, value)."""
+        pairs = ((name, getattr(self, name)) for name in ("shape", *ATTRIBUTES))
+        return tuple((name, value) for name, value in pairs if value is not None)
 
     def fits(self, thing: Thing) -> bool:
-        """Whether everything said is so."""
-        return all(getattr(self, name) in (None, getattr(thing, name)) for name in ("shape", *ATTRIBUTES))
+        """Whether everything said is so of this one thing."""
+        return all(getattr(thing, name) == value for name, value in self.said)
 
     @property
     def text(self) -> str:
-        """The noun phrase with its article."""
+        """The noun phrase with its article or numeral."""
         words = [word for name in ATTRIBUTES if (word := getattr(self, name)) is not None]
-        words.append(self.shape or "shape")
-        return " ".join(["an" if words[0][0] in "aeiou" else "a", *words])
+        noun = self.shape or ANY_SHAPE
+        words.append(noun if self.count == 1 else plural(noun))
+        first = NUMERALS[self.count - 1] if self.count > 1 else "an" if words[0][0] in "aeiou" else "a"
+        return " ".join([first, *words])
 
 
 @dataclass(frozen=True)
 class Meaning:
     """What a caption claims.
 
-    There are distinct things that fit the `phrases`; where there is a `relation`, it holds from the first to
-    the second. `closed` rules out more than is said: "things" that there is nothing besides, "textures"
-    that nothing has stripes or dots except what the caption says has.
+    There are distinct things that fit the `phrases`: at least one for "a star", exactly two in the whole
+    scene for "two stars". Where there is a `relation`, it holds from the first phrase to the second, and
+    from each to each where they are several. `closed` rules out more than is said: "things" that there is
+    nothing besides, "textures" that nothing has stripes or dots except what the caption says has.
     """
 
     phrases: tuple[Phrase, ...]
@@ -53,12 +78,23 @@ class Meaning:
     closed: Literal["", "things", "textures"] = ""
 
     def __post_init__(self) -> None:
-        if not self.phrases or (self.relation is not None and len(self.phrases) != 2):
+        if not self.phrases or (self.relation is not None and len(self.phrases) < 2):
             raise InputError(
-                "a caption speaks of at least one thing, and a relation of exactly two",
+                "a caption speaks of at least one thing, and a relation of at least two",
                 where=f"Meaning with relation {self.relation!r}",
                 given=f"{len(self.phrases)} phrases",
             )
+        if self.relation is not None and self.relation not in RELATIONS:
+            raise InputError("unknown relation", given=self.relation, allowed=RELATIONS)
+
+
+def plural(noun: str) -> str:
+    """The noun for more than one.
+
+    >>> plural("star"), plural("box")
+    ('stars', 'boxes')
+    """
+    return noun + ("es" if noun.endswith("x") else "s")
 
 
 def matches(meaning: Meaning, scene: Scene) -> bool:
@@ -72,29 +108,60 @@ def matches(meaning: Meaning, scene: Scene) -> bool:
     >>> [matches(Meaning((star,), closed=closed), scene) for closed in ("", "things")]
     [True, False]
     """
-    if meaning.closed == "things" and len(scene.things) != len(meaning.phrases):
+    if meaning.closed == "things" and len(scene.things) != sum(phrase.count for phrase in meaning.phrases):
         return False
-    return any(
-        _true_of(meaning, chosen, scene) for chosen in permutations(scene.things, len(meaning.phrases))
-    )
+    fitting = []
+    for phrase in meaning.phrases:
+        fits = tuple(i for i, thing in enumerate(scene.things) if phrase.fits(thing))
+        if not fits or (phrase.count > 1 and len(fits) != phrase.count):
+            return False
+        fitting.append((fits,) if phrase.count > 1 else tuple((i,) for i in fits))
+    return any(_true_of(meaning, chosen, scene) for chosen in _assignments(fitting))
 
 
-def _true_of(meaning: Meaning, chosen: tuple[Thing, ...], scene: Scene) -> bool:
-    """Whether the caption is true where its phrases speak of the `chosen` things, in this order."""
-    if not all(phrase.fits(thing) for phrase, thing in zip(meaning.phrases, chosen, strict=True)):
-        return False
-    if meaning.relation is not None and not holds(meaning.relation, chosen[0], chosen[1]):
+#: The things that a phrase speaks of, by their places in the scene.
+_Chosen = tuple[int, ...]
+
+
+def _assignments(
+    fitting: list[tuple[_Chosen, ...]], taken: tuple[_Chosen, ...] = ()
+) -> Iterator[tuple[_Chosen, ...]]:
+    """Every way to point at distinct things, a phrase after the other."""
+    if len(taken) == len(fitting):
+        yield taken
+        return
+    for chosen in fitting[len(taken)]:
+        if not any(i in other for other in taken for i in chosen):
+            yield from _assignments(fitting, (*taken, chosen))
+
+
+def _true_of(meaning: Meaning, chosen: tuple[_Chosen, ...], scene: Scene) -> bool:
+    """Whether the rest of the caption is true where its phrases speak of the `chosen` things."""
+    things = scene.things
+    if meaning.relation is not None and not all(
+        holds(meaning.relation, things[i], things[j]) for i in chosen[0] for j in chosen[1]
+    ):
         return False
     if meaning.closed != "textures":
         return True
-    named = [t for phrase, t in zip(meaning.phrases, chosen, strict=True) if phrase.texture is not None]
-    return all(thing.texture == "plain" for thing in scene.things if thing not in named)
+    named = {
+        i for phrase, places in zip(meaning.phrases, chosen, strict=True) if phrase.texture for i in places
+    }
+    return all(thing.texture == "plain" or i in named for i, thing in enumerate(things))
 
 
 #: Ways to begin a caption. The first says no more than the thing itself.
-OPENINGS = ("", "there is ", "a picture of ")
+OPENINGS = (
+    "",
+    "there is ",
+    "a picture of ",
+    "here is ",
+    "we see ",
+    "this picture shows ",
+    "an image of ",
+)
 
-_CLOSINGS = {"": "", "things": ", and nothing else", "textures": ", with no other stripes or dots"}
+CLOSINGS = {"": "", "things": ", and nothing else", "textures": ", with no other stripes or dots"}
 
 
 def text(meaning: Meaning, *, opening: str = "") -> str:
@@ -107,12 +174,23 @@ def text(meaning: Meaning, *, opening: str = "") -> str:
     'There is a red star above a large moon.'
     >>> text(Meaning((star, moon, Phrase("heart")), closed="things"), opening="a picture of ")
     'A picture of a red star, a large moon and a heart, and nothing else.'
+    >>> text(Meaning((star, Phrase("ring"), Phrase("moon", count=2)), "inside"))
+    'A red star is inside a ring; there are also two moons.'
     """
-    spoken = [phrase.text for phrase in meaning.phrases]
+    many = meaning.phrases[0].count > 1
+    if many and opening.endswith(" is "):
+        opening = opening.removesuffix("is ") + "are "
+    said = _listed(meaning.phrases)
     if meaning.relation is not None:
-        verb = "" if opening else "is "
-        said = f"{spoken[0]} {verb}{meaning.relation} {spoken[1]}"
-    else:
-        said = " and ".join(part for part in (", ".join(spoken[:-1]), spoken[-1]) if part)
-    sentence = f"{opening}{said}{_CLOSINGS[meaning.closed]}."
+        first, second, *rest = meaning.phrases
+        verb = "" if opening else "are " if many else "is "
+        said = f"{first.text} {verb}{meaning.relation} {second.text}"
+        if rest:
+            said += f"; there {'are' if rest[0].count > 1 else 'is'} also {_listed(rest)}"
+    sentence = f"{opening}{said}{CLOSINGS[meaning.closed]}."
     return sentence[0].upper() + sentence[1:]
+
+
+def _listed(phrases: Sequence[Phrase]) -> str:
+    spoken = [phrase.text for phrase in phrases]
+    return " and ".join(part for part in (", ".join(spoken[:-1]), spoken[-1]) if part)

@@ -15,28 +15,33 @@ from typing import TypeVar
 import numpy as np
 
 from counterfoil.world.captions import Meaning, Phrase, matches
+from counterfoil.world.describing import counted, mention, speak
 from counterfoil.world.scenes import (
     ATTRIBUTES,
-    RELATIONS,
+    CELLS,
+    CONTAINERS,
+    DIRECTIONS,
     SHAPES,
     TEXTURES,
     Scene,
     Thing,
+    hollow,
     one_of,
     place,
     relation_between,
     sample_thing,
 )
 
-#: How often a caption mentions what it need not.
-_MENTION = {"size": 0.35, "texture": 0.25, "colour": 0.6}
 #: How often a caption of one changed thing speaks of a second one as well, and says how they lie.
 _SECOND, _RELATED = 0.6, 0.5
+#: How often containment is used where an edit has room for it, and how often an added thing is a container.
+_CONTAINED, _HOLLOW = 0.7, 0.12
 #: What REPLACE att and SWAP att change: colours twice as often as sizes and textures.
 _CHANGED = ("colour", "colour", "size", "texture")
 #: Tries at one scene before it is given up.
 _TRIES = 12
 
+Cell = tuple[int, int]
 Draft = tuple[Meaning, Meaning, Scene]
 Said = TypeVar("Said", Thing, Phrase)
 
@@ -87,30 +92,42 @@ def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None
 
 
 def _replace_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Another shape."""
-    return _replace("shape", SHAPES, scene, rng)
+    """Another shape; for a container the other container."""
+    return _replace("shape", scene, rng)
 
 
 def _replace_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     """Another colour, size or texture."""
-    attribute = one_of(_CHANGED, rng)
-    return _replace(attribute, ATTRIBUTES[attribute], scene, rng)
+    return _replace(one_of(_CHANGED, rng), scene, rng)
 
 
-def _replace(attribute: str, values: tuple[str, ...], scene: Scene, rng: np.random.Generator) -> Draft:
+def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | None:
+    """Another value for a thing, or for several that the caption counts."""
     target, other = _two_of(scene, rng)
+    if not _changeable(target, attribute, scene):
+        return None
+    shapes = CONTAINERS if target.shape in CONTAINERS else SHAPES
+    values = shapes if attribute == "shape" else ATTRIBUTES[attribute]
     new = one_of([value for value in values if value != getattr(target, attribute)], rng)
-    phrase = _mention(target, rng, attribute)
-    changed = _with(scene, (target, _set(target, attribute, new)))
+    phrase, group = counted(mention(target, rng, attribute), target, scene, rng, but=(other,))
+    if not all(_changeable(thing, attribute, scene) for thing in group):
+        return None
+    changed = _with(scene, *((thing, _set(thing, attribute, new)) for thing in group))
+    swapped = _set(phrase, attribute, new)
     if rng.random() > _SECOND:
-        return Meaning((phrase,)), Meaning((_set(phrase, attribute, new),)), changed
-    relation = relation_between(target, other) if rng.random() < _RELATED else None
-    second = _mention(other, rng)
-    return (
-        Meaning((phrase, second), relation),
-        Meaning((_set(phrase, attribute, new), second), relation),
-        changed,
-    )
+        return Meaning((phrase,)), Meaning((swapped,)), changed
+    relation = relation_between(target, other) if phrase.count == 1 and rng.random() < _RELATED else None
+    second = mention(other, rng)
+    if relation is None:
+        second, _ = counted(second, other, scene, rng, but=group)
+    return Meaning((phrase, second), relation), Meaning((swapped, second), relation), changed
+
+
+def _changeable(thing: Thing, attribute: str, scene: Scene) -> bool:
+    """Whether the thing may have another value: containers are all alike, and what they hold is small."""
+    if attribute in ("size", "texture") and thing.shape in CONTAINERS:
+        return False
+    return attribute != "size" or _holder(thing, scene) is None
 
 
 def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
@@ -119,37 +136,97 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
     old = relation_between(first, second)
     if old is None:
         return None
-    new = one_of([name for name in RELATIONS if name != old], rng)
-    phrases = _mention(first, rng), _mention(second, rng)
+    phrases = mention(first, rng), mention(second, rng)
+    moved = None
+    if old in DIRECTIONS and rng.random() < _CONTAINED:
+        moved = _moved_in(scene, first, second)
+    elif old not in DIRECTIONS:
+        moved = _moved_out(scene, first, second, rng)
+    if moved is None and old in DIRECTIONS:
+        moved = _moved_round(scene, first, second, old, rng)
+    if moved is None:
+        return None
+    new, changed = moved
+    return Meaning(phrases, old), Meaning(phrases, new), changed
+
+
+def _moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | None:
+    """One of the two laid into the other, where that is an empty container and the first fits in."""
+    for relation, guest, host in (("inside", first, second), ("around", second, first)):
+        if _has_room(host, scene) and guest.size == "small" and guest.shape not in CONTAINERS:
+            return relation, _with(scene, (guest, replace(guest, x=host.x, y=host.y)))
+    return None
+
+
+def _moved_out(
+    scene: Scene, first: Thing, second: Thing, rng: np.random.Generator
+) -> tuple[str, Scene] | None:
+    """What lies in the container laid beside, above or below it."""
+    guest = second if first.shape in CONTAINERS else first
     free = scene.free()
-    moves = [
-        (one, two)
-        for one, two in product([first.cell, second.cell, *free], repeat=2)
-        if one != two and _lies(one, two, new)
+    ways = [
+        (relation, cell)
+        for relation in DIRECTIONS
+        for cell in free
+        if _lies(*((cell, second.cell) if guest is first else (first.cell, cell)), relation)
     ]
+    if not ways:
+        return None
+    relation, cell = one_of(ways, rng)
+    x, y = place(rng, cell)
+    return relation, _with(scene, (guest, replace(guest, x=x, y=y)))
+
+
+def _moved_round(
+    scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator
+) -> tuple[str, Scene] | None:
+    """The two laid another way; what lies in one cell with them comes along."""
+    new = one_of([name for name in DIRECTIONS if name != old], rng)
+    cells = [first.cell, second.cell, *scene.free()]
+    moves = [(one, two) for one, two in _LINES[new] if one in cells and two in cells]
     if not moves:
         return None
     # To swap their places changes least to the eye; then to move one; then to move both.
     swapped = {first.cell, second.cell}
     cost = [0 if {one, two} == swapped else (one != first.cell) + (two != second.cell) for one, two in moves]
     one, two = one_of([move for move, c in zip(moves, cost, strict=True) if c == min(cost)], rng)
-    changed = _with(scene, (first, _moved(first, one, rng)), (second, _moved(second, two, rng)))
-    return Meaning(phrases, old), Meaning(phrases, new), changed
+    places = {old: place(rng, cell) for old, cell in ((first.cell, one), (second.cell, two)) if old != cell}
+    return new, _moved(scene, places)
 
 
 def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Two things change places."""
+    """Two things change places, with what lies in one cell with them, or one goes into a container
+    and the other comes out of it."""
     first, second = _two_of(scene, rng)
+    host = _holder(first, scene)
+    if (
+        host is not None
+        and second.size == "small"
+        and second.shape not in CONTAINERS
+        and rng.random() < _CONTAINED
+    ):
+        return _swap_inside(scene, first, second, host, rng)
     relation = relation_between(first, second)
-    if relation is None:
+    if relation not in DIRECTIONS:
         return None
-    one, two = _mention(first, rng), _mention(second, rng)
+    one, two = mention(first, rng), mention(second, rng)
+    changed = _moved(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
+    return Meaning((one, two), relation), Meaning((two, one), relation), changed
+
+
+def _swap_inside(
+    scene: Scene, guest: Thing, other: Thing, host: Thing, rng: np.random.Generator
+) -> Draft | None:
+    """What lies in a container and what lies elsewhere change places."""
+    one, two, around = mention(guest, rng), mention(other, rng), mention(host, rng)
     changed = _with(
         scene,
-        (first, replace(first, x=second.x, y=second.y)),
-        (second, replace(second, x=first.x, y=first.y)),
+        (guest, replace(guest, x=other.x, y=other.y)),
+        (other, replace(other, x=guest.x, y=guest.y)),
     )
-    return Meaning((one, two), relation), Meaning((two, one), relation), changed
+    if rng.random() < 0.5:
+        return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
+    return Meaning((around, one, two), "around"), Meaning((around, two, one), "around"), changed
 
 
 def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
@@ -159,8 +236,10 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     one, two = getattr(first, attribute), getattr(second, attribute)
     if one == two or first.shape == second.shape:
         return None
+    if not (_changeable(first, attribute, scene) and _changeable(second, attribute, scene)):
+        return None
     relation = relation_between(first, second) if rng.random() < _RELATED else None
-    phrases = _mention(first, rng, "shape", attribute), _mention(second, rng, "shape", attribute)
+    phrases = mention(first, rng, "shape", attribute), mention(second, rng, "shape", attribute)
     swapped = _set(phrases[0], attribute, two), _set(phrases[1], attribute, one)
     changed = _with(scene, (first, _set(first, attribute, two)), (second, _set(second, attribute, one)))
     return Meaning(phrases, relation), Meaning(swapped, relation), changed
@@ -172,10 +251,15 @@ def _add_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if len(scene.things) > 3 or not free:
         return None
     added = sample_thing(rng, one_of(free, rng))
-    phrases = tuple(_mention(thing, rng) for thing in scene.things)
+    hosts = [thing for thing in scene.things if _has_room(thing, scene)]
+    if hosts and rng.random() < _CONTAINED:
+        added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
+    elif rng.random() < _HOLLOW:
+        added = hollow(added, rng)
+    phrases = tuple(phrase for phrase, _ in speak(scene.things, scene, rng))
     return (
         Meaning(phrases, closed="things"),
-        Meaning((*phrases, _mention(added, rng)), closed="things"),
+        Meaning((*phrases, mention(added, rng)), closed="things"),
         replace(scene, things=(*scene.things, added)),
     )
 
@@ -186,13 +270,13 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     Only a texture can be added: whatever has no other size or colour has one already.
     """
     patterned = [thing for thing in scene.things if thing.texture != "plain"]
-    plain = [thing for thing in scene.things if thing.texture == "plain"]
+    plain = [t for t in scene.things if t.texture == "plain" and t.shape not in CONTAINERS]
     if len(patterned) != 1 or not plain:
         return None
     target = one_of(plain, rng)
     new = one_of(TEXTURES[1:], rng)
-    phrase = replace(_mention(target, rng, "shape"), texture=None)
-    other = _mention(patterned[0], rng, "texture")
+    phrase = replace(mention(target, rng, "shape"), texture=None)
+    other = mention(patterned[0], rng, "texture")
     changed = _with(scene, (target, replace(target, texture=new)))
     return (
         Meaning((phrase, other), closed="textures"),
@@ -215,35 +299,46 @@ _EDITS: Mapping[str, Callable[[Scene, np.random.Generator], Draft | None]] = {
 SUBSETS = tuple(_EDITS)
 
 
-def _mention(thing: Thing, rng: np.random.Generator, *must: str) -> Phrase:
-    """The thing as a caption may speak of it: what it must say, and some of the rest."""
-    said = {name for name, often in _MENTION.items() if rng.random() < often} | set(must)
-    # "A plain star" is said only where it matters.
-    if thing.texture == "plain" and "texture" not in must:
-        said.discard("texture")
-    # Now and then only "a blue shape", where that says anything.
-    if not said & ATTRIBUTES.keys() or "shape" in must or rng.random() < 0.9:
-        said.add("shape")
-    return Phrase(**{name: getattr(thing, name) for name in said})
-
-
 def _two_of(scene: Scene, rng: np.random.Generator) -> tuple[Thing, Thing]:
-    one, two = rng.permutation(len(scene.things))[:2]
-    return scene.things[one], scene.things[two]
+    """Two different things of the scene, in either order."""
+    count = len(scene.things)
+    one, two = int(rng.random() * count), int(rng.random() * (count - 1))
+    return scene.things[one], scene.things[two + (two >= one)]
 
 
-def _lies(first: tuple[int, int], second: tuple[int, int], relation: str) -> bool:
+def _holder(thing: Thing, scene: Scene) -> Thing | None:
+    """The container that the thing lies in."""
+    if thing.shape in CONTAINERS:
+        return None
+    return next((t for t in scene.things if t.shape in CONTAINERS and t.cell == thing.cell), None)
+
+
+def _has_room(thing: Thing, scene: Scene) -> bool:
+    """Whether the thing is a container with nothing in it."""
+    return thing.shape in CONTAINERS and sum(other.cell == thing.cell for other in scene.things) == 1
+
+
+def _lies(first: Cell, second: Cell, direction: str) -> bool:
     """Whether a thing in the first cell lies straight that way from one in the second."""
-    right, down = RELATIONS[relation]
+    right, down = DIRECTIONS[direction]
     across, along = first[0] - second[0], first[1] - second[1]
     return (across * right > 0 and along == 0) if right else (along * down > 0 and across == 0)
 
 
-def _moved(thing: Thing, cell: tuple[int, int], rng: np.random.Generator) -> Thing:
-    if cell == thing.cell:
-        return thing
-    x, y = place(rng, cell)
-    return replace(thing, x=x, y=y)
+#: Every two cells of which the first lies straight that way from the second.
+_LINES = {name: [pair for pair in product(CELLS, repeat=2) if _lies(*pair, name)] for name in DIRECTIONS}
+
+
+def _moved(scene: Scene, places: Mapping[Cell, tuple[float, float]]) -> Scene:
+    """The scene with everything in these cells laid to these places."""
+    return _with(
+        scene,
+        *(
+            (thing, replace(thing, x=places[thing.cell][0], y=places[thing.cell][1]))
+            for thing in scene.things
+            if thing.cell in places
+        ),
+    )
 
 
 def _with(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:

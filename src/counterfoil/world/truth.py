@@ -1,0 +1,226 @@
+"""The truth of many captions about many scenes at once: what `captions.matches` says, pair by pair.
+
+A scene has few things, so a set of them is the bits of one small integer. What fits a phrase is then the
+`and` of one such set per attribute, and whether phrases can speak of distinct things is Hall's condition:
+any few of them have together at least as many things that fit as they speak of.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError
+from counterfoil.world.captions import Meaning, Phrase
+from counterfoil.world.scenes import (
+    ATTRIBUTES,
+    CLEAR,
+    CONTAINERS,
+    DIRECTIONS,
+    Scene,
+)
+
+#: Sets of things, one bit each: (scenes,) or (captions, scenes).
+Sets = NDArray[np.unsignedinteger[Any]]
+Flags = NDArray[np.bool_]
+
+#: Pairs that are decided at a time: what is in hand then stays in the processor's cache.
+_BLOCK = 1 << 17
+
+
+def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
+    """Which meanings are true of which scenes; exact. Captions of one build are decided together.
+
+    Raises `InputError` for a scene of more than 32 things.
+    """
+    answer = np.zeros((len(meanings), len(scenes)), dtype=np.bool_)
+    if answer.size == 0:
+        return answer
+    columns = _columns(scenes)
+    kinds: dict[object, list[int]] = {}
+    for row, meaning in enumerate(meanings):
+        kinds.setdefault(_build(meaning), []).append(row)
+    for rows in kinds.values():
+        step = max(1, _BLOCK // len(scenes))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            answer[part] = _decide([meanings[row] for row in part], columns)
+    return answer
+
+
+def _build(meaning: Meaning) -> object:
+    """What captions must share to be decided together."""
+    textured = tuple(phrase.texture is not None for phrase in meaning.phrases)
+    counts = tuple(phrase.count for phrase in meaning.phrases)
+    return meaning.relation, meaning.closed, counts, textured if meaning.closed == "textures" else None
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Scenes as sets of things.
+
+    `sizes` (scenes,) is how many things there are, `everything` the set of all, `having` the set of those
+    with a value; `related` has per relation a row per thing: the set of those it bears the relation to.
+    """
+
+    sizes: NDArray[np.int64]
+    everything: Sets
+    patterned: Sets
+    having: Mapping[tuple[str, str], Sets]
+    related: Mapping[str, Sets]
+
+    @property
+    def bits(self) -> list[Any]:
+        """The set of the first thing alone, of the second, ..."""
+        kind = self.everything.dtype.type
+        return [kind(1 << i) for i in range(int(self.sizes.max()))]
+
+
+def _columns(scenes: Sequence[Scene]) -> _Columns:
+    sizes = np.asarray([len(scene.things) for scene in scenes], dtype=np.int64)
+    most = int(sizes.max())
+    if most > 32:
+        raise InputError("too many things in one scene", given=most, allowed="at most 32")
+    kind = np.dtype(np.uint8 if most <= 8 else np.uint16 if most <= 16 else np.uint32)
+    present = np.arange(most) < sizes[:, None]
+    bits = (1 << np.arange(most, dtype=np.int64)).astype(kind)
+
+    def as_sets(flags: Flags) -> Sets:
+        """(..., things) to (...,)"""
+        return np.asarray((flags * bits).sum(axis=-1, dtype=kind))
+
+    things = [thing for scene in scenes for thing in scene.things]
+
+    def column(values: list[Any], missing: object) -> NDArray[Any]:
+        found = np.asarray(values)
+        filled = np.full(present.shape, missing, dtype=found.dtype if found.size else None)
+        filled[present] = found
+        return filled
+
+    having: dict[tuple[str, str], Sets] = {}
+    for name in ("shape", *ATTRIBUTES):
+        codes: dict[str, int] = {}
+        coded = column([codes.setdefault(getattr(t, name), len(codes)) for t in things], -1)
+        having |= {(name, value): as_sets(coded == code) for value, code in codes.items()}
+    x, y = (column([getattr(thing, axis) for thing in things], np.nan) for axis in ("x", "y"))
+    cell = column([3 * thing.cell[1] + thing.cell[0] for thing in things], -1)
+    hollow = column([thing.shape in CONTAINERS for thing in things], False)
+    # An absent thing is nowhere, and no distance to it reaches the line.
+    related = {
+        name: as_sets(
+            right * (x[:, :, None] - x[:, None, :]) + down * (y[:, :, None] - y[:, None, :]) >= CLEAR
+        ).T
+        for name, (right, down) in DIRECTIONS.items()
+    }
+    together = (cell[:, :, None] == cell[:, None, :]) & present[:, :, None] & present[:, None, :]
+    inside = together & ~hollow[:, :, None] & hollow[:, None, :]
+    related["inside"] = as_sets(inside).T
+    related["around"] = as_sets(inside.swapaxes(1, 2)).T
+    plain = having.get(("texture", "plain"), np.zeros(len(scenes), dtype=kind))
+    everything = as_sets(present)
+    return _Columns(sizes, everything, everything & ~plain, having, related)
+
+
+def _decide(meanings: list[Meaning], columns: _Columns) -> Flags:
+    """The truth of captions of one build: (captions, scenes)."""
+    first = meanings[0]
+    counts = [phrase.count for phrase in first.phrases]
+    textures = first.closed == "textures"
+    textured = [phrase.texture is not None for phrase in first.phrases]
+    fits = [_fits([m.phrases[k] for m in meanings], columns) for k in range(len(counts))]
+    true = np.ones(fits[0].shape, dtype=np.bool_)
+    for found, count in zip(fits, counts, strict=True):
+        # "A star" is at least one, a numeral is exact.
+        true &= _at_least(found, count)
+        if count > 1:
+            true &= ~_at_least(found, count + 1)
+    if first.closed == "things":
+        true &= columns.sizes == sum(counts)
+    patterned = columns.patterned if textures else np.zeros_like(columns.patterned)
+    if textures:
+        # What has a pattern must be what a phrase with a texture speaks of.
+        fits = [f if t else f & ~patterned for f, t in zip(fits, textured, strict=True)]
+        for found, count in zip(fits, counts, strict=True):
+            true &= _at_least(found, count)
+    if first.relation is None:
+        return true & _apart(fits, counts, textured, np.broadcast_to(patterned, true.shape))
+    related = np.zeros_like(true)
+    for one, two in _pairs(fits, counts, first.relation, columns):
+        spoken = one | two
+        left = patterned & ~((one if textured[0] else 0 * one) | (two if textured[1] else 0 * two))
+        rest = [found & ~spoken for found in fits[2:]]
+        apart = _apart(rest, counts[2:], textured[2:], left) if rest else left == 0
+        related |= (one != 0) & (two != 0) & apart
+    return true & related
+
+
+def _fits(phrases: list[Phrase], columns: _Columns) -> Sets:
+    """The things that each phrase fits: (phrases, scenes)."""
+    found = np.repeat(columns.everything[None], len(phrases), axis=0)
+    nothing = np.zeros_like(columns.everything)
+    for row, phrase in enumerate(phrases):
+        for said in phrase.said:
+            found[row] &= columns.having.get(said, nothing)
+    return found
+
+
+def _pairs(fits: list[Sets], counts: list[int], relation: str, columns: _Columns) -> list[tuple[Sets, Sets]]:
+    """What the first two phrases may speak of under their relation; empty sets where they may not."""
+    pairs = []
+    for one in _choices(fits[0], counts[0], columns):
+        # What each of `one` bears the relation to.
+        reach = fits[1].copy()
+        for bit, row in zip(columns.bits, columns.related[relation], strict=True):
+            reach &= np.where(one & bit, row, ~one.dtype.type(0))
+        if counts[1] > 1:
+            pairs.append((one, np.where(reach == fits[1], reach, 0).astype(one.dtype)))
+        else:
+            pairs += [(one, reach & bit) for bit in columns.bits]
+    return pairs
+
+
+def _choices(fits: Sets, count: int, columns: _Columns) -> list[Sets]:
+    """What a phrase may speak of: one of the things that fit it, or all of them under a numeral."""
+    return [fits] if count > 1 else [fits & bit for bit in columns.bits]
+
+
+def _apart(fits: list[Sets], counts: list[int], textured: list[bool], patterned: Sets) -> Flags:
+    """Whether the phrases can speak of distinct things, those with a texture of all that are `patterned`.
+
+    Two conditions after Hall suffice, by the theorem of Mendelsohn and Dulmage: that all phrases find things
+    of their own, and that all patterned things find phrases of their own.
+    """
+    true = np.ones(fits[0].shape, dtype=np.bool_)
+    for size in range(1, len(fits) + 1):
+        for chosen in combinations(range(len(fits)), size):
+            true &= _at_least(_union([fits[k] for k in chosen]), sum(counts[k] for k in chosen))
+    if not patterned.any():
+        return true
+    able = [k for k, said in enumerate(textured) if said]
+    for size in range(len(able) + 1):
+        for chosen in combinations(able, size):
+            # What none of the chosen fits must find room with the others.
+            outside = patterned & ~_union([fits[k] for k in chosen]) if chosen else patterned
+            room = sum(counts[k] for k in able if k not in chosen)
+            true &= ~_at_least(outside, room + 1)
+    return true
+
+
+def _union(sets: list[Sets]) -> Sets:
+    found = sets[0]
+    for more in sets[1:]:
+        found = found | more
+    return found
+
+
+def _at_least(sets: Sets, count: int) -> Flags:
+    """Whether sets have at least `count` things."""
+    for _ in range(count - 1):
+        # Clears the lowest bit.
+        sets = sets & (sets - (sets != 0).astype(sets.dtype))
+    return np.asarray(sets != 0)
