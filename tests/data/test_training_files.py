@@ -225,6 +225,26 @@ def test_the_files_of_a_split(tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[
         read(tmp_path, split="test")
 
 
+def test_folders_of_splits_and_tables_of_splits(tmp_path: Path, jpeg: Jpeg) -> None:
+    for name, seed in (("train", 0), ("val", 1)):
+        _tar(tmp_path / "shards" / name / "00000.tar", _pair("k", seed))
+        table = pa.table({"image": [jpeg(seed)], "caption": [f"caption {seed}"]})
+        (tmp_path / "parquet" / name).mkdir(parents=True)
+        pq.write_table(table, tmp_path / "parquet" / name / "0.parquet")
+        (tmp_path / "csv" / "images").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "csv" / "images" / f"{seed}.jpg").write_bytes(jpeg(seed))
+        (tmp_path / "csv" / f"{name}.csv").write_text(f"image,caption\n{seed}.jpg,caption {seed}\n")
+    for kind in ("shards", "parquet", "csv"):
+        assert _texts(read(tmp_path / kind), "caption") == ["caption 0"]
+        assert _texts(read(tmp_path / kind, split="validation"), "caption") == ["caption 1"]
+    assert _bytes(read(tmp_path / "csv", split="val"), "image") == [jpeg(1)]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no data set in this folder"):
+        read(tmp_path / "empty")
+    with pytest.raises(DataError, match="no such file or folder"):
+        read(tmp_path / "nowhere")
+
+
 @pytest.mark.parametrize(
     ("name", "of"),
     [

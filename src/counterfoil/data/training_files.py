@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.folder import is_benchmark_folder, load
+from counterfoil.data.tables import EXTENSIONS
 from counterfoil.data.training import TrainingSet
 from counterfoil.data.training_benchmarks import from_benchmark
 from counterfoil.data.training_coco import is_coco, read_coco
@@ -25,7 +26,8 @@ def read(path: Path, *, images: Path | None = None, split: str | None = None) ->
       (`training_tables`).
 
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
-    begin with it ("train", "validation"); None is "train" where there are several splits, else all there is.
+    begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
+    several splits, else all there is.
     Raises `DataError` naming the file, the row and the column that does not fit.
     """
     if is_benchmark_folder(path):
@@ -36,7 +38,20 @@ def read(path: Path, *, images: Path | None = None, split: str | None = None) ->
         return read_shards(path, split=split)
     if is_coco(path):
         return read_coco(path, images=images, split=split)
+    inside = _folder_of_split(path, split)
+    if inside is not None:
+        return read(inside, images=images)
     return read_rows(path, images=images, split=split)
+
+
+def _folder_of_split(path: Path, split: str | None) -> Path | None:
+    """The folder of a split in a folder that holds nothing but such folders (and photographs)."""
+    names = ("validation", "val", "valid") if split in ("val", "validation") else (split or "train",)
+    if not path.is_dir() or any((path / name).is_file() for name in ("dataset_dict.json", "state.json")):
+        return None
+    if any(file.suffix.lower() in EXTENSIONS for place in (path, path / "data") for file in place.glob("*")):
+        return None
+    return next((path / name for name in names if (path / name).is_dir()), None)
 
 
 def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[TrainingSet, TrainingSet]:

@@ -20,7 +20,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.readers.photos import Photos, image_folder
 from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
 from counterfoil.data.records import BytesSource, Source
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import EXTENSIONS, Table
 from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.data.training_rows import LABELS, Rows, of_split
 from counterfoil.errors import DataError
@@ -57,18 +57,28 @@ def read_rows(path: Path, *, images: Path | None = None, split: str | None = Non
 
 def _open(path: Path, split: str | None) -> Table:
     files = [path] if path.suffix.lower() == ".parquet" and path.is_file() else []
-    if path.is_dir() and not (path / "dataset_dict.json").is_file() and not (path / "state.json").is_file():
+    if path.is_dir() and not _saved(path):
         places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
         found = next((each for each in places if each), [])
         files = of_split(found, split, where=path) if found else []
     if not files:
         if path.is_file() and split not in (None, "train"):
             raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
+            # One table per split; more than one of a split is for `open_rows` to complain of.
+            chosen = of_split(plain, split, where=path)
+            path = chosen[0] if len(chosen) == 1 else path
         return open_rows(path, _image_columns(), split=split or "train")
     table = parquet_rows(files, _image_columns(), source=str(path))
     for file in files:
         _check_cells(file)
     return table
+
+
+def _saved(folder: Path) -> bool:
+    """Whether the `datasets` library saved this folder."""
+    return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
 
 
 def _image_columns() -> tuple[str, ...]:
