@@ -29,10 +29,10 @@ class DetectorNetwork(Network):
     Its points are (batch, 1): the logit of being synthetic.
     """
 
-    def __init__(self, inner: Network, image_width: int, text_width: int) -> None:
+    def __init__(self, inner: Network, width: int) -> None:
         super().__init__()
         self.inner = inner.requires_grad_(False).eval()
-        self.image_unit, self.text_unit = nn.Linear(image_width, 1), nn.Linear(text_width, 1)
+        self.image_unit, self.text_unit = nn.Linear(width, 1), nn.Linear(width, 1)
 
     @property
     def logit_scale(self) -> nn.Parameter:
@@ -73,9 +73,9 @@ def on(backbone: Backbone) -> Backbone:
     network, device = backbone.network.eval(), backbone.device()
     picture = backbone.preparation(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))
     with torch.inference_mode():
-        image = features(network.encode_images(backbone.pixels([picture]).to(device)))
-        text = features(network.encode_texts(backbone.tokens(["a picture of several things"]).to(device)))
-    made = DetectorNetwork(network, image.shape[1], text.shape[1]).to(device)
+        # Captions are as wide, or nothing could be compared.
+        width = features(network.encode_images(backbone.pixels([picture]).to(device))).shape[1]
+    made = DetectorNetwork(network, width).to(device)
     card = {"kind": "detector", "on": backbone.card}
     return replace(backbone, name=f"detector({backbone.name})", network=made, card=card)
 

@@ -101,10 +101,10 @@ def fit(
     first; without, those of the last. Rows come in the order of `batches.order`, units start from
     `recipe.seed`: the same data, encoder and recipe give the same detector on one machine.
 
-    With `out` the detector is saved there as a checkpoint (`Fitted.save`). The encoder is frozen and stays where it is used: on `device`. Raises `InputError` where the data have no
-    negative captions or images, `DataError` for images that cannot be read (with `recipe.unreadable` "skip"
-    their rows are left out, and `note` says so), and `ModelError` for an encoder whose numbers are not
-    finite.
+    With `out` the detector is saved there as a checkpoint (`Fitted.save`). The encoder is frozen and stays
+    where it is used: on `device`. Raises `InputError` where the data have no negative captions or images,
+    `DataError` for images that cannot be read (with `recipe.unreadable` "skip" their rows are left out, and
+    `note` says so), and `ModelError` for an encoder whose numbers are not finite.
 
     Source: P000 section 5.3 and Appendix E.3.
     """

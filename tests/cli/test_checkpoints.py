@@ -1,0 +1,93 @@
+"""A checkpoint folder on the command line: evaluated like any scorer, refused in a line where it is none."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("open_clip")
+
+from counterfoil.data import Benchmark, Caption, Card, Image, Quad  # noqa: E402
+from counterfoil.data.folder import save  # noqa: E402
+from counterfoil.data.records import PixelSource  # noqa: E402
+from counterfoil.scorers import detector, trained, tuned  # noqa: E402
+from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
+
+pytestmark = pytest.mark.models
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """A benchmark of eight quads, saved in a folder of its own."""
+    rng = np.random.default_rng(1)
+    pictures = rng.integers(0, 256, (16, 40, 50, 3)).astype(np.uint8)
+    images = tuple(Image(f"i{n}", PixelSource(pixels)) for n, pixels in enumerate(pictures))
+    captions = tuple(Caption(f"c{n}", f"{n} birds on a wire") for n in range(16))
+    positions = np.arange(16, dtype=np.int64).reshape(8, 2)
+    quads = Quad(tuple(map(str, range(8))), captions=positions, images=positions)
+    save(Benchmark(Card(name="birds", title="Birds", form="quad"), images, captions, quads), tmp_path / "b")
+    return tmp_path / "b"
+
+
+@pytest.mark.parametrize("spec", ["{}", "ckpt:{}"])
+def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, counterfoil) -> None:
+    backbone = tuned.backbone(write_random_checkpoint(tmp_path / "start"))
+    trained.save(tmp_path / "ckpt", backbone, {"step": 3})
+    out = tmp_path / "result.json"
+    scorer = spec.format(tmp_path / "ckpt")
+    said = counterfoil("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
+    assert said.code == 0, said.err
+    result = json.loads(out.read_text())
+    assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(result)
+    again = counterfoil("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
+    assert again.code == 0, again.err
+    # The same model as before it was saved gives the same answers.
+    before = tmp_path / "before.json"
+    start = f"open-clip:local-dir:{tmp_path / 'start'}"
+    said = counterfoil("evaluate", start, questions, "--device", "cpu", "--json", before, "--workers", 0)
+    assert said.code == 0, said.err
+    assert _measures(json.loads(before.read_text())) == _measures(result)
+
+
+def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> None:
+    backbone = tuned.backbone(write_random_checkpoint(tmp_path / "start"))
+    trained.save(tmp_path / "detector", detector.on(backbone), {})
+    run, out = tmp_path / "run", tmp_path / "result.json"
+    said = counterfoil(
+        "evaluate", tmp_path / "detector", questions, "--device", "cpu", "--out", run, "--json", out
+    )
+    assert said.code == 0, said.err
+    assert {"i2t", "t2i", "group"} <= set(_measures(json.loads(out.read_text())))
+    refused = counterfoil("evaluate", tmp_path / "detector", questions, "--prompt", "a photo of {}")
+    assert refused.code == 2
+    assert "has no use for the option 'prompt'" in refused.err
+
+
+def test_what_is_no_checkpoint_is_a_line(tmp_path: Path, questions: Path, counterfoil) -> None:
+    backbone = tuned.backbone(write_random_checkpoint(tmp_path / "start"))
+    trained.save(tmp_path / "ckpt", backbone, {})
+    weights = tmp_path / "ckpt" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    said = counterfoil("evaluate", tmp_path / "ckpt", questions, "--device", "cpu")
+    assert said.code == 2
+    assert "is the file cut off?" in " ".join(said.err.split())
+    assert "Traceback" not in said.err
+    said = counterfoil("evaluate", "ckpt:nowhere", questions)
+    assert said.code == 2
+    assert "no such checkpoint folder" in " ".join(said.err.split())
+
+
+def _measures(result: object) -> dict[str, object]:
+    """All estimates by measure, wherever the file keeps them."""
+    found: dict[str, object] = {}
+    if isinstance(result, dict):
+        if isinstance(result.get("measures"), dict):
+            found |= result["measures"]
+        for value in result.values():
+            found |= _measures(value) if not isinstance(value, dict) or "value" not in value else {}
+    elif isinstance(result, list):
+        for value in result:
+            found |= _measures(value)
+    return found

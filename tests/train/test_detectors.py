@@ -1,0 +1,289 @@
+"""Detectors: the units learn what a slow loop learns, on encoders that stay as they are."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from counterfoil import catalog  # noqa: E402
+from counterfoil.data import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
+from counterfoil.data.records import Caption, PixelSource  # noqa: E402
+from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.engine import run  # noqa: E402
+from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
+from counterfoil.metrics import detection  # noqa: E402
+from counterfoil.scorers import detector, trained  # noqa: E402
+from counterfoil.scorers.base import Classifier, Options  # noqa: E402
+from counterfoil.train import detectors  # noqa: E402
+from counterfoil.train.recipes import Detection  # noqa: E402
+from thumbnails import WORDS, rows, thumb  # noqa: E402
+
+pytestmark = pytest.mark.models
+
+
+def told(n: int, seed: int = 0) -> TrainingSet:
+    """Rows whose synthetic images are brighter, and whose synthetic captions tend to be "wide", "tall"."""
+    rng = np.random.default_rng(seed)
+    images, captions = [], []
+    for row in range(n):
+        for made in (0, 1):
+            pixels = rng.integers(60 + 60 * made, 160 + 60 * made, (10, 12, 3)).astype(np.uint8)
+            images.append(Image(f"{row}-{made}", PixelSource(pixels)))
+            words = [WORDS[int(rng.integers(0, 3))], *rng.choice(WORDS[3:5], 2)]
+            words += list(rng.choice(WORDS[5:7] if rng.random() < (0.8 if made else 0.2) else WORDS[7:], 2))
+            captions.append(Caption(f"{row}-{made}", " ".join(words)))
+    first, second = np.arange(0, 2 * n, 2), np.arange(1, 2 * n, 2)
+    columns = {"image": first, "caption": first, "negative_image": second, "negative_caption": second}
+    return TrainingSet("told", tuple(images), tuple(captions), columns)
+
+
+def quads(data: TrainingSet) -> Benchmark:
+    positions = np.stack([data.rows["image"], data.rows["negative_image"]], axis=1).astype(np.int64)
+    questions = Quad(tuple(map(str, range(len(data)))), captions=positions, images=positions)
+    return Benchmark(Card(name="told", title="Told", form="quad"), data.images, data.captions, questions)
+
+
+FAST = Detection(lr=0.05, batch_size=16, epochs=6, image_epochs=8)
+
+
+def slow(weight, bias, natural, synthetic, recipe: Detection, epochs: int):
+    """The released loop by hand: BCE on sigmoid, Adam, a batch of zeros then one of ones, in float64."""
+    moments = [np.zeros(len(weight) + 1), np.zeros(len(weight) + 1)]
+    theta = np.concatenate([weight, [bias]]).astype(np.float64)
+    t = 0
+    losses = []
+    for epoch in range(epochs):
+        order = np.random.default_rng((recipe.seed, epoch)).permutation(len(natural))
+        total = 0.0
+        for at in range(0, len(order), recipe.batch_size):
+            some = order[at : at + recipe.batch_size]
+            x = np.concatenate([natural[some], synthetic[some]]).astype(np.float64)
+            x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
+            y = np.concatenate([np.zeros(len(some)), np.ones(len(some))])
+            p = 1 / (1 + np.exp(-(x @ theta)))
+            total -= float((y * np.log(p) + (1 - y) * np.log(1 - p)).sum())
+            gradient = ((p - y)[:, None] * x).mean(axis=0)
+            t += 1
+            moments[0] = recipe.betas[0] * moments[0] + (1 - recipe.betas[0]) * gradient
+            moments[1] = recipe.betas[1] * moments[1] + (1 - recipe.betas[1]) * gradient**2
+            first = moments[0] / (1 - recipe.betas[0] ** t)
+            second = moments[1] / (1 - recipe.betas[1] ** t)
+            theta -= recipe.lr * first / (np.sqrt(second) + recipe.eps)
+        losses.append(total / (2 * len(natural)))
+    return theta, losses
+
+
+def test_units_learn_what_a_slow_loop_learns() -> None:
+    data, backbone = told(37), thumb()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(FAST.seed)
+        start = detector.on(thumb()).network.state_dict()
+    network = backbone.network.eval()
+    with torch.inference_mode():
+        images = network.encode_images(
+            backbone.pixels([backbone.preparation(image.decode()) for image in data.images])
+        ).points.numpy()
+        texts = network.encode_texts(backbone.tokens([str(c.text) for c in data.captions])).points.numpy()
+    fitted = detectors.fit(backbone, data, FAST)
+    found = fitted.backbone.network.state_dict()
+    for side, unit, epochs, values in (
+        ("image", "image_unit", FAST.image_epochs, images),
+        ("caption", "text_unit", FAST.epochs, texts),
+    ):
+        weight, bias = start[f"{unit}.weight"][0].numpy(), start[f"{unit}.bias"][0].item()
+        natural, synthetic = values[data.rows["image"]], values[data.rows["negative_image"]]
+        theta, losses = slow(weight, bias, natural, synthetic, FAST, epochs)
+        learnt = np.append(found[f"{unit}.weight"][0].numpy(), found[f"{unit}.bias"][0].item())
+        np.testing.assert_allclose(learnt, theta, atol=2e-4)
+        np.testing.assert_allclose([each.loss for each in fitted.history[side]], losses, rtol=1e-4)
+        assert abs(learnt[0] - weight[0]) > 1e-3
+
+
+def test_the_encoder_stays_as_it_is() -> None:
+    backbone = thumb()
+    before = {name: each.clone() for name, each in backbone.network.state_dict().items()}
+    fitted = detectors.fit(backbone, told(10), FAST)
+    for name, each in fitted.backbone.network.inner.state_dict().items():
+        assert torch.equal(each, before[name])
+    network = fitted.backbone.network.train()
+    assert network.training
+    assert not any(part.training for part in network.inner.modules())
+    assert [each.requires_grad for each in network.heads()] == [True] * 4
+    assert sum(each.requires_grad for each in network.parameters()) == 4
+
+
+def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path) -> None:
+    fitted = detectors.fit(thumb(), told(300), FAST, validation=told(100, 1))
+    found = fitted.detector()
+    assert isinstance(found, Classifier)
+    unseen = told(200, 2)
+    benchmark = quads(unseen)
+    images = np.concatenate(list(found.image_probabilities([list(unseen.images)])))
+    captions = np.concatenate(list(found.caption_probabilities([list(unseen.captions)])))
+    assert images.dtype == np.float32
+    assert detection.accuracy(images.reshape(-1, 2)).mean() > 0.95
+    # One word in five says "wide" or "tall" though natural: no detector can do better than 0.8.
+    assert 0.7 < detection.accuracy(captions.reshape(-1, 2)).mean() <= 0.87
+    # The two-step rule, question by question.
+    answers = run(benchmark, found, batch_size=32, cache=tmp_path)
+    for q in range(len(unseen)):
+        c, i = captions[2 * q : 2 * q + 2], images[2 * q : 2 * q + 2]
+        expected = {
+            "ipos2t": round(i[0]) == 0 and c[0] < c[1],
+            "ineg2t": round(i[1]) == 1 and c[0] < c[1],
+            "tpos2i": round(c[0]) == 0 and i[0] < i[1],
+            "tneg2i": round(c[1]) == 1 and i[0] < i[1],
+        }
+        assert {name: bool(right[q]) for name, right in answers.right.items()} == expected
+
+
+def test_the_best_epoch_of_validation_is_kept() -> None:
+    # Validation whose labels are turned: the first epoch is the best one, since it has learnt least.
+    data = told(120)
+    turned = replace(
+        data,
+        rows={
+            "image": data.rows["negative_image"],
+            "negative_image": data.rows["image"],
+            "caption": data.rows["negative_caption"],
+            "negative_caption": data.rows["caption"],
+        },
+    )
+    recipe = replace(FAST, lr=0.01)
+    fitted = detectors.fit(thumb(), data, recipe, validation=turned)
+    for side in ("image", "caption"):
+        values = [each.validation for each in fitted.history[side]]
+        assert fitted.kept[side] == 1 + int(np.argmax(values))
+    plain = detectors.fit(thumb(), data, recipe)
+    assert plain.kept == {"image": 8, "caption": 6}
+    assert all(math.isnan(each.validation) for each in plain.history["image"])
+    assert fitted.history["caption"][-1].validation < fitted.history["caption"][0].validation
+
+
+def test_the_same_again_and_another_seed() -> None:
+    def units(recipe: Detection) -> bytes:
+        torch.manual_seed(int(np.random.default_rng().integers(1000)))
+        state = detectors.fit(thumb(), told(20), recipe).backbone.network.state_dict()
+        return state["image_unit.weight"].numpy().tobytes() + state["text_unit.weight"].numpy().tobytes()
+
+    assert units(FAST) == units(FAST)
+    assert units(FAST) != units(replace(FAST, seed=1))
+
+
+def test_steps_end_it() -> None:
+    fitted = detectors.fit(thumb(), told(40), replace(FAST, steps=4))
+    # Three batches an epoch: one whole epoch, and one step of the next.
+    assert [len(some) for some in fitted.history.values()] == [2, 2]
+
+
+def test_a_detector_is_a_checkpoint(thumbs: None, tmp_path: Path) -> None:
+    data = told(40)
+    fitted = detectors.fit(thumb(), data, FAST, out=tmp_path / "ckpt")
+    facts = trained.facts(tmp_path / "ckpt")
+    assert facts["recipe"]["lr"] == 0.05
+    assert facts["data"]["rows"] == 40
+    assert [each["loss"] for each in facts["epochs"]["caption"]] == [
+        each.loss for each in fitted.history["caption"]
+    ]
+    found = catalog.scorer(str(tmp_path / "ckpt"), Options(device="cpu"))
+    own = fitted.detector()
+    for ask in ("image_probabilities", "caption_probabilities"):
+        items = list(data.images if "image" in ask else data.captions)
+        one, other = (np.concatenate(list(getattr(each, ask)([items]))) for each in (found, own))
+        assert one.tobytes() == other.tobytes()
+
+
+def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = told(12)
+    # All rows twice, and captions that say the same under other ids.
+    again = tuple(Caption(f"again {each.id}", each.text) for each in data.captions)
+    twice = {
+        role: np.concatenate([at, at + (len(data.captions) if "caption" in role else 0)])
+        for role, at in data.rows.items()
+    }
+    double = TrainingSet("double", data.images, data.captions + again, twice)
+    backbone = thumb()
+    seen = {"images": 0, "texts": 0}
+    plain = backbone.network.encode_images, backbone.network.encode_texts
+
+    def images(pixels):
+        seen["images"] += len(pixels)
+        return plain[0](pixels)
+
+    def texts(tokens):
+        seen["texts"] += len(tokens)
+        return plain[1](tokens)
+
+    monkeypatch.setattr(backbone.network, "encode_images", images)
+    monkeypatch.setattr(backbone.network, "encode_texts", texts)
+    detectors.fit(backbone, double, FAST)
+    distinct = len({each.text for each in data.captions})
+    # One grey picture more, to see how wide the encoder's answers are.
+    assert seen == {"images": 24 + 1, "texts": distinct}
+
+
+# -- what cannot be done ----------------------------------------------------------------------------------
+
+
+def test_data_without_negatives() -> None:
+    with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
+        detectors.fit(thumb(), rows(8), FAST)
+    with pytest.raises(InputError, match="no rows to train a detector on"):
+        detectors.fit(thumb(), told(3).select(np.empty(0, dtype=np.int64)), FAST)
+
+
+def test_images_that_cannot_be_read() -> None:
+    data = told(12)
+    images = list(data.images)
+    images[5] = Image("broken", BytesSource(b"no picture", "photos/broken.png"))
+    broken = replace(data, images=tuple(images))
+    with pytest.raises(DataError, match=r"photos/broken\.png: not an image file"):
+        detectors.fit(thumb(), broken, FAST)
+    notes: list[str] = []
+    fitted = detectors.fit(thumb(), broken, replace(FAST, unreadable="skip"), note=notes.append)
+    assert "1 images cannot be read, 1 rows are left out: photos/broken.png" in notes[0]
+    # What is left is what was never there.
+    without = data.select(np.setdiff1d(np.arange(12), [2]))
+    exact = detectors.fit(thumb(), without, FAST).backbone.network.state_dict()
+    for name, each in fitted.backbone.network.state_dict().items():
+        torch.testing.assert_close(each, exact[name])
+
+
+def test_an_encoder_that_overflows() -> None:
+    backbone = thumb()
+    with torch.no_grad():
+        backbone.network.text.weight.fill_(float("inf"))
+    with pytest.raises(ModelError, match=r"thumb.*: the encoder gives captions numbers that are not finite"):
+        detectors.fit(backbone, told(4), FAST)
+
+
+def test_a_folder_that_cannot_be_written_is_told_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(detectors, "_encoded", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(StorageError, match="cannot be written"):
+        detectors.fit(thumb(), told(4), FAST, out=tmp_path / "file" / "ckpt")
+
+
+def test_a_detector_on_a_detector() -> None:
+    with pytest.raises(InputError, match="a detector stands on an encoder"):
+        detector.on(detector.on(thumb()))
+
+
+def test_choices_are_made_by_captions_alone() -> None:
+    found = detectors.fit(thumb(), told(200), FAST).detector()
+    unseen = told(60, 3)
+    candidates = np.stack([unseen.rows["caption"], unseen.rows["negative_caption"]], axis=1).astype(np.int64)
+    # No image is at hand, and none is needed.
+    images = tuple(Image(f"gone {i}") for i in range(60))
+    questions = Choice(tuple(map(str, range(60))), query=np.arange(60, dtype=np.int64), candidates=candidates)
+    card = Card(name="told", title="Told", form="choice")
+    answers = run(Benchmark(card, images, unseen.captions, questions), found)
+    said = np.concatenate(list(found.caption_probabilities([list(unseen.captions)])))
+    assert answers.right["accuracy"].tolist() == [said[a] < said[b] for a, b in candidates]
+    assert 0.6 < answers.right["accuracy"].mean() < 1
