@@ -131,6 +131,7 @@ def main(world: int, rank: int, port: int, out: str) -> None:
     fabric.launch()
     module = DistributedDataParallel(Towers())
     found = {name: gradients(name, module, world, rank, lambda t: gather(t, fabric)) for name in LOSSES}
+    found["half"] = gather(torch.full((2, 3), rank + 0.5, dtype=torch.bfloat16), fabric)
     torch.save(found, Path(out))
     fabric.barrier()
     torch.distributed.destroy_process_group()

@@ -67,6 +67,10 @@ def test_two_processes_have_the_gradients_of_one_with_the_whole_batch(gathering,
         for share in shares:
             for got, expected in zip(share[name], whole, strict=True):
                 torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-12)
+    for share in shares:
+        # Rank by rank, and in full precision from here on.
+        assert share["half"].dtype == torch.float32
+        assert share["half"].tolist() == [[0.5] * 3] * 2 + [[1.5] * 3] * 2
 
 
 def test_without_gathering_the_halves_would_give_other_gradients(gathering):
