@@ -237,6 +237,27 @@ def test_a_checkpoint_needs_nothing_but_itself(
     assert len(rows(found, captions, 4, "captions")) == len(captions)
 
 
+def test_a_tokenizer_of_files_goes_with_open_clips_weights(
+    clip_folder: Path, tmp_path: Path, tiny_architectures: dict[str, Any], captions: list[Caption]
+) -> None:
+    import open_clip
+
+    words = tmp_path / "words"
+    shutil.copytree(clip_folder, words)
+    config = {**tiny_architectures["tiny"]}
+    config["text_cfg"] = {**config["text_cfg"], "hf_tokenizer_name": str(words)}
+    (tmp_path / "tiny-words.json").write_text(json.dumps(config))
+    open_clip.add_model_config(tmp_path / "tiny-words.json")
+    backbone = tuned.backbone("open-clip:tiny-words")
+    texts = [str(caption.text) for caption in captions]
+    expected = backbone.tokens(texts)
+    trained.save(tmp_path / "ckpt", backbone, {})
+    shutil.rmtree(words)
+    assert torch.equal(trained.read(tmp_path / "ckpt").tokens(texts), expected)
+    found = trained.load(str(tmp_path / "ckpt"), CPU)
+    assert len(rows(found, captions, 4, "captions")) == len(captions)
+
+
 def test_training_goes_on_from_a_checkpoint(
     backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
 ) -> None:

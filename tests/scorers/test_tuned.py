@@ -267,6 +267,7 @@ def test_another_activation_is_refused(tmp_path: Path, checkpoint: Callable[[str
             ModelError,
             "no such architecture; given: ViT-B32.*did you mean ViT-B-32",
         ),
+        ("open-clip:roberta-ViT-B-32", ModelError, "its architecture is not here and cannot be downloaded"),
         ("open-clip:tiny/none.pt", ModelError, "no such checkpoint file; given: none.pt"),
         ("hf:/nowhere/at/all", ModelError, "no such folder"),
     ],

@@ -118,7 +118,7 @@ def built(
             hint=nearest(architecture, known) or "open_clip.list_models() names all",
         )
     if random and not pretrained:
-        return library.create_model(architecture, pretrained_hf=False, device="cpu"), architecture, False
+        return _empty(library, architecture, where), architecture, False
     tags = library.list_pretrained_tags_by_model(architecture)
     tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
     if not tag and not (pretrained and Path(pretrained).exists()):
@@ -141,7 +141,7 @@ def built(
     said = metadata_of(checkpoint.notes).get("quick_gelu")
     needs_quick = bool(said) if said is not None else quick or bool(OPENAI_FAMILY.search(path.name))
     overridden = _check_activation(where, architecture, quick, needs_quick, options, known, pretrained)
-    model = library.create_model(architecture, pretrained_hf=False, device="cpu")
+    model = _empty(library, architecture, where)
     tensors = checkpoint.tensors
     if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
         tensors = library.model.convert_to_custom_text_state_dict(tensors)
@@ -179,6 +179,14 @@ def _check_activation(
         hint=(f"use open-clip:{twin}/{weights}, or " if twin in known else "")
         + "--allow-gelu to load them all the same",
     )
+
+
+def _empty(library: Any, architecture: str, where: str) -> Any:
+    """A model with random weights; some text towers still need their configuration from the hub."""
+    try:
+        return library.create_model(architecture, pretrained_hf=False, device="cpu")
+    except Exception as error:
+        _explain(error, where, "architecture")
 
 
 def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
