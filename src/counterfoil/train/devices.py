@@ -1,5 +1,6 @@
 """Where a training runs: one process or several, on a CPU or on GPUs."""
 
+import atexit
 import os
 
 import torch
@@ -50,7 +51,17 @@ def launched(device: str, devices: int, precision: str) -> Fabric:
         precision=_PRECISIONS[precision],
     )
     fabric.launch()
+    if fabric.world_size > 1:
+        # Gloo's threads may outlive the interpreter, which then aborts after all work is done.
+        atexit.unregister(_part)
+        atexit.register(_part)
     return fabric
+
+
+def _part() -> None:
+    """End the connection among the processes."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 class Trained(nn.Module):
