@@ -13,7 +13,7 @@ The same benchmark gives the same bytes. A folder without a manifest is not a be
 manifest away first and puts the new one there last, so a stopped machine never leaves a folder that lies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,14 @@ _IMAGES = "images"
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 
 
+#: Called with ("saving", done, total) as images are written.
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """The `Progress` of nobody watching."""
+
+
 def is_benchmark_folder(path: Path) -> bool:
     """Whether `save` finished in this folder."""
     if not (path / _MANIFEST).is_file():
@@ -58,18 +66,18 @@ def is_benchmark_folder(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
 
 
-def save(benchmark: Benchmark, folder: Path) -> None:
+def save(benchmark: Benchmark, folder: Path, *, progress: Progress = _silent) -> None:
     """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
 
     Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
     else, `DataError` where an image cannot be read, `StorageError` where the disk is full; nothing that was
     written stays behind then.
     """
-    _check_target(folder)
+    check_target(folder)
     _remove(folder / _MANIFEST)
     written: list[Path] = []
     try:
-        names, digests = _save_images(benchmark.images, folder, written)
+        names, digests = _save_images(benchmark.images, folder, written, progress)
         questions, facts = to_tables(benchmark.questions)
         tables = {
             **questions,
@@ -139,7 +147,8 @@ def load(folder: Path, *, verify: bool = True) -> Benchmark:
     )
 
 
-def _check_target(folder: Path) -> None:
+def check_target(folder: Path) -> None:
+    """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
     ours = {_MANIFEST, _IMAGES, *_files(Gallery.form)}
@@ -159,13 +168,14 @@ def _check_target(folder: Path) -> None:
 
 
 def _save_images(
-    images: Sequence[Image], folder: Path, written: list[Path]
+    images: Sequence[Image], folder: Path, written: list[Path], progress: Progress
 ) -> tuple[list[str | None], list[str | None]]:
     """The file name and the digest of every image, None where it is not at hand; equal bytes are one file."""
     files: list[str | None] = []
     digests: list[str | None] = []
     done: set[str] = set()
-    for image in images:
+    for at, image in enumerate(images):
+        progress("saving", at, len(images))
         if image.source is None:
             files.append(None)
             digests.append(None)
