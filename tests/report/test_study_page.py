@@ -132,6 +132,9 @@ def test_it_opens_with_every_finding_in_words(study: str, found: Sequence[Findin
     for each in found:
         assert " ".join(each.sentence.split()) in said
         assert f"In this run it {'is ' if each.verdict == 'undecided' else ''}{each.verdict}" in said
+        for evidence in each.evidence:
+            sign = "+" if evidence.kind == "difference" else ""
+            assert f"{100 * evidence.value:{sign}.1f}".replace("-", "−") in said
     # Before anything else.
     assert max(places) < said.index("The world Two pictures")
 

@@ -31,7 +31,8 @@ from counterfoil.stats.tests import holm, paired_permutation
 class Evidence:
     """A number with its interval: a "level" (a measure, in [0, 1]) or a "difference" of two, in [-1, 1].
 
-    `low` and `high` bound it (95 %); `n` is how many questions it rests on; `seeds` holds the same number for
+    `measure` is what it is in, "i2t − t2i" where two measures are held against each other. `low` and `high`
+    bound it (95 %); `n` is how many questions it rests on; `seeds` holds the same number for
     every seed alone. A level has its `chance`. A difference that decides a finding has the `threshold` it is
     held against; `p` is the paired permutation test's against 0, `p_holm` the same after Holm's step-down
     over the finding's deciding differences, None for differences between two benchmarks.
@@ -178,7 +179,7 @@ def differences(
     return [
         Evidence(
             label,
-            one[1],
+            _between(one[1], other[1]),
             "difference",
             float(means[a] - means[b]),
             float(low[i]),
@@ -253,7 +254,7 @@ def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
     seeds = tuple(a - b for a, b in zip(one.seeds, other.seeds, strict=False))
     return Evidence(
         label,
-        one.measure,
+        _between(one.measure, other.measure),
         "difference",
         value,
         max(-2.0, value - sqrt((one.value - one.low) ** 2 + (other.high - other.value) ** 2)),
@@ -283,6 +284,11 @@ def points(difference: Evidence) -> str:
         f"{100 * each:+.1f}".replace("-", "−") for each in (difference.value, difference.low, difference.high)
     )
     return f"{value} points ({low} to {high})"
+
+
+def _between(one: str, other: str) -> str:
+    """The measure that a difference is in, or both: "i2t − t2i"."""
+    return one if one == other else f"{one} − {other}"
 
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:

@@ -74,9 +74,10 @@ def curves(
 ) -> Any:
     """One column of the journals over steps, a line per model, named at its end.
 
-    A loss is shown as it is, everything else in per cent.
+    Shares, which never leave [0, 1], are shown in per cent, and everything else as it is.
     """
-    scale = 1.0 if _is_loss(measure) else 100.0
+    every = [row[measure] for history in histories.values() for row in history if has(row, measure)]
+    scale = 100.0 if "loss" not in measure and all(0 <= value <= 1 for value in every) else 1.0
     found = {
         name: [(row["step"], scale * row[measure]) for row in history if has(row, measure)]
         for name, history in histories.items()
@@ -183,10 +184,6 @@ def column(name: str) -> str:
     """
     words = LABELS.get(name, name.replace("_", " ").replace("/", " "))
     return words[:1].upper() + words[1:]
-
-
-def _is_loss(measure: str) -> bool:
-    return "loss" in measure
 
 
 def has(row: Mapping[str, float], name: str) -> bool:

@@ -18,10 +18,9 @@ from counterfoil.metrics.ranks import Positives
 from counterfoil.report import drawing, frame, study_figures, tables
 from counterfoil.report.frame import Drawing
 from counterfoil.report.markup import Table
+from counterfoil.report.naming import LABELS
 from counterfoil.report.pictures import Album
 
-#: What a journal keeps for its own sake, and nobody wants to see drawn.
-_BOOKKEEPING = {"step", "epoch", "lr", "grad_norm", "rows_per_second", "waiting", "seconds"}
 _BUDGET = 3_000_000
 
 
@@ -122,7 +121,17 @@ def page(
         trained=trained,
         facts=facts or {},
         browse=browse,
+        called=called,
     )
+
+
+def called(measure: str) -> str:
+    """What a measure, or a difference of two, is called in print.
+
+    >>> called("group"), called("i2t − t2i")
+    ('Group', 'I2T − T2I')
+    """
+    return " − ".join(LABELS.get(part, part) for part in measure.split(" − "))
 
 
 def _said(found: Finding) -> Said:
@@ -150,14 +159,14 @@ def _ordered(order: Ordering | None) -> Drawing | None:
 
 
 def _curves(trained: Sequence[Trained]) -> tuple[Drawing, ...]:
-    """A figure per column of the journals that at least one model has twice: the loss first."""
+    """The loss, and whatever was validated, as far as a journal has it more than once."""
     histories = {each.name: each.history for each in trained if each.history}
     counts: dict[str, int] = {}
     for history in histories.values():
         for name in {name for row in history for name in row}:
             counts[name] = max(counts.get(name, 0), sum(study_figures.has(row, name) for row in history))
-    shown = sorted(name for name, n in counts.items() if n > 1 and name not in _BOOKKEEPING)
-    shown.sort(key=lambda name: name != "loss")
+    validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
+    shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
     drawn = []
     for name in shown[:4]:
         words = study_figures.column(name)
