@@ -113,8 +113,10 @@ def random_meaning(scene: Scene, rng: np.random.Generator) -> Meaning:
 
     relation = str(rng.choice(RELATIONS)) if count > 1 and rng.random() < 0.6 else None
     phrases = [phrase(k) for k in range(count)]
-    if relation in ("inside", "around") and rng.random() < 0.7:
-        hollow = Phrase(str(rng.choice(["ring", "box"])))
-        phrases[1 if relation == "inside" else 0] = hollow
+    pairs = [(a, b) for a in scene.things for b in scene.things if a.cell == b.cell and a != b]
+    if relation in ("inside", "around") and pairs and rng.random() < 0.8:
+        held, holder = next((a, b) for a, b in pairs if b.shape in ("ring", "box"))
+        told = [Phrase(held.shape if rng.random() < 0.8 else None), Phrase(holder.shape)]
+        phrases[:2] = told if relation == "inside" else told[::-1]
     closed = str(rng.choice(["", "", "things", "textures"]))
     return Meaning(tuple(phrases), relation, closed)

@@ -168,7 +168,7 @@ def _moved_out(
         (relation, cell)
         for relation in DIRECTIONS
         for cell in free
-        if _lies(*((cell, second.cell) if guest is first else (first.cell, cell)), relation)
+        if (_lies(cell, second.cell, relation) if guest is first else _lies(first.cell, cell, relation))
     ]
     if not ways:
         return None
@@ -326,7 +326,10 @@ def _lies(first: Cell, second: Cell, direction: str) -> bool:
 
 
 #: Every two cells of which the first lies straight that way from the second.
-_LINES = {name: [pair for pair in product(CELLS, repeat=2) if _lies(*pair, name)] for name in DIRECTIONS}
+_LINES = {
+    name: [(one, two) for one, two in product(CELLS, repeat=2) if _lies(one, two, name)]
+    for name in DIRECTIONS
+}
 
 
 def _moved(scene: Scene, places: Mapping[Cell, tuple[float, float]]) -> Scene:
