@@ -1,58 +1,67 @@
-"""Scenes as pictures: cut paper on paper.
+"""Scenes as pictures, one or tens of thousands.
 
-Every shape is drawn once per size, colour, texture and angle, at eight times its size, and scaled down; a
-picture is then a copy of the sheet with a shadow and a stamp pasted per thing.
+Every thing is painted once per shape, size, texture, colour and angle, together with its shadow; a picture is
+then a copy of a sheet on which these stamps are laid at whole pixels, under a grain.
 """
 
 import io
-from functools import lru_cache
+from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
-from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from counterfoil.world.outlines import HOLES, OUTLINES
-from counterfoil.world.scenes import Scene, Thing
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.world.outlines import HOLES
+from counterfoil.world.painting import RADII, grain, sheet, stamp_of
+from counterfoil.world.scenes import Scene
+from counterfoil.world.styles import PALETTE, SHEETS, STYLES
 
-#: Seven colours that keep their names and stay apart for red-green blind eyes (they differ in lightness).
-PALETTE = {
-    "red": (196, 45, 58),
-    "orange": (240, 134, 40),
-    "yellow": (246, 205, 66),
-    "green": (26, 140, 92),
-    "blue": (48, 116, 206),
-    "purple": (104, 50, 138),
-    "pink": (246, 160, 190),
-}
+__all__ = ["PALETTE", "RADII", "SHEETS", "STYLES", "draw", "draw_many", "encode"]
 
-SHEETS = {"cream": (247, 242, 231), "mist": (236, 240, 243), "sage": (238, 241, 230)}
-
-#: Radii as parts of the picture's side.
-RADII = {"small": 0.072, "large": 0.132}
-
-_OVER = 8  # supersampling
-_MARGIN = 1.45  # a stamp reaches this many radii from its centre
+#: Smaller pictures cannot show a thing.
+SMALLEST = 16
 
 
-def draw(scene: Scene, size: int = 192) -> PIL.Image.Image:
-    """The scene as an RGB picture of `size` x `size` pixels.
+def draw(scene: Scene, size: int = 192, *, style: str = "natural", seed: int = 0) -> PIL.Image.Image:
+    """The scene as an RGB picture of `size` x `size` pixels: the one that `draw_many` draws of it.
 
     >>> from counterfoil.world.scenes import sample_scene
     >>> draw(sample_scene(np.random.default_rng(0)), 96).size
     (96, 96)
     """
-    picture = _sheet(scene.paper, size).copy()
-    down, right = round(size * 0.012), round(size * 0.006)
-    for thing in scene.things:
-        shadow = _shadow(thing.shape, thing.size, thing.turn, size)
-        left, top = _corner(thing, shadow.width, size)
-        picture.paste((58, 48, 40), (left + right, top + down), shadow)
-    # Containers first: what they hold lies in them.
-    for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
-        stamp, mask = _stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, size)
-        picture.paste(stamp, _corner(thing, mask.width, size), mask)
-    return picture
+    return PIL.Image.fromarray(draw_many([scene], size, style=style, seed=seed)[0])
+
+
+def draw_many(
+    scenes: Sequence[Scene], size: int = 192, *, style: str | Sequence[str] = "natural", seed: int = 0
+) -> NDArray[np.uint8]:
+    """The scenes as RGB pictures, (scenes, size, size, 3).
+
+    `style` is one of `STYLES`, for all or one per scene. `seed` decides grain and light. A picture depends on
+    its scene, style, size and seed alone, not on what is drawn beside it.
+
+    Raises `UnknownNameError` for a style that is none, `InputError` where there is not one style per scene or
+    pictures would be smaller than `SMALLEST`.
+
+    >>> from counterfoil.world.scenes import sample_scene
+    >>> rng = np.random.default_rng(0)
+    >>> draw_many([sample_scene(rng) for _ in range(5)], 48, style="synthetic").shape
+    (5, 48, 48, 3)
+    """
+    styles = [style] * len(scenes) if isinstance(style, str) else list(style)
+    for name in {*styles, *([style] if isinstance(style, str) else [])}:
+        if name not in STYLES:
+            raise UnknownNameError("style", name, STYLES)
+    if len(styles) != len(scenes):
+        raise InputError("there must be one style per scene", given=len(styles), allowed=str(len(scenes)))
+    if size < SMALLEST:
+        raise InputError("pictures are too small to show a thing", given=size, allowed=f"{SMALLEST} or more")
+    pictures = np.empty((len(scenes), size, size, 3), dtype=np.uint8)
+    for picture, scene, name in zip(pictures, scenes, styles, strict=True):
+        _paint(picture, scene, name, seed)
+    return pictures
 
 
 def encode(picture: PIL.Image.Image) -> bytes:
@@ -62,88 +71,38 @@ def encode(picture: PIL.Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _corner(thing: Thing, width: int, size: int) -> tuple[int, int]:
-    return round(thing.x * size - width / 2), round(thing.y * size - width / 2)
+def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, seed: int) -> None:
+    """Draws the scene over what is in `picture`."""
+    size = len(picture)
+    chance = _chance(scene, seed)
+    picture[:] = sheet(scene.paper, size, style, chance & 255)
+    things = scene.things
+    if any(thing.shape in HOLES for thing in things):
+        # Containers first: what they hold lies in them.
+        things = tuple(sorted(things, key=lambda thing: thing.shape not in HOLES))
+    for thing in things:
+        keep, add = stamp_of(thing, size, style)
+        left, top = round(thing.x * size) - len(add) // 2, round(thing.y * size) - len(add) // 2
+        right, foot = left + len(add), top + len(add)
+        if left < 0 or top < 0 or right > size or foot > size:
+            # Shadows fall over the edge; so do things that lie there.
+            inside = slice(max(0, -top), max(0, size - top)), slice(max(0, -left), max(0, size - left))
+            keep, add = keep[inside], add[inside]
+            left, top, right, foot = max(0, left), max(0, top), max(0, right), max(0, foot)
+        part = picture[top:foot, left:right]
+        under = keep * part
+        under += 255
+        under >>= 8
+        under += add
+        part[:] = under
+    speckles = grain(size, style, chance >> 8, chance >> 16)
+    if speckles is not None:
+        # Modulo 256, but `painting` keeps both within what a byte can hold.
+        picture += speckles
 
 
-@lru_cache(maxsize=32)
-def _sheet(paper: str, size: int) -> PIL.Image.Image:
-    """Paper: a soft light from the upper left and a faint grain, the same on every sheet."""
-    grain = np.random.default_rng(7).normal(size=(size, size))
-    y, x = np.mgrid[0:size, 0:size] / max(size - 1, 1)
-    light = 3.0 - 9.0 * ((x - 0.35) ** 2 + (y - 0.3) ** 2) + 0.9 * grain
-    pixels = np.asarray(SHEETS[paper], dtype=np.float64) + light[:, :, None]
-    return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
-
-
-@lru_cache(maxsize=8192)
-def _stamp(
-    shape: str, size_name: str, texture: str, colour: str, turn: int, size: int
-) -> tuple[PIL.Image.Image, PIL.Image.Image]:
-    """The cut paper and its mask: a little lighter above, with stripes or dots of white ink."""
-    mask = _mask(shape, size_name, turn, size)
-    width = mask.width
-    rise = (0.5 - np.arange(width) / width)[:, None, None] * np.asarray([26.0, 24.0, 22.0])
-    pixels = np.broadcast_to(np.asarray(PALETTE[colour], dtype=np.float64) + rise, (width, width, 3))
-    paper = Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
-    if texture != "plain":
-        # The ink stops short of the edge, so that the outline stays whole.
-        inner = _mask(shape, size_name, turn, size, part=0.86)
-        paper.paste((253, 250, 243), (0, 0), ImageChops.multiply(_ink(texture, width), inner))
-    return paper, mask
-
-
-@lru_cache(maxsize=2048)
-def _mask(shape: str, size_name: str, turn: int, size: int, part: float = 1.0) -> PIL.Image.Image:
-    """Where the paper is, antialiased, its corners a little round."""
-    radius = RADII[size_name] * size
-    width = 2 * round(radius * _MARGIN)
-    # A box stands straighter than cut paper lies: its corners stay within its cell.
-    turn = round(turn / 3) if shape == "box" else turn
-    large = Image.new("L", (width * _OVER, width * _OVER))
-    pen = ImageDraw.Draw(large)
-    for outline in OUTLINES[shape]:
-        points = _turned(outline, turn) * part * radius * _OVER + width * _OVER / 2
-        pen.polygon([(float(x), float(y)) for x, y in points], fill=255)
-    if shape in HOLES:
-        points = _turned(HOLES[shape], turn) * radius * _OVER + width * _OVER / 2
-        pen.polygon([(float(x), float(y)) for x, y in points], fill=0)
-    # A blur and a threshold round the corners by about the blur's radius.
-    soft = large.filter(
-        ImageFilter.GaussianBlur(radius * _OVER * 0.07 if shape not in HOLES else radius * _OVER * 0.04)
-    )
-    return soft.point([0] * 128 + [255] * 128).reduce(_OVER)
-
-
-@lru_cache(maxsize=2048)
-def _shadow(shape: str, size_name: str, turn: int, size: int) -> PIL.Image.Image:
-    """What the paper keeps from the light: its mask, blurred and faint."""
-    mask = _mask(shape, size_name, turn, size)
-    border = max(2, round(size * 0.02))
-    wide = Image.new("L", (mask.width + 2 * border, mask.width + 2 * border))
-    wide.paste(mask, (border, border))
-    return wide.filter(ImageFilter.GaussianBlur(size * 0.009)).point(
-        [round(level * 0.34) for level in range(256)]
-    )
-
-
-@lru_cache(maxsize=256)
-def _ink(texture: str, width: int) -> PIL.Image.Image:
-    """Stripes or dots as a mask over a square of `width` pixels; their pitch follows the width."""
-    side = width * _OVER
-    pitch = side / 7.0
-    y, x = np.mgrid[0:side, 0:side] - (side - 1) / 2
-    if texture == "striped":
-        inked = np.mod((x + y) / np.sqrt(2) / pitch + 0.21, 1) < 0.42
-    else:
-        # Rows of dots, every other row shifted by half a step.
-        row = np.floor(y / pitch + 0.5)
-        along = np.mod(x / pitch + 0.5 * np.mod(row, 2) + 0.5, 1) - 0.5
-        inked = along**2 + (y / pitch - row) ** 2 < 0.29**2
-    return Image.fromarray((inked * 255).astype(np.uint8)).reduce(_OVER)
-
-
-def _turned(points: NDArray[np.float64], degrees: int) -> NDArray[np.float64]:
-    angle = np.deg2rad(degrees)
-    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return points @ turn
+def _chance(scene: Scene, seed: int) -> int:
+    """32 bits that only scene and seed decide, the same on every machine."""
+    said = [f"{seed} {scene.paper}"]
+    said += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in scene.things]
+    return crc32(",".join(said).encode())
