@@ -5,6 +5,7 @@ from difflib import SequenceMatcher
 import numpy as np
 import pytest
 
+from counterfoil.errors import UnknownNameError
 from counterfoil.world.captions import matches, text
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.scenes import CONTAINERS, DIRECTIONS, Scene, Thing, sample_scene
@@ -175,3 +176,15 @@ def test_a_scene_without_room_says_so():
     assert [edit(twins, subset, rng) for subset in ("swap_obj", "swap_att", "replace_rel", "add_att")] == [
         None
     ] * 4
+
+
+def test_one_thing_alone_is_no_room():
+    rng = np.random.default_rng(0)
+    alone = Scene((Thing("star", "small", "plain", "red", x=0.185, y=0.185),))
+    assert [edit(alone, subset, rng) for subset in SUBSETS] == [None] * 7
+
+
+def test_another_kind_of_edit_is_named():
+    rng = np.random.default_rng(0)
+    with pytest.raises(UnknownNameError, match=r"unknown kind of edit; given: swap_objects; .*'swap_obj'"):
+        edit(sample_scene(rng), "swap_objects", rng)

@@ -14,11 +14,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from counterfoil.errors import UnknownNameError
 from counterfoil.world.captions import Meaning, Phrase, matches
 from counterfoil.world.describing import counted, mention, speak
+from counterfoil.world.moves import carried, has_room, holder, moved_in, moved_out, moved_round, with_things
 from counterfoil.world.scenes import (
     ATTRIBUTES,
-    CELLS,
     CONTAINERS,
     DIRECTIONS,
     SHAPES,
@@ -27,7 +28,6 @@ from counterfoil.world.scenes import (
     Thing,
     hollow,
     one_of,
-    place,
     relation_between,
     sample_thing,
 )
@@ -41,7 +41,6 @@ _CHANGED = ("colour", "colour", "size", "texture")
 #: Tries at one scene before it is given up.
 _TRIES = 12
 
-Cell = tuple[int, int]
 Draft = tuple[Meaning, Meaning, Scene]
 Said = TypeVar("Said", Thing, Phrase)
 
@@ -70,7 +69,8 @@ class Contrast:
 def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None:
     """A caption of `scene` and one edit of both, of the kind `subset`.
 
-    None where the scene has no room for such an edit (nothing in it to swap, say).
+    None where the scene has no room for such an edit (nothing in it to swap, say; fewer than two things).
+    Raises `UnknownNameError` for another `subset` than those of `SUBSETS`.
 
     >>> from counterfoil.world.scenes import sample_scene
     >>> rng = np.random.default_rng(1)
@@ -78,6 +78,10 @@ def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None
     >>> contrast.unambiguous()
     True
     """
+    if subset not in _EDITS:
+        raise UnknownNameError("kind of edit", subset, SUBSETS)
+    if len(scene.things) < 2:
+        return None
     for _ in range(_TRIES):
         draft = _EDITS[subset](scene, rng)
         if draft is None:
@@ -112,7 +116,7 @@ def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | 
     phrase, group = counted(mention(target, rng, attribute), target, scene, rng, but=(other,))
     if not all(_changeable(thing, attribute, scene) for thing in group):
         return None
-    changed = _with(scene, *((thing, _set(thing, attribute, new)) for thing in group))
+    changed = with_things(scene, *((thing, _set(thing, attribute, new)) for thing in group))
     swapped = _set(phrase, attribute, new)
     if rng.random() > _SECOND:
         return Meaning((phrase,)), Meaning((swapped,)), changed
@@ -127,7 +131,7 @@ def _changeable(thing: Thing, attribute: str, scene: Scene) -> bool:
     """Whether the thing may have another value: containers are all alike, and what they hold is small."""
     if attribute in ("size", "texture") and thing.shape in CONTAINERS:
         return False
-    return attribute != "size" or _holder(thing, scene) is None
+    return attribute != "size" or holder(thing, scene) is None
 
 
 def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
@@ -139,66 +143,22 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
     phrases = mention(first, rng), mention(second, rng)
     moved = None
     if old in DIRECTIONS and rng.random() < _CONTAINED:
-        moved = _moved_in(scene, first, second)
+        moved = moved_in(scene, first, second)
     elif old not in DIRECTIONS:
-        moved = _moved_out(scene, first, second, rng)
+        moved = moved_out(scene, first, second, rng)
     if moved is None and old in DIRECTIONS:
-        moved = _moved_round(scene, first, second, old, rng)
+        moved = moved_round(scene, first, second, old, rng)
     if moved is None:
         return None
     new, changed = moved
     return Meaning(phrases, old), Meaning(phrases, new), changed
 
 
-def _moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | None:
-    """One of the two laid into the other, where that is an empty container and the first fits in."""
-    for relation, guest, host in (("inside", first, second), ("around", second, first)):
-        if _has_room(host, scene) and guest.size == "small" and guest.shape not in CONTAINERS:
-            return relation, _with(scene, (guest, replace(guest, x=host.x, y=host.y)))
-    return None
-
-
-def _moved_out(
-    scene: Scene, first: Thing, second: Thing, rng: np.random.Generator
-) -> tuple[str, Scene] | None:
-    """What lies in the container laid beside, above or below it."""
-    guest = second if first.shape in CONTAINERS else first
-    free = scene.free()
-    ways = [
-        (relation, cell)
-        for relation in DIRECTIONS
-        for cell in free
-        if (_lies(cell, second.cell, relation) if guest is first else _lies(first.cell, cell, relation))
-    ]
-    if not ways:
-        return None
-    relation, cell = one_of(ways, rng)
-    x, y = place(rng, cell)
-    return relation, _with(scene, (guest, replace(guest, x=x, y=y)))
-
-
-def _moved_round(
-    scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator
-) -> tuple[str, Scene] | None:
-    """The two laid another way; what lies in one cell with them comes along."""
-    new = one_of([name for name in DIRECTIONS if name != old], rng)
-    cells = [first.cell, second.cell, *scene.free()]
-    moves = [(one, two) for one, two in _LINES[new] if one in cells and two in cells]
-    if not moves:
-        return None
-    # To swap their places changes least to the eye; then to move one; then to move both.
-    swapped = {first.cell, second.cell}
-    cost = [0 if {one, two} == swapped else (one != first.cell) + (two != second.cell) for one, two in moves]
-    one, two = one_of([move for move, c in zip(moves, cost, strict=True) if c == min(cost)], rng)
-    places = {old: place(rng, cell) for old, cell in ((first.cell, one), (second.cell, two)) if old != cell}
-    return new, _moved(scene, places)
-
-
 def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     """Two things change places, with what lies in one cell with them, or one goes into a container
     and the other comes out of it."""
     first, second = _two_of(scene, rng)
-    host = _holder(first, scene)
+    host = holder(first, scene)
     if (
         host is not None
         and second.size == "small"
@@ -210,7 +170,7 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if relation not in DIRECTIONS:
         return None
     one, two = mention(first, rng), mention(second, rng)
-    changed = _moved(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
+    changed = carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
     return Meaning((one, two), relation), Meaning((two, one), relation), changed
 
 
@@ -219,7 +179,7 @@ def _swap_inside(
 ) -> Draft | None:
     """What lies in a container and what lies elsewhere change places."""
     one, two, around = mention(guest, rng), mention(other, rng), mention(host, rng)
-    changed = _with(
+    changed = with_things(
         scene,
         (guest, replace(guest, x=other.x, y=other.y)),
         (other, replace(other, x=guest.x, y=guest.y)),
@@ -241,7 +201,7 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     relation = relation_between(first, second) if rng.random() < _RELATED else None
     phrases = mention(first, rng, "shape", attribute), mention(second, rng, "shape", attribute)
     swapped = _set(phrases[0], attribute, two), _set(phrases[1], attribute, one)
-    changed = _with(scene, (first, _set(first, attribute, two)), (second, _set(second, attribute, one)))
+    changed = with_things(scene, (first, _set(first, attribute, two)), (second, _set(second, attribute, one)))
     return Meaning(phrases, relation), Meaning(swapped, relation), changed
 
 
@@ -251,7 +211,7 @@ def _add_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
     if len(scene.things) > 3 or not free:
         return None
     added = sample_thing(rng, one_of(free, rng))
-    hosts = [thing for thing in scene.things if _has_room(thing, scene)]
+    hosts = [thing for thing in scene.things if has_room(thing, scene)]
     if hosts and rng.random() < _CONTAINED:
         added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
     elif rng.random() < _HOLLOW:
@@ -277,7 +237,7 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     new = one_of(TEXTURES[1:], rng)
     phrase = replace(mention(target, rng, "shape"), texture=None)
     other = mention(patterned[0], rng, "texture")
-    changed = _with(scene, (target, replace(target, texture=new)))
+    changed = with_things(scene, (target, replace(target, texture=new)))
     return (
         Meaning((phrase, other), closed="textures"),
         Meaning((replace(phrase, texture=new), other), closed="textures"),
@@ -304,50 +264,6 @@ def _two_of(scene: Scene, rng: np.random.Generator) -> tuple[Thing, Thing]:
     count = len(scene.things)
     one, two = int(rng.random() * count), int(rng.random() * (count - 1))
     return scene.things[one], scene.things[two + (two >= one)]
-
-
-def _holder(thing: Thing, scene: Scene) -> Thing | None:
-    """The container that the thing lies in."""
-    if thing.shape in CONTAINERS:
-        return None
-    return next((t for t in scene.things if t.shape in CONTAINERS and t.cell == thing.cell), None)
-
-
-def _has_room(thing: Thing, scene: Scene) -> bool:
-    """Whether the thing is a container with nothing in it."""
-    return thing.shape in CONTAINERS and sum(other.cell == thing.cell for other in scene.things) == 1
-
-
-def _lies(first: Cell, second: Cell, direction: str) -> bool:
-    """Whether a thing in the first cell lies straight that way from one in the second."""
-    right, down = DIRECTIONS[direction]
-    across, along = first[0] - second[0], first[1] - second[1]
-    return (across * right > 0 and along == 0) if right else (along * down > 0 and across == 0)
-
-
-#: Every two cells of which the first lies straight that way from the second.
-_LINES = {
-    name: [(one, two) for one, two in product(CELLS, repeat=2) if _lies(one, two, name)]
-    for name in DIRECTIONS
-}
-
-
-def _moved(scene: Scene, places: Mapping[Cell, tuple[float, float]]) -> Scene:
-    """The scene with everything in these cells laid to these places."""
-    return _with(
-        scene,
-        *(
-            (thing, replace(thing, x=places[thing.cell][0], y=places[thing.cell][1]))
-            for thing in scene.things
-            if thing.cell in places
-        ),
-    )
-
-
-def _with(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:
-    """The scene with each old thing replaced by its new one, in the same order."""
-    new = dict(changes)
-    return replace(scene, things=tuple(new.get(thing, thing) for thing in scene.things))
 
 
 def _set(value: Said, attribute: str, new: str) -> Said:
