@@ -175,6 +175,44 @@ def test_parquet_as_trohn_text_names_its_photographs(tmp_path: Path, jpeg: Jpeg)
         read(tmp_path / "text.parquet")
 
 
+def test_what_is_said_twice_is_kept_once(tmp_path: Path, jpeg: Jpeg) -> None:
+    (tmp_path / "images").mkdir()
+    for name in "ab":
+        (tmp_path / "images" / f"{name}.jpg").write_bytes(jpeg(ord(name)))
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "image_id": f"{rng.choice(['a', 'b'])}.jpg",
+            "caption": [f"text {i}" for i in rng.integers(0, 5, rng.integers(1, 4))],
+            "negative_caption": f"text {rng.integers(0, 5)}",
+        }
+        for _ in range(30)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "mine.parquet")
+    data = read(tmp_path / "mine.parquet")
+    expected = [(row["image_id"], text, row["negative_caption"]) for row in rows for text in row["caption"]]
+    names = [data.images[i].id for i in data.rows["image"]]
+    assert (
+        list(zip(names, _texts(data, "caption"), _texts(data, "negative_caption"), strict=True)) == expected
+    )
+    assert len(data.images) == 2
+    assert len(data.captions) == len({text for _, *both in expected for text in both})
+
+
+def test_lists_of_another_length_are_refused(
+    tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[..., Path]
+) -> None:
+    columns = {
+        "image": [jpeg(0), jpeg(1)],
+        "captions": [["a", "b"], ["c", "d", "e"]],
+        "negative_captions": [["a", "b"], ["c", "d"]],
+    }
+    with pytest.raises(
+        DataError, match=r"row 2, column 'negative_captions': not as many .*given: 2; allowed: 1 or 3"
+    ):
+        read(hub_parquet(tmp_path / "mine.parquet", columns))
+
+
 def test_ids_that_are_numbers_are_cocos(tmp_path: Path, jpeg: Jpeg) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "000000000139.jpg").write_bytes(jpeg(1))

@@ -82,9 +82,9 @@ class Rows:
         for role, positions in columns.items():
             self.rows[role] += positions
         for name in {**labels, **self.labels}:
-            label = labels.get(name)
+            cell = labels.get(name)
             column = self.labels.setdefault(name, [""] * before)
-            column += [_label(label, f"{where}, '{name}'")] * len(captions)
+            column += [label(cell, f"{where}, '{name}'")] * len(captions)
 
     def __len__(self) -> int:
         return len(self.rows["image"]) if self.rows else 0
@@ -134,7 +134,8 @@ def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[P
     return found
 
 
-def _label(value: object, where: str) -> str:
+def label(value: object, where: str) -> str:
+    """A cell as a label of a row, "yes" and "no" for true and false; raises `DataError` for other things."""
     if value is None:
         return ""
     if isinstance(value, bool):

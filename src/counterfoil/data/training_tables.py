@@ -10,19 +10,22 @@ of captions is a text or a list of texts. TROHN-Text has image_id, caption and n
 negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
 """
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterfoil.data.columns import shown
+from counterfoil.data.questions import Ids
 from counterfoil.data.readers.photos import Photos, image_folder
 from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
-from counterfoil.data.records import BytesSource, Source
+from counterfoil.data.records import BytesSource, Caption, Image, Source
 from counterfoil.data.tables import EXTENSIONS, Table
 from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
-from counterfoil.data.training_rows import LABELS, Rows, of_split
+from counterfoil.data.training_rows import LABELS, label, of_split
 from counterfoil.errors import DataError
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -40,19 +43,39 @@ def read_rows(path: Path, *, images: Path | None = None, split: str | None = Non
     """
     table = _open(path, split)
     columns = _columns(table)
-    folder = image_folder(path, images)
-    photos = Photos(folder)
-    rows = Rows(table.source)
-    labels = [name for name in LABELS if name in table]
-    for row in range(len(table)):
-        pictures, texts = {}, {}
-        for role, column in columns.items():
-            if role in IMAGE_ROLES:
-                pictures[role] = _picture(table, column, row, photos)
-            else:
-                texts[role] = _texts(table, column, row)
-        rows.add(table.where(row), pictures, texts, {name: table[name][row] for name in labels})
-    return rows.done(name=path.stem)
+    photos = Photos(image_folder(path, images))
+    pictures = _Pictures(table, photos)
+    places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
+    said = _Sayings(table)
+    spoken = {role: said.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
+    counts = np.diff(spoken["caption"].starts)
+    source = np.repeat(np.arange(len(table)), counts)
+    within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = {role: positions[source] for role, positions in places.items()}
+    for role, texts in spoken.items():
+        own = np.diff(texts.starts)
+        odd = (own != counts) & (own != 1)
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise DataError(
+                "not as many texts as captions",
+                where=table.where(row, columns[role]),
+                given=int(own[row]),
+                allowed=f"1 or {counts[row]}",
+            )
+        rows[role] = texts.items[texts.starts[source] + np.where(own[source] == 1, 0, within)]
+    return TrainingSet(
+        name=path.stem,
+        images=tuple(pictures.images),
+        captions=tuple(Caption(str(at), text) for at, text in enumerate(said.number)),
+        rows=rows,
+        groupings={
+            name: tuple(label(table[name][row], table.where(row, name)) for row in source.tolist())
+            for name in LABELS
+            if name in table
+        },
+        source=table.source,
+    )
 
 
 def _open(path: Path, split: str | None) -> Table:
@@ -129,47 +152,84 @@ def _holds(cell: pa.Scalar) -> bool:
     return bool(value.get("bytes") or value.get("path")) if isinstance(value, dict) else bool(value)
 
 
-def _picture(table: Table, column: str, row: int, photos: Photos) -> Source:
-    cell: Any = table[column][row]
-    if isinstance(cell, CellSource):
-        return cell
-    where = table.where(row, column)
-    if isinstance(cell, dict):
-        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
-    if isinstance(cell, bytes) and cell:
-        return BytesSource(cell, where)
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        # COCO's photographs are called by their ids.
-        cell = f"{cell:012d}.jpg"
-    if not isinstance(cell, str) or not cell.strip():
-        raise DataError(
-            "no image", where=where, given=shown(cell), allowed="the name of a file, or its bytes"
-        )
-    source = photos.source(cell)
-    if source is None:
-        raise DataError(
-            "no such image file" if photos.folder else "an image that is only named",
-            where=where,
-            given=cell if photos.folder is None else photos.folder / cell,
-            hint="give the folder that holds the images with --images",
-        )
-    return source
+@dataclass
+class _Pictures:
+    """The images of a table, those that are named twice once."""
 
+    table: Table
+    photos: Photos
+    images: list[Image] = field(default_factory=list)
+    _known: dict[object, int] = field(default_factory=dict)
 
-def _texts(table: Table, column: str, row: int) -> list[str]:
-    cell: Any = table[column][row]
-    listed = cell if isinstance(cell, list | tuple) else [cell]
-    found = []
-    for each in listed:
-        # Some data sets keep what else they know of a sentence beside it.
-        text = each.get("raw", each.get("caption")) if isinstance(each, dict) else each
-        if not isinstance(text, str) or not text.strip():
+    def take(self, column: str) -> Ids:
+        """The position of the image of every row."""
+        positions = []
+        for row, cell in enumerate(self.table[column]):
+            named = isinstance(cell, str | int)
+            at = self._known.get(cell) if named else None
+            if at is None:
+                source = cell if isinstance(cell, CellSource) else self._source(cell, column, row)
+                at = len(self.images)
+                self.images.append(Image(str(cell) if named else f"{column}/{row + 1}", source))
+                if named:
+                    self._known[cell] = at
+            positions.append(at)
+        return np.array(positions, dtype=np.int64)
+
+    def _source(self, cell: Any, column: str, row: int) -> Source:
+        where = self.table.where(row, column)
+        if isinstance(cell, dict):
+            cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+        if isinstance(cell, bytes) and cell:
+            return BytesSource(cell, where)
+        if isinstance(cell, int) and not isinstance(cell, bool):
+            # COCO's photographs are called by their ids.
+            cell = f"{cell:012d}.jpg"
+        if not isinstance(cell, str) or not cell.strip():
+            raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
+        source = self.photos.source(cell)
+        folder = self.photos.folder
+        if source is None:
             raise DataError(
-                "empty text" if text is None or isinstance(text, str) else "not a text",
-                where=table.where(row, column),
-                given=shown(text),
+                "an image that is only named" if folder is None else "no such image file",
+                where=where,
+                given=cell if folder is None else folder / cell,
+                hint="give the folder that holds the images with --images",
             )
-        found.append(text.strip())
-    if not found:
-        raise DataError("no caption", where=table.where(row, column))
-    return found
+        return source
+
+
+class _Spoken(NamedTuple):
+    """The texts of a column, as captions: those of row r are `items[starts[r]:starts[r + 1]]`."""
+
+    starts: Ids
+    items: Ids
+
+
+@dataclass
+class _Sayings:
+    """The captions of a table: equal ones are one, for some sets say each of a million five times."""
+
+    table: Table
+    number: dict[str, int] = field(default_factory=dict)
+
+    def take(self, column: str) -> _Spoken:
+        """The captions of every row."""
+        counts, items = [], []
+        for row, cell in enumerate(self.table[column]):
+            listed = cell if isinstance(cell, list | tuple) else (cell,)
+            if not listed:
+                raise DataError("no caption", where=self.table.where(row, column))
+            for each in listed:
+                # Some data sets keep what else they know of a sentence beside it.
+                text = each.get("raw", each.get("caption")) if isinstance(each, dict) else each
+                text = text.strip() if isinstance(text, str) else text
+                if not isinstance(text, str) or not text:
+                    raise DataError(
+                        "empty text" if text is None or text == "" else "not a text",
+                        where=self.table.where(row, column),
+                        given=shown(text),
+                    )
+                items.append(self.number.setdefault(text, len(self.number)))
+            counts.append(len(listed))
+        return _Spoken(np.concatenate([[0], np.cumsum(counts)]), np.array(items, dtype=np.int64))
