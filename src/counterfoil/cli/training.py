@@ -1,17 +1,19 @@
 """What `train` needs before it can train: the recipe, the network, the data, and the plan they make."""
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import TrainingSet
 from counterfoil.errors import DataError, InputError
-from counterfoil.train.recipes import Recipe
+from counterfoil.train.recipes import Detection, Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
 
 if TYPE_CHECKING:
@@ -191,7 +193,7 @@ def data(wanted: Asked, recipe: Recipe) -> Data:
 
 
 def _has_validation(path: Path) -> bool:
-    """Whether files or folders of both splits lie in a folder, by the names that the hub and COCO give them."""
+    """Whether files or folders of both splits lie in a folder, as the hub and COCO name them."""
     if not path.is_dir():
         return False
     names = [found.name for each in (path, path / "data", path / "annotations") for found in each.glob("*")]
@@ -204,8 +206,9 @@ class Stage:
     """What one stage will do."""
 
     recipe: Recipe
-    steps: int
-    trained: int
+    #: None for a detector's, whose units are no part of the network yet and are trained one by one.
+    steps: int | None
+    trained: int | None
     frozen: int
 
 
@@ -215,6 +218,8 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int) -> tuple[Stage, ...]
     from counterfoil.train.groups import count, trained
 
     everything = count(tuple(backbone.network.parameters()))
+    if isinstance(recipe, Detection):
+        return (Stage(recipe, None, None, everything),)
     found = []
     for stage in recipe.staged():
         each = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
@@ -240,8 +245,10 @@ class Outcome:
     kept: int
     steps: int
     seconds: float
-    rows_per_second: float
-    waiting: float
+    rows_per_second: float | None = None
+    waiting: float | None = None
+    #: What steps are called.
+    unit: str = "steps"
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -270,6 +277,9 @@ def train(
     note: Callable[[str], None],
 ) -> Outcome:
     """Train, and leave the checkpoint in its folder. Raises what training raises."""
+    _quieten()
+    if isinstance(recipe, Detection):
+        return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
     from counterfoil.train.guard import Guard
     from counterfoil.train.loop import fit
 
@@ -283,7 +293,7 @@ def train(
         resume=resume,
         device=wanted.device,
         devices=processes(wanted.devices),
-        workers=min(8, os.cpu_count() or 1) if wanted.workers is None else wanted.workers,
+        workers=_workers(wanted),
         progress=progress,
         note=note,
     )
@@ -296,6 +306,59 @@ def train(
         fitted.rows_per_second,
         fitted.waiting,
     )
+
+
+def _train_detector(
+    wanted: Asked,
+    rows: Data,
+    backbone: "Backbone",
+    recipe: Detection,
+    *,
+    progress: Callable[[str, int, int], None],
+    note: Callable[[str], None],
+) -> Outcome:
+    from counterfoil.train.detectors import fit
+
+    if processes(wanted.devices) > 1:
+        raise InputError(
+            "a detector is trained by one process", given=processes(wanted.devices), hint="set --devices 1"
+        )
+    began = perf_counter()
+    fitted = fit(
+        backbone,
+        rows.training,
+        recipe,
+        validation=rows.validation,
+        out=wanted.out,
+        device=wanted.device,
+        workers=_workers(wanted),
+        progress=progress,
+        note=note,
+    )
+    # Without validation rows, the share told right while learning.
+    right = {
+        side: [each.accuracy if each.validation != each.validation else each.validation for each in epochs]
+        for side, epochs in fitted.history.items()
+    }
+    points = {
+        "first epoch": {f"accuracy of {side}s": values[0] for side, values in right.items()},
+        "kept epoch": {
+            f"accuracy of {side}s": values[fitted.kept[side] - 1] for side, values in right.items()
+        },
+        "last epoch": {f"accuracy of {side}s": values[-1] for side, values in right.items()},
+    }
+    epochs = max(map(len, right.values()))
+    return Outcome(points, max(fitted.kept.values()), epochs, perf_counter() - began, unit="epochs")
+
+
+def _workers(wanted: Asked) -> int:
+    return min(8, os.cpu_count() or 1) if wanted.workers is None else wanted.workers
+
+
+def _quieten() -> None:
+    """Keep Fabric's own lines about processes off the terminal; what matters in them we say ourselves."""
+    for name in ("lightning_fabric", "lightning_fabric.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) -> dict[str, dict[str, float]]:

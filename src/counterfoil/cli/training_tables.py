@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.training import Data, Outcome, Stage
-from counterfoil.train.recipes import Recipe
+from counterfoil.train.recipes import Detection, Recipe
 
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone
@@ -54,6 +54,12 @@ def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table
     for number, stage in enumerate(plan, start=1):
         recipe = stage.recipe
         several = f" of stage {number}" if len(plan) > 1 else ""
+        if stage.steps is None or isinstance(recipe, Detection):
+            table.add_row(
+                "parameters", f"a sigmoid unit per modality; {stage.frozen:,} frozen: {backbone.name}"
+            )
+            table.add_row("epochs", _detection(recipe))
+            continue
         table.add_row(
             f"parameters{several}",
             f"{stage.trained:,} trained ({recipe.trains}), {stage.frozen:,} frozen: {backbone.name}",
@@ -62,9 +68,12 @@ def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table
         table.add_row(
             f"steps{several}",
             f"{stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; {recipe.precision}, "
-            f"{recipe.optimiser} at {recipe.lr:g}, {recipe.schedule} after {recipe.warmup} steps of warm-up",
+            f"{recipe.optimiser} at {recipe.lr:g}, {_schedule(recipe)}",
         )
-        table.add_row(f"kept{several}", _kept(recipe))
+        if stage.steps < recipe.warmup:
+            reached = recipe.lr * stage.steps / recipe.warmup
+            table.add_row("", f"the warm-up is longer than that: the learning rate only gets to {reached:g}")
+        table.add_row(f"kept{several}", _kept(recipe) if rows.validation is not None else "the last weights")
     return table
 
 
@@ -76,12 +85,23 @@ def result_table(outcome: Outcome) -> Group:
         table.add_column(heading, justify="right")
     for name in outcome.measures:
         table.add_row(name, *(_number(point.get(name)) for point in outcome.points.values()))
-    took = f"{outcome.steps:,} steps in {_time(outcome.seconds)}"
-    speed = Text(
-        f"{took}, {outcome.rows_per_second:,.1f} rows per second, {outcome.waiting:.1%} of it waiting",
-        style="dim",
-    )
-    return Group(*([table] if outcome.measures else []), speed)
+    speed = f"{outcome.steps:,} {outcome.unit} in {_time(outcome.seconds)}"
+    if outcome.rows_per_second is not None:
+        speed += f", {outcome.rows_per_second:,.1f} rows per second"
+    if outcome.waiting is not None:
+        speed += f", {outcome.waiting:.1%} of the time waiting for data"
+    return Group(*([table] if outcome.measures else []), Text(speed, style="dim"))
+
+
+def _schedule(recipe: Recipe) -> str:
+    names = {"cosine": "cosine", "cosine-epochs": "cosine by epochs", "constant": "constant"}
+    after = f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
+    return names[recipe.schedule] + after
+
+
+def _detection(recipe: Recipe) -> str:
+    images = recipe.image_epochs if isinstance(recipe, Detection) else recipe.epochs
+    return f"{images} of images, {recipe.epochs} of captions; {recipe.optimiser} at {recipe.lr:g}"
 
 
 def _plain() -> Table:
