@@ -88,3 +88,30 @@ def test_a_scene_is_a_value():
     thing = Thing("star", "small", "plain", "red", x=0.2, y=0.2)
     assert Scene((thing,)) == Scene((thing,))
     assert len({Scene((thing,)), Scene((thing,)), Scene((thing,), "sage")}) == 2
+
+
+def test_containers_are_as_common_as_asked_for():
+    rng = np.random.default_rng(6)
+    scenes = [sample_scene(rng) for _ in range(1200)]
+    hollow = [[thing for thing in scene.things if thing.shape in CONTAINERS] for scene in scenes]
+    assert max(map(len, hollow)) == 1
+    # 0.25 within four standard errors of sqrt(0.25 * 0.75 / 1200).
+    assert np.mean([len(found) for found in hollow]) == pytest.approx(0.25, abs=0.05)
+    assert all((t.size, t.texture) == ("large", "plain") for found in hollow for t in found)
+    held = [any(holds("inside", t, o) for t in s.things for o in s.things) for s in scenes]
+    # Three containers in four hold something: 0.75 within four standard errors of sqrt(0.75 * 0.25 / 300).
+    assert sum(held) / sum(map(len, hollow)) == pytest.approx(0.75, abs=0.1)
+    none = [sample_scene(rng, containers=0.0) for _ in range(300)]
+    assert not any(thing.shape in CONTAINERS for scene in none for thing in scene.things)
+
+
+@given(SEEDS)
+def test_what_is_inside_has_something_around_it_and_no_direction(seed):
+    things = sample_scene(np.random.default_rng(seed), containers=1.0).things
+    assert sum(thing.shape in CONTAINERS for thing in things) == 1
+    for a in things:
+        for b in things:
+            assert holds("inside", a, b) == holds("around", b, a)
+            if holds("inside", a, b):
+                assert relation_between(a, b) == "inside"
+                assert [name for name in RELATIONS if holds(name, b, a)] == ["around"]
