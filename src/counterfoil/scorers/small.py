@@ -194,9 +194,9 @@ def _made(card: Mapping[str, Any], seed: int) -> Backbone:
     )
 
 
-def _pixels(pictures: Sequence[ndarray]) -> Tensor:
+def _pixels(pictures: Sequence[ndarray] | ndarray) -> Tensor:
     """(batch, 3, side, side) floats of (side, side, 3) bytes, with the channels last in memory."""
-    bytes_of = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
+    bytes_of = torch.from_numpy(np.stack(tuple(pictures))).permute(0, 3, 1, 2)
     return bytes_of.float().mul_(1 / 255).sub_(_MEAN).div_(_STD)
 
 
