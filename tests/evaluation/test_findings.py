@@ -10,16 +10,10 @@ from counterfoil.data import Benchmark, Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.evidence import Evidence, apart, deciding
 from counterfoil.evaluation.findings import Finding, findings, ordering
 from counterfoil.evaluation.gallery_means import mean as gallery_mean
-from counterfoil.evaluation.replicates import (
-    Evidence,
-    Replicates,
-    apart,
-    deciding,
-    differences,
-    gallery_differences,
-)
+from counterfoil.evaluation.replicates import Replicates, differences, gallery_differences
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Trial, mining, noise
 

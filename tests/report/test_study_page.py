@@ -16,8 +16,8 @@ from counterfoil.data.questions import Choice
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evidence import Evidence
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
-from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Trial, mining, noise
 from counterfoil.report import drawing, study_figures

@@ -13,17 +13,8 @@ from typing import Literal
 
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import Choice, Quad
-from counterfoil.evaluation.replicates import (
-    Evidence,
-    Replicates,
-    Side,
-    apart,
-    check_same,
-    deciding,
-    differences,
-    percent,
-    points,
-)
+from counterfoil.evaluation.evidence import Evidence, apart, deciding, percent, points
+from counterfoil.evaluation.replicates import Replicates, Side, check_same, differences
 from counterfoil.evaluation.run import Run
 
 Verdict = Literal["holds", "does not hold", "undecided"]

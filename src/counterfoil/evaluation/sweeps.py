@@ -8,16 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.replicates import (
-    Evidence,
-    Replicates,
-    Side,
-    deciding,
-    differences,
-    gallery_differences,
-    percent,
-    points,
-)
+from counterfoil.evaluation.evidence import Evidence, deciding, percent, points
+from counterfoil.evaluation.replicates import Replicates, Side, differences, gallery_differences
 from counterfoil.evaluation.run import Run
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from counterfoil.evaluation.evidence import Evidence
 from counterfoil.evaluation.findings import Finding
-from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.sweeps import Sweep
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, short, style
 from counterfoil.report.naming import LABELS
