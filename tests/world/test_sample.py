@@ -1,15 +1,17 @@
 from collections import Counter
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.errors import InputError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.quad import CHANCE, MEASURES
 from counterfoil.metrics.ties import Ties
-from counterfoil.world.captions import matches
+from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.edits import SUBSETS
-from counterfoil.world.sample import benchmark, contrasts, quads
+from counterfoil.world.render import draw_many, encode
+from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, quads, stream
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,11 @@ def test_a_constant_gets_chance_by_half_and_nothing_by_strict(name):
     assert MEASURES[name](scores).mean() == 0.0
 
 
+def scenes_of(rows):
+    """The scenes that images show, by position: each where it is used first."""
+    return list(dict.fromkeys(scene for row in rows for scene in row))
+
+
 def content(made: Benchmark) -> list[object]:
     return [
         [caption.text for caption in made.captions],
@@ -48,18 +55,18 @@ def test_same_seed_same_bytes():
 
 
 def test_other_seeds_ask_other_questions():
-    assert len({quads(21, seed=seed, size=16).digest for seed in range(8)}) == 8
+    assert len({quads(21, seed=seed, size=32).digest for seed in range(8)}) == 8
 
 
 def test_a_larger_benchmark_begins_with_the_smaller():
     assert contrasts(50, seed=6)[:23] == contrasts(23, seed=6)
-    small, large = quads(23, seed=6, size=16), quads(50, seed=6, size=16)
+    small, large = quads(23, seed=6, size=32), quads(50, seed=6, size=32)
     assert [c.text for c in large.captions][: len(small.captions)] == [c.text for c in small.captions]
     assert [i.read() for i in large.images][: len(small.images)] == [i.read() for i in small.images]
 
 
 def test_kinds_of_edit_are_equally_common():
-    made = quads(70, size=16)
+    made = quads(70, size=32)
     assert Counter(made.questions.groupings["subset"]) == dict.fromkeys(SUBSETS, 10)
     # Of the seven kinds three replace, two swap and two add.
     assert Counter(made.questions.groupings["type"]) == {"replace": 30, "swap": 20, "add": 20}
@@ -67,7 +74,7 @@ def test_kinds_of_edit_are_equally_common():
 
 
 def test_questions_share_images_within_a_scene_only():
-    made = quads(200, seed=1, size=16)
+    made = quads(200, seed=1, size=32)
     sizes = Counter(Counter(made.clusters.tolist()).values())
     assert set(sizes) == {1, 2, 3}
     # Questions of one cluster are edits of one scene: they share their first image.
@@ -87,7 +94,7 @@ def test_every_question_has_four_items_of_its_own_kind():
 
 
 def test_both_captions_of_a_question_begin_alike():
-    made = quads(60, seed=4, size=16)
+    made = quads(60, seed=4, size=32)
     openings = {
         tuple(made.captions[i].text.split()[0] in ("There",) for i in pair)
         for pair in made.questions.captions
@@ -95,16 +102,90 @@ def test_both_captions_of_a_question_begin_alike():
     assert openings == {(True, True), (False, False)}
 
 
-def test_the_pictures_belong_to_their_captions():
+@pytest.mark.parametrize(
+    "styles", [("natural", "natural"), ("natural", "synthetic"), ("synthetic", "natural")]
+)
+def test_the_pictures_belong_to_their_captions(styles):
     """Drawn pictures stand in the order of their scenes: the first of each question shows its first scene."""
-    from counterfoil.world.render import draw, encode
-
     chosen = contrasts(14, seed=5)
-    made = benchmark(chosen, seed=5, size=48)
+    made = benchmark(chosen, seed=5, size=48, styles=styles)
+    large = benchmark(chosen, seed=5, size=100, styles=styles)
     for row, contrast in zip(made.questions.images, chosen, strict=True):
-        assert [made.images[i].read() for i in row] == [encode(draw(s, 48)) for s in contrast.scenes]
+        for i, scene, style in zip(row, contrast.scenes, styles, strict=True):
+            pixels = draw_many([scene], 48, style=style)[0]
+            assert (np.asarray(made.images[i].decode()) == pixels).all()
+            # Larger pictures are JPEG.
+            picture = PIL.Image.fromarray(draw_many([scene], 100, style=style)[0])
+            assert large.images[i].read() == encode(picture)
 
 
-def test_no_questions_is_an_error():
-    with pytest.raises(InputError, match="must be positive; given: 0"):
-        quads(0)
+def test_how_many_are_drawn_at_a_time_changes_no_byte(monkeypatch):
+    whole = content(quads(21, seed=8, size=32))
+    monkeypatch.setattr("counterfoil.world.sample._BATCH", 4)
+    assert content(quads(21, seed=8, size=32)) == whole
+
+
+def test_choices_hold_a_caption_and_its_edit():
+    made = choices(70, seed=3, size=32)
+    chosen = contrasts(70, seed=3, of="choices")
+    scenes = scenes_of([contrast.scenes[:1] for contrast in chosen])
+    assert made.questions.asks == "image"
+    assert made.questions.candidates.shape == (70, 2)
+    assert Counter(made.questions.groupings["subset"]) == dict.fromkeys(SUBSETS, 10)
+    for question, contrast in enumerate(chosen):
+        assert scenes[made.questions.query[question]] == contrast.scenes[0]
+        right, wrong = (made.captions[i].text for i in made.questions.candidates[question])
+        assert {text(contrast.captions[0], opening=o) for o in OPENINGS} >= {right}
+        assert {text(contrast.captions[1], opening=o) for o in OPENINGS} >= {wrong}
+        assert matches(contrast.captions[0], contrast.scenes[0])
+        assert not matches(contrast.captions[1], contrast.scenes[0])
+
+
+def test_choices_same_seed_same_bytes():
+    def kept(made):
+        return [made.digest, made.questions.query.tolist(), [i.read() for i in made.images]]
+
+    assert kept(choices(9, seed=2, size=32)) == kept(choices(9, seed=2, size=32))
+    assert choices(9, seed=2, size=32).digest != choices(9, seed=3, size=32).digest
+
+
+def test_streams_share_no_scene_at_any_two_seeds():
+    seen: dict[object, tuple[str, int]] = {}
+    for of in ("quads", "choices", "contrasts"):
+        for seed in range(3):
+            for contrast in contrasts(105, seed=seed, of=of):
+                for scene in contrast.scenes:
+                    assert seen.setdefault(scene, (of, seed)) == (of, seed)
+    # The first numbers of every stream and purpose differ, so no stream is another in disguise.
+    first = {
+        float(stream(of, seed, *more).random())
+        for of in STREAMS
+        for seed in range(5)
+        for more in ((), (1,), (2,))
+    }
+    assert len(first) == len(STREAMS) * 5 * 3
+
+
+def test_cards_say_how_many_questions_there_are():
+    assert quads(7, size=32).card.size == choices(7, size=32).card.size == 7
+    assert (quads(7, size=32).name, choices(7, size=32).name) == ("world-quads", "world-choices")
+
+
+def test_progress_ends_where_the_work_does():
+    said: list[tuple[str, int, int]] = []
+    made = quads(30, size=32, progress=lambda *at: said.append(at))
+    assert said[-1] == ("drawing", len(made.images), len(made.images))
+
+
+def test_what_cannot_be_drawn():
+    for make in (quads, choices):
+        with pytest.raises(InputError, match="must be positive; given: 0"):
+            make(0)
+        with pytest.raises(InputError, match="too small to see anything; given: 31 x 31 pixels; allowed: 32"):
+            make(7, size=31)
+        with pytest.raises(InputError, match="a seed is a whole number; given: -1"):
+            make(7, seed=-1, size=32)
+    with pytest.raises(UnknownNameError, match="did you mean 'synthetic'"):
+        choices(7, style="syntetic", size=32)
+    with pytest.raises(UnknownNameError, match="unknown style; given: cubist"):
+        quads(7, styles=("natural", "cubist"), size=32)

@@ -14,7 +14,19 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from counterfoil import __version__
-from counterfoil.cli import bias, compare, demo, evaluate, list, pool, preferences, rankings, reproduce, train
+from counterfoil.cli import (
+    bias,
+    compare,
+    demo,
+    evaluate,
+    list,
+    pool,
+    preferences,
+    rankings,
+    reproduce,
+    train,
+    world,
+)
 from counterfoil.errors import CounterfoilError
 
 #: The exit code of a process that Ctrl-C stopped.
@@ -38,6 +50,10 @@ app = typer.Typer(
 for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, train, demo):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
     app.command(name, help=_flowing(about), epilog=_flowing(module.EPILOG))(module.command)
+for command in world.app.registered_commands:
+    command.help = _flowing((command.callback and command.callback.__doc__) or "")
+    command.epilog = _flowing(command.epilog or "")
+app.add_typer(world.app, name="world")
 app.add_typer(list.app, name="list")
 
 

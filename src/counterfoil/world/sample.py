@@ -1,49 +1,68 @@
 """Benchmarks drawn from the world: every question known to have exactly one answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Quad
-from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.errors import InputError
+from counterfoil.data.cards import card
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.render import draw, encode
+from counterfoil.world.render import STYLES, draw_many, encode
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: At most this many edits of one scene, so that questions share images as they do in real benchmarks.
 MOST_EDITS = 3
 
-CARD = Card(
-    name="world",
-    title="World (paper shapes, drawn with known truth)",
-    form="quad",
-    licence="Apache-2.0",
-    redistributable=True,
-    measures=("i2t", "t2i", "group"),
-    groupings=("type", "subset"),
-    macro="subset",
-    pitfalls=(
-        "Up to three questions share an image: take intervals over clusters.",
-        "Captions of ADD say that there is nothing else: without it both fit the second image.",
-    ),
-)
+#: Pictures of fewer pixels to a side show nothing that a person could tell apart.
+SMALLEST = 32
+#: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
+#: little a small one shows.
+_AS_PIXELS = 96
+#: How many pictures are drawn at a time.
+_BATCH = 500
+
+#: What is drawn from a seed has a stream of random numbers of its own, so that no two share a scene.
+STREAMS = ("quads", "choices", "gallery", "loose", "contrasts")
+
+#: Called with (stage, done, total) as pictures are drawn.
+Progress = Callable[[str, int, int], None]
 
 
-def contrasts(n: int, *, seed: int = 0) -> list[Contrast]:
+def silent(stage: str, done: int, total: int) -> None:
+    """The `Progress` of nobody watching."""
+
+
+def stream(name: str, seed: int, *more: int) -> np.random.Generator:
+    """The random numbers of one of `STREAMS` under a seed; `more` (1, 2, ...) keeps purposes apart in it.
+
+    Raises `InputError` for a seed below 0.
+    """
+    if seed < 0:
+        raise InputError("a seed is a whole number", given=seed, allowed="0, 1, 2, ...")
+    # Counted from 1: numpy takes [seed, 0] for [seed].
+    return np.random.default_rng([seed, 1 + STREAMS.index(name), *more])
+
+
+def contrasts(
+    n: int, *, seed: int = 0, of: str = "quads", distinct: bool = True, progress: Progress = silent
+) -> list[Contrast]:
     """`n` unambiguous contrasts, the seven kinds of edit equally often, one to three to a scene.
 
-    The same seed gives the same contrasts, and a larger `n` begins with those of a smaller one. No caption
-    is used for two scenes, so questions share items only where they are edits of one scene.
+    The same seed gives the same contrasts, and a larger `n` begins with those of a smaller one. `of` is one
+    of `STREAMS`. Where captions are `distinct`, none is used for two scenes, so questions share items only
+    where they are edits of one scene.
 
     >>> [contrast.type for contrast in contrasts(7)].count("replace")
     3
     """
-    if n < 1:
-        raise InputError("the number of questions must be positive", given=n, allowed="1, 2, 3, ...")
-    rng = np.random.default_rng(seed)
+    check_number(n, "questions")
+    rng = stream(of, seed)
     made: list[Contrast] = []
     queue: list[str] = []
     spoken: set[Meaning] = set()
@@ -55,55 +74,185 @@ def contrasts(n: int, *, seed: int = 0) -> list[Contrast]:
                 queue = [SUBSETS[i] for i in rng.permutation(len(SUBSETS))]
             contrast = edit(scene, queue[0], rng)
             # A scene without room for the edit leaves it to the next one.
-            if contrast is None or spoken.intersection(contrast.captions):
+            if contrast is None or (distinct and spoken.intersection(contrast.captions)):
                 break
             said.update(contrast.captions)
             made.append(contrast)
             queue.pop(0)
         spoken |= said
+        progress("making up scenes", min(len(made), n), n)
     return made[:n]
 
 
-def quads(n: int, *, seed: int = 0, size: int = 192) -> Benchmark:
+def quads(
+    n: int,
+    *,
+    seed: int = 0,
+    size: int = 192,
+    styles: tuple[str, str] = ("natural", "natural"),
+    progress: Progress = silent,
+) -> Benchmark:
     """A benchmark of `n` quads with pictures of `size` x `size` pixels; the same seed gives the same bytes.
 
-    Groupings are `type` ("replace", "swap", "add") and `subset` ("replace_obj", ...).
+    `styles` are those of the first image of a question and of the second: BiVLC's are ("natural",
+    "synthetic"). Groupings are `type` ("replace", "swap", "add") and `subset` ("replace_obj", ...).
+    Raises `InputError` for n below 1, pictures too small to see and unknown styles.
 
     >>> benchmark = quads(7, size=48)
     >>> len(benchmark), sorted(set(benchmark.questions.groupings["type"]))
     (7, ['add', 'replace', 'swap'])
     """
-    return benchmark(contrasts(n, seed=seed), seed=seed, size=size)
+    check_size(size)
+    check_styles(styles)
+    return benchmark(contrasts(n, seed=seed), seed=seed, size=size, styles=styles, progress=progress)
 
 
-def benchmark(made: Sequence[Contrast], *, seed: int = 0, size: int = 192) -> Benchmark:
+def benchmark(
+    made: Sequence[Contrast],
+    *,
+    seed: int = 0,
+    size: int = 192,
+    styles: tuple[str, str] = ("natural", "natural"),
+    progress: Progress = silent,
+) -> Benchmark:
     """The contrasts spoken and drawn; equal scenes become one image and equal sentences one caption.
 
     `seed` decides how captions begin; both captions of a contrast begin alike.
     """
-    rng = np.random.default_rng([seed, 1])
-    scenes: dict[Scene, int] = {}
-    texts: dict[str, int] = {}
-    captions, images = [], []
-    for contrast in made:
-        opening = one_of(OPENINGS, rng)
-        captions.append([texts.setdefault(text(c, opening=opening), len(texts)) for c in contrast.captions])
-        images.append([scenes.setdefault(scene, len(scenes)) for scene in contrast.scenes])
+    items = Items()
+    rng = stream("quads", seed, 1)
+    captions = [items.spoken(contrast, rng) for contrast in made]
+    images = [
+        [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
+        for contrast in made
+    ]
     return Benchmark(
-        card=CARD,
-        images=tuple(
-            Image(f"scene-{i:05d}", BytesSource(encode(draw(scene, size)), f"scene {i} of the world"))
-            for scene, i in scenes.items()
-        ),
-        captions=tuple(Caption(f"caption-{i:05d}", said) for said, i in texts.items()),
+        card=card_of("world-quads", len(made)),
+        images=items.images(size, progress=progress),
+        captions=items.captions(),
         questions=Quad(
-            ids=tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(made)),
+            _ids(made),
             captions=np.asarray(captions, dtype=np.int64),
             images=np.asarray(images, dtype=np.int64),
-            groupings={
-                "type": tuple(contrast.type for contrast in made),
-                "subset": tuple(contrast.subset for contrast in made),
-            },
+            groupings=groupings(made),
         ),
-        source=f"drawn with seed {seed}, {size} x {size} pixels",
+        source=drawn_with(seed, size, *styles),
     )
+
+
+def choices(
+    n: int, *, seed: int = 0, size: int = 192, style: str = "natural", progress: Progress = silent
+) -> Benchmark:
+    """`n` choices between a caption of an image and its edit, as in SugarCrepe; same seed, same bytes.
+
+    The image always shows the scene before the edit, so what is added is added to the wrong caption. Scenes
+    are others than those of `quads`. Groupings as there. Raises `InputError` as `quads` does.
+
+    >>> benchmark = choices(7, size=48)
+    >>> [benchmark.captions[i].text for i in benchmark.questions.candidates[0]]  # doctest: +SKIP
+    ['A heart and a star, and nothing else.', 'A heart, a star and a moon, and nothing else.']
+    """
+    check_size(size)
+    check_styles([style])
+    made = contrasts(n, seed=seed, of="choices")
+    items = Items()
+    rng = stream("choices", seed, 1)
+    captions = [items.spoken(contrast, rng) for contrast in made]
+    images = [items.image(contrast.scenes[0], style) for contrast in made]
+    return Benchmark(
+        card=card_of("world-choices", n),
+        images=items.images(size, progress=progress),
+        captions=items.captions(),
+        questions=Choice(
+            _ids(made),
+            query=np.asarray(images, dtype=np.int64),
+            candidates=np.asarray(captions, dtype=np.int64),
+            groupings=groupings(made),
+        ),
+        source=drawn_with(seed, size, style),
+    )
+
+
+@dataclass
+class Items:
+    """Pictures to draw and sentences, each once, in order of first use."""
+
+    scenes: dict[tuple[Scene, str], int] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+
+    def image(self, scene: Scene, style: str) -> int:
+        """The position of the picture of a scene."""
+        return self.scenes.setdefault((scene, style), len(self.scenes))
+
+    def caption(self, said: str) -> int:
+        """The position of a sentence."""
+        return self.texts.setdefault(said, len(self.texts))
+
+    def spoken(self, contrast: Contrast, rng: np.random.Generator) -> list[int]:
+        """The positions of both captions of a contrast, which begin alike."""
+        opening = one_of(OPENINGS, rng)
+        return [self.caption(text(meaning, opening=opening)) for meaning in contrast.captions]
+
+    def images(self, size: int, *, progress: Progress = silent) -> tuple[Image, ...]:
+        """All pictures, drawn."""
+        todo = list(self.scenes)
+        images: list[Image] = []
+        for start in range(0, len(todo), _BATCH):
+            batch = todo[start : start + _BATCH]
+            pixels = draw_many([scene for scene, _ in batch], size, style=[style for _, style in batch])
+            for i, picture in enumerate(pixels, start):
+                where = f"scene {i} of the world"
+                source: Source = (
+                    PixelSource(picture, where)
+                    if size <= _AS_PIXELS
+                    else BytesSource(encode(PIL.Image.fromarray(picture)), where)
+                )
+                images.append(Image(f"scene-{i:05d}", source))
+            progress("drawing", len(images), len(todo))
+        return tuple(images)
+
+    def captions(self) -> tuple[Caption, ...]:
+        """All sentences."""
+        return tuple(Caption(f"caption-{i:05d}", said) for said, i in self.texts.items())
+
+
+def card_of(name: str, size: int) -> Card:
+    """The card of one of the world's benchmarks, for so many questions."""
+    return card(name).model_copy(update={"size": size})
+
+
+def groupings(made: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
+    """The labels of contrasts: `type` and `subset`."""
+    return {name: tuple(getattr(contrast, name) for contrast in made) for name in ("type", "subset")}
+
+
+def drawn_with(seed: int, size: int, *styles: str) -> str:
+    """Where a benchmark of the world is from, for provenance."""
+    return f"drawn with seed {seed}, {size} x {size} pixels, {' and '.join(dict.fromkeys(styles))}"
+
+
+def check_number(n: int, what: str) -> None:
+    """Raise `InputError` unless there is at least one."""
+    if n < 1:
+        raise InputError(f"the number of {what} must be positive", given=n, allowed="1, 2, 3, ...")
+
+
+def check_size(size: int) -> None:
+    """Raise `InputError` where a picture would be too small to see what it shows."""
+    if size < SMALLEST:
+        raise InputError(
+            "the pictures would be too small to see anything",
+            given=f"{size} x {size} pixels",
+            allowed=f"{SMALLEST} pixels to a side or more",
+        )
+
+
+def check_styles(styles: Sequence[str]) -> None:
+    """Raise `UnknownNameError` for a style nobody draws in."""
+    for style in styles:
+        if style not in STYLES:
+            raise UnknownNameError("style", style, STYLES)
+
+
+def _ids(made: Sequence[Contrast]) -> tuple[str, ...]:
+    return tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(made))

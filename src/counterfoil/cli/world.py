@@ -1,0 +1,225 @@
+"""`counterfoil world build | sheet`: benchmarks, training sets and a contact sheet of the drawn world."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from counterfoil.cli.terminal import Report
+    from counterfoil.data.benchmark import Benchmark
+    from counterfoil.world.training import Filter
+
+app = typer.Typer(
+    help="A small world of paper shapes in which everything is known: build benchmarks and training sets.",
+    no_args_is_help=True,
+    epilog="Example: counterfoil world build quads --out world",
+)
+
+#: What can be built, and how much of it where nobody says.
+_NUMBERS = {"quads": 500, "choices": 500, "gallery": 300, "training": 2000}
+#: Pixels to a side where nobody says: for people to look at, and for small models to learn from.
+_SIZE, _TRAINING_SIZE = 192, 48
+#: Positives natural and negatives synthetic, as in BiVLC.
+_MIXED = "mixed"
+
+Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
+
+
+@app.command(
+    epilog="""Examples:
+
+  counterfoil world build quads --n 2000 --out world
+
+  counterfoil world build gallery --n 300 --captions-each 5 --out world-gallery
+
+  counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy
+
+  counterfoil world build training --failure 0.61 --precision 0.9 --recall 0.8 --out filtered"""
+)
+def build(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="quads, choices, gallery or training.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; one built before is replaced.")],
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n", help="How many questions (500), images of a gallery (300) or rows to learn from (2000)."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    size: Annotated[
+        int | None, typer.Option(help="Pixels to a side: 192, of training sets 48.", show_default=False)
+    ] = None,
+    style: Annotated[
+        str | None,
+        typer.Option(
+            metavar="natural|synthetic|mixed",
+            help="How pictures are drawn; mixed, of quads only: the second image of a question synthetic.",
+            rich_help_panel="Benchmarks",
+        ),
+    ] = None,
+    captions_each: Annotated[
+        int | None,
+        typer.Option(help="Captions for each image of a gallery (2).", rich_help_panel="Benchmarks"),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="loose|coco|trohn-text|trohn-img",
+            help="What a row holds: an image and something true of it; half a contrast; its negative "
+            "caption too; and its negative image, as is the default.",
+            rich_help_panel="Training sets",
+        ),
+    ] = None,
+    failure: Annotated[
+        float | None,
+        typer.Option(
+            help="How often a negative image does not show its caption (of SDXL's, about 0.61 do not).",
+            rich_help_panel="Training sets",
+        ),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            help="Filter the rows: how much of what is kept is right.", rich_help_panel="Training sets"
+        ),
+    ] = None,
+    recall: Annotated[
+        float | None,
+        typer.Option(
+            help="Filter the rows: how much of what is right is kept.", rich_help_panel="Training sets"
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
+) -> None:
+    """Draw a benchmark, or a training set, and save it in a folder.
+
+    quads: two captions and two images that differ in one thing. choices: an image, its caption and a changed
+    one. gallery: images with captions of which it is known exactly which are true of which. training: Parquet
+    files in the layout of TROHN, a fifth of the rows for validation. Training sets and benchmarks share no
+    scene, whatever the seeds.
+    """
+    from counterfoil.cli import terminal
+    from counterfoil.errors import UnknownNameError
+    from counterfoil.world.sample import check_number, check_size
+
+    if what not in _NUMBERS:
+        raise UnknownNameError("thing to build", what, _NUMBERS)
+    of_training = {"--kind": kind, "--failure": failure, "--precision": precision, "--recall": recall}
+    of_benchmarks = {"--style": style, "--captions-each": captions_each}
+    _check_options(what, of_benchmarks if what == "training" else of_training)
+    if what != "gallery":
+        _check_options(what, {"--captions-each": captions_each})
+    amount = _NUMBERS[what] if n is None else n
+    check_number(amount, {"gallery": "images", "training": "rows"}.get(what, "questions"))
+    pixels = size if size is not None else _TRAINING_SIZE if what == "training" else _SIZE
+    check_size(pixels)
+    terminal.check_targets(folder=out)
+    with terminal.progress(quiet=quiet) as report:
+        if what == "training":
+            rows = _filter(precision, recall)
+            said = _build_training(
+                out, amount, kind or "trohn-img", seed, pixels, failure or 0.0, rows, report
+            )
+        else:
+            said = _build_benchmark(out, what, amount, seed, pixels, style, captions_each, report)
+    if not quiet:
+        for line in said:
+            terminal.out().print(line, soft_wrap=True, markup=False)
+
+
+def _check_options(what: str, options: Mapping[str, object]) -> None:
+    """That none of the options is given: they are for something else."""
+    from counterfoil.errors import InputError
+
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise InputError(f"{given} does not go with '{what}'", hint="see 'counterfoil world build --help'")
+
+
+def _build_benchmark(
+    out: Path,
+    what: str,
+    n: int,
+    seed: int,
+    size: int,
+    style: str | None,
+    captions_each: int | None,
+    report: "Report",
+) -> list[str]:
+    from counterfoil.data.folder import check_target, save
+    from counterfoil.data.galleries import Gallery
+    from counterfoil.metrics.ranks import Positives
+
+    check_target(out)
+    made = _drawn(
+        what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
+    )
+    save(made, out, progress=report)
+    asked, right = "questions", ""
+    if isinstance(made.questions, Gallery):
+        positives = made.questions.t2i.positives
+        assert isinstance(positives, Positives)  # what is true of what is a list here, and no rule
+        asked, right = "queries", f", {len(positives.items):,} true pairs"
+    return [
+        f"{len(made):,} {asked}, {len(made.images):,} pictures, "
+        f"{len(made.captions):,} captions{right}: {out}",
+        f"measure a scorer on it: counterfoil evaluate pixels:colours {out}",
+    ]
+
+
+def _drawn(
+    what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Report"
+) -> "Benchmark":
+    from counterfoil.errors import UnknownNameError
+    from counterfoil.world import galleries, sample
+    from counterfoil.world.render import STYLES
+
+    styles = (*STYLES, _MIXED) if what == "quads" else STYLES
+    if style not in styles:
+        raise UnknownNameError("style", style, styles, where=what)
+    if what == "quads":
+        both = ("natural", "synthetic") if style == _MIXED else (style, style)
+        return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
+    if what == "choices":
+        return sample.choices(n, seed=seed, size=size, style=style, progress=report)
+    return galleries.gallery(
+        n, seed=seed, size=size, captions_each=captions_each, style=style, progress=report
+    )
+
+
+def _filter(precision: float | None, recall: float | None) -> "Filter | None":
+    from counterfoil.world.training import Filter
+
+    if precision is None and recall is None:
+        return None
+    return Filter(1.0 if precision is None else precision, 1.0 if recall is None else recall)
+
+
+def _build_training(
+    out: Path,
+    n: int,
+    kind: str,
+    seed: int,
+    size: int,
+    failure: float,
+    rows: "Filter | None",
+    report: "Report",
+) -> list[str]:
+    from counterfoil.world.training import training
+    from counterfoil.world.training_files import check_folder, save_training
+
+    check_folder(out)
+    made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)
+    for_training, for_validation = save_training(made, out, progress=report)
+    said = [
+        f"{for_training:,} rows to learn from and {for_validation:,} for validation "
+        f"({', '.join(made.rows)}): {out}"
+    ]
+    if kind == "trohn-img":
+        wrong = made.groupings["faithful"].count("no")
+        said.append(f"{wrong:,} of {len(made):,} negative images do not show their captions")
+    if len(made) < n:
+        said.append(f"the filter kept {len(made):,} of {n:,} rows")
+    return said

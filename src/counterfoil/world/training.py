@@ -1,0 +1,220 @@
+"""Training sets drawn from the world: loose captions, and the same positives with ever more negatives.
+
+    loose        image, caption: a scene and something true of it, said in passing
+    coco         image, caption: the first half of a contrast
+    trohn-text   the same, and negative_caption
+    trohn-img    the same, and negative_image, as a generator draws it for the negative caption
+
+At one seed the last three have the same rows. The generator fails as often as it is told to, and a filter as
+good as it is told to be can drop what it got wrong.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+from numpy import ndarray
+
+from counterfoil.data.questions import Ids
+from counterfoil.data.training import IMAGE_ROLES, TrainingSet
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.world.captions import OPENINGS, text
+from counterfoil.world.describing import describe
+from counterfoil.world.generator import imagine
+from counterfoil.world.sample import (
+    Items,
+    Progress,
+    check_number,
+    check_size,
+    contrasts,
+    drawn_with,
+    groupings,
+    silent,
+    stream,
+)
+from counterfoil.world.scenes import one_of, sample_scene
+
+#: The kinds of training set, each with what it has more than the one before.
+KINDS = ("loose", "coco", "trohn-text", "trohn-img")
+
+#: Loose rows between two reports of progress.
+_REPORT = 1000
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Keeps part of the rows: of what it keeps `precision` is right, of what is right it keeps `recall`.
+
+    Raises `InputError` for numbers outside (0, 1].
+    """
+
+    precision: float = 1.0
+    recall: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("precision", "recall"):
+            if not 0 < getattr(self, name) <= 1:
+                raise InputError(
+                    f"a filter's {name} is out of range",
+                    given=getattr(self, name),
+                    allowed="above 0, at most 1",
+                )
+
+    def keep(self, right: Bool[ndarray, "rows"], rng: np.random.Generator) -> Bool[ndarray, "rows"]:
+        """Which rows it keeps: as many right and wrong ones as its rates say, to the nearest row, by chance.
+
+        Raises `InputError` where it would have to keep more wrong rows than there are.
+
+        >>> kept = Filter(precision=0.8, recall=0.5).keep(np.arange(100) < 40, np.random.default_rng(0))
+        >>> int(kept[:40].sum()), int(kept[40:].sum())
+        (20, 5)
+        """
+        good, bad = np.flatnonzero(right), np.flatnonzero(~right)
+        n_good = round(self.recall * len(good))
+        n_bad = round(n_good * (1 - self.precision) / self.precision)
+        if n_bad > len(bad):
+            raise InputError(
+                "the filter would keep more wrong rows than there are",
+                given=f"precision {self.precision}, with {len(bad):,} of {len(right):,} rows wrong",
+                allowed=f"precision from {n_good / (n_good + len(bad)):.3f} on",
+            )
+        kept = np.zeros(len(right), dtype=bool)
+        kept[rng.permutation(good)[:n_good]] = True
+        kept[rng.permutation(bad)[:n_bad]] = True
+        return kept
+
+
+def training(
+    n: int,
+    *,
+    kind: str,
+    seed: int = 0,
+    size: int = 48,
+    failure: float = 0.0,
+    keep: str | Filter | None = None,
+    progress: Progress = silent,
+) -> TrainingSet:
+    """`n` rows to learn from, with pictures of `size` x `size` pixels; the same seed gives the same bytes.
+
+    `kind` is one of `KINDS`. Positives are drawn in the natural style and negative images in the synthetic
+    one, as in TROHN-Img, and no scene is one of the benchmarks'. With chance `failure` a negative image does
+    not show its caption (P000 estimates 0.61 of SDXL's). Where there are negative images, `keep` drops some
+    of the n rows: "faithful" all whose image is wrong, a `Filter` as its rates say. Groupings are `type` and
+    `subset` (empty in "loose") and `faithful` ("yes" or "no": whether the negative image shows its caption;
+    empty without one).
+
+    Raises `InputError` for n below 1, pictures too small to see, a failure outside [0, 1], failures or a
+    filter of a kind without negative images, and filters that leave nothing; `UnknownNameError` for kinds.
+
+    >>> made = training(14, kind="trohn-img", failure=0.5)
+    >>> len(made), list(made.rows)
+    (14, ['image', 'caption', 'negative_caption', 'negative_image'])
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind of training set", kind, KINDS)
+    check_number(n, "rows")
+    check_size(size)
+    if not 0 <= failure <= 1:
+        raise InputError("a failure rate is a chance", given=failure, allowed="0 to 1")
+    if kind != "trohn-img" and (failure or keep is not None):
+        raise InputError(
+            "nothing is generated in this kind of training set, so nothing fails and nothing is filtered",
+            given=kind,
+            allowed="trohn-img",
+        )
+    if isinstance(keep, str) and keep != "faithful":
+        raise UnknownNameError("filter", keep, ["faithful"])
+    items = Items()
+    if kind == "loose":
+        rows, labels = _loose(n, seed, items, progress)
+    else:
+        rows, labels = _contrasted(n, kind, seed, failure, items, progress)
+    if keep is not None:
+        right = np.array([label == "yes" for label in labels["faithful"]], dtype=bool)
+        chosen = right if isinstance(keep, str) else keep.keep(right, stream("contrasts", seed, 3))
+        rows, labels, items = _kept(rows, labels, items, np.flatnonzero(chosen))
+    styles = ("natural", "synthetic") if kind == "trohn-img" else ("natural",)
+    failing = f", failure {failure:g}" if kind == "trohn-img" else ""
+    return TrainingSet(
+        name=f"world-{kind}",
+        images=items.images(size, progress=progress),
+        captions=items.captions(),
+        rows=rows,
+        groupings=labels,
+        source=f"{kind}, {drawn_with(seed, size, *styles)}{failing}{_said(keep)}",
+    )
+
+
+def _loose(
+    n: int, seed: int, items: Items, progress: Progress
+) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
+    rng = stream("loose", seed)
+    image, caption = np.empty(n, np.int64), np.empty(n, np.int64)
+    for row in range(n):
+        scene = sample_scene(rng)
+        image[row] = items.image(scene, "natural")
+        caption[row] = items.caption(text(describe(scene, rng), opening=one_of(OPENINGS, rng)))
+        if row % _REPORT == 0 or row + 1 == n:
+            progress("making up scenes", row + 1, n)
+    empty = ("",) * n
+    return {"image": image, "caption": caption}, {"type": empty, "subset": empty, "faithful": empty}
+
+
+def _contrasted(
+    n: int, kind: str, seed: int, failure: float, items: Items, progress: Progress
+) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
+    made = contrasts(n, seed=seed, of="contrasts", distinct=False, progress=progress)
+    rng = stream("contrasts", seed, 1)
+    openings = [one_of(OPENINGS, rng) for _ in made]
+    faithful = [""] * n
+
+    def captions(which: int) -> list[int]:
+        return [
+            items.caption(text(c.captions[which], opening=opening))
+            for c, opening in zip(made, openings, strict=True)
+        ]
+
+    columns = {
+        "image": [items.image(contrast.scenes[0], "natural") for contrast in made],
+        "caption": captions(0),
+    }
+    if kind != "coco":
+        columns["negative_caption"] = captions(1)
+    if kind == "trohn-img":
+        columns["negative_image"] = []
+        for row, contrast in enumerate(made):
+            # A stream per row: what fails in one changes no other.
+            scene, right = imagine(contrast, stream("contrasts", seed, 2, 1 + row), failure=failure)
+            columns["negative_image"].append(items.image(scene, "synthetic"))
+            faithful[row] = "yes" if right else "no"
+    labels = {**groupings(made), "faithful": tuple(faithful)}
+    return {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}, labels
+
+
+def _kept(
+    rows: dict[str, Ids], labels: dict[str, tuple[str, ...]], items: Items, chosen: Ids
+) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]], Items]:
+    """The chosen rows, with the items that they use and no others."""
+    if not len(chosen):
+        raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
+    scenes, texts = list(items.scenes), list(items.texts)
+    left = Items()
+    kept = {
+        role: np.array(
+            [
+                left.image(*scenes[i]) if role in IMAGE_ROLES else left.caption(texts[i])
+                for i in positions[chosen].tolist()
+            ],
+            dtype=np.int64,
+        )
+        for role, positions in rows.items()
+    }
+    return kept, {name: tuple(each[i] for i in chosen) for name, each in labels.items()}, left
+
+
+def _said(keep: str | Filter | None) -> str:
+    if keep is None:
+        return ""
+    if isinstance(keep, Filter):
+        return f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
+    return f", {keep} only"

@@ -1,0 +1,134 @@
+"""`counterfoil world`, and the world's benchmarks as `evaluate` takes them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from counterfoil.data.folder import load
+from counterfoil.data.training_files import read
+from counterfoil.world.galleries import gallery
+from counterfoil.world.sample import choices, quads
+
+
+def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:
+    for what, options, drawn in (
+        ("quads", ("--n", 20, "--seed", 3), quads(20, seed=3, size=64)),
+        ("quads", ("--n", 20, "--style", "mixed"), quads(20, size=64, styles=("natural", "synthetic"))),
+        ("choices", ("--n", 20, "--style", "synthetic"), choices(20, size=64, style="synthetic")),
+        ("gallery", ("--n", 6, "--captions-each", 3), gallery(6, size=64, captions_each=3)),
+    ):
+        said = counterfoil("world", "build", what, "--out", tmp_path / what, "--size", 64, *options)
+        assert said.code == 0, said.err
+        found = load(tmp_path / what)
+        assert found.digest == drawn.digest
+        assert [image.read() for image in found.images] == [image.read() for image in drawn.images]
+        assert said.out.splitlines()[0].endswith(f"captions: {tmp_path / what}") or what == "gallery"
+        assert f"counterfoil evaluate pixels:colours {tmp_path / what}" in said.out
+
+
+def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -> None:
+    folders = []
+    for what in ("quads", "choices", "gallery"):
+        folders.append(tmp_path / f"my-{what}")
+        assert counterfoil("world", "build", what, "--n", 30, "--size", 96, "--out", folders[-1]).code == 0
+    said = counterfoil(
+        "evaluate", "pixels:colours", *folders, "--json", tmp_path / "built.json", "--out", tmp_path / "runs"
+    )
+    assert said.code == 0, said.err
+    results = json.loads((tmp_path / "built.json").read_text())
+    assert [result["benchmark"] for result in results] == ["world-quads", "world-choices", "world-gallery"]
+    assert (tmp_path / "runs" / "my-quads" / "result.json").is_file()
+    # A built one is also what --data may name.
+    again = counterfoil("evaluate", "pixels:colours", "world-quads", "--data", folders[0], "--json", "-")
+    assert json.loads(again.out)["measures"] == results[0]["measures"]
+
+
+def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path) -> None:
+    target = tmp_path / "drawn.json"
+    names = ("world-quads", "world-choices", "world-gallery")
+    said = counterfoil(
+        "evaluate", "blind:constant", *names, "--ties", "half", "--json", target, "--draws", 100
+    )
+    assert said.code == 0, said.err
+    for result, n in zip(json.loads(target.read_text()), (500, 500, 900), strict=True):
+        for measure in result["measures"].values():
+            assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
+            assert measure["n"] <= n
+    assert "world-gallery" in counterfoil("list", "benchmarks").out
+    said = counterfoil("evaluate", "blind:constant", "world-quads", "--data", tmp_path)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "is drawn, not read" in said.err
+
+
+def test_training_sets(counterfoil, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    said = counterfoil("world", "build", "training", "--kind", "trohn-text", "--n", 50, "--out", out)
+    assert said.code == 0, said.err
+    halves = [read(out, split=split) for split in ("train", "validation")]
+    assert [list(half.rows) for half in halves] == [["image", "caption", "negative_caption"]] * 2
+    assert f"{len(halves[0])} rows to learn from and {len(halves[1])} for validation" in said.out
+    assert halves[0].images[0].decode().size == (48, 48)
+    # The same place again, with what a bad generator draws and a filter drops.
+    noisy = ("world", "build", "training", "--n", 200, "--failure", 0.5, "--out", out)
+    wrong = int(counterfoil(*noisy).out.splitlines()[1].split()[0])
+    assert 70 < wrong < 130
+    said = counterfoil(*noisy, "--precision", 1)
+    assert "0 of" in said.out
+    assert f"the filter kept {200 - wrong} of 200 rows" in said.out
+    assert set(read(out, split="train").groupings["faithful"]) == {"yes"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("quad",),
+            "unknown thing to build; given: quad; allowed: choices, gallery, quads, training; did you",
+        ),
+        (("quads", "--n", 0), "the number of questions must be positive; given: 0"),
+        (("gallery", "--n", -2), "the number of images must be positive; given: -2"),
+        (("training", "--n", 0), "the number of rows must be positive; given: 0"),
+        (("quads", "--size", 12), "too small to see anything; given: 12 x 12 pixels; allowed: 32"),
+        (("quads", "--seed", -1), "a seed is a whole number; given: -1"),
+        (("quads", "--style", "naturl"), "unknown style; given: naturl"),
+        (("choices", "--style", "mixed"), "unknown style; given: mixed; allowed: natural, synthetic"),
+        (("quads", "--kind", "coco"), "--kind does not go with 'quads'"),
+        (("quads", "--captions-each", 3), "--captions-each does not go with 'quads'"),
+        (("training", "--style", "natural"), "--style does not go with 'training'"),
+        (("training", "--kind", "trohn"), "unknown kind of training set; given: trohn"),
+        (("training", "--kind", "coco", "--failure", 0.5), "nothing is generated in this kind"),
+        (("training", "--failure", 1.5), "a failure rate is a chance; given: 1.5"),
+        (("training", "--precision", 2), "a filter's precision is out of range; given: 2"),
+        (("gallery", "--captions-each", 0), "captions for each image must be positive"),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(counterfoil, tmp_path: Path, arguments, words: str) -> None:
+    said = counterfoil("world", "build", *arguments, "--out", tmp_path / "new")
+    assert (said.code, said.err.count("\n")) == (2, 1), said.err
+    assert words in said.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_foreign_folders_are_left_alone(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "photo.txt").write_text("mine")
+    assert counterfoil("world", "build", "training", "--n", 20, "--out", tmp_path / "set").code == 0
+    assert (
+        counterfoil("world", "build", "quads", "--n", 3, "--size", 32, "--out", tmp_path / "quads").code == 0
+    )
+    for what, folder in (("quads", "mine"), ("training", "mine"), ("quads", "set"), ("training", "quads")):
+        before = sorted(path.name for path in (tmp_path / folder).iterdir())
+        said = counterfoil("world", "build", what, "--n", 20, "--out", tmp_path / folder)
+        assert (said.code, said.err.count("\n")) == (2, 1)
+        assert "the folder holds other files" in said.err
+        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == before
+
+
+def test_help_shows_examples(counterfoil) -> None:
+    for command in ("build",):
+        said = counterfoil("world", command, "--help")
+        assert said.code == 0
+        assert "Examples:" in said.out
+        assert f"counterfoil world {command}" in said.out
+    assert "build" in counterfoil("world", "--help").out

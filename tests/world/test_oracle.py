@@ -1,0 +1,94 @@
+"""Who reads the truth gets everything right on every form and measure; a constant gets chance."""
+
+import numpy as np
+import pytest
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.scores import Answers, Scores
+from counterfoil.engine.blocks import Matrix
+from counterfoil.engine.gallery import rank
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.metrics.ties import Ties
+from counterfoil.world.captions import matches
+from counterfoil.world.galleries import described, gallery
+from counterfoil.world.reading import read
+from counterfoil.world.sample import choices, contrasts, quads, stream
+from counterfoil.world.scenes import Scene
+
+SEED, N = 11, 105
+
+
+def drawn(form: str) -> tuple[Benchmark, list[Scene]]:
+    """A benchmark, and the scene that each of its images shows."""
+    if form == "gallery":
+        made = gallery(60, seed=SEED, size=32, captions_each=3)
+        return made, described(60, 3, stream("gallery", SEED), "natural")[0]
+    shown = [c.scenes if form == "quads" else c.scenes[:1] for c in contrasts(N, seed=SEED, of=form)]
+    make = quads if form == "quads" else choices
+    return make(N, seed=SEED, size=32), list(dict.fromkeys(scene for row in shown for scene in row))
+
+
+def answers(made: Benchmark, values: np.ndarray) -> Answers:
+    """What a scorer answers of which every score is known: (images, captions)."""
+    if isinstance(made.questions, Gallery):
+        return rank([made], Matrix(values), top=10)[0]
+    captions, images = made.questions.pairs()
+    return Scores(values[images, captions].astype(np.float64))
+
+
+@pytest.fixture(scope="module", params=["quads", "choices", "gallery"])
+def world(request) -> tuple[Benchmark, np.ndarray]:
+    """The benchmark, and what somebody who reads its captions and knows its scenes says: 1 for true."""
+    made, scenes = drawn(request.param)
+    meanings = [read(caption.text) for caption in made.captions]
+    return made, np.array([[float(matches(m, s)) for m in meanings] for s in scenes], dtype=np.float32)
+
+
+@pytest.mark.parametrize("ties", list(Ties))
+def test_who_reads_the_truth_gets_everything_right(world, ties):
+    made, truth = world
+    if isinstance(made.questions, Gallery):
+        # Right answers level with each other would be ties; these are all above what is wrong, and differ.
+        truth = truth + 0.001 * np.arange(truth.size, dtype=np.float32).reshape(truth.shape) / truth.size
+    result = evaluate(made, answers(made, truth), scorer="oracle", ties=ties, draws=100)
+    assert len(result.measures) >= 2
+    assert {name: found.value for name, found in result.measures.items()} == pytest.approx(
+        dict.fromkeys(result.measures, 1.0), abs=1e-12
+    )
+    for group in result.groups.values():
+        assert all(found.value == pytest.approx(1.0) for found in group.values())
+
+
+def test_the_truth_alone_is_enough_however_ties_among_the_right_count(world):
+    made, truth = world
+    result = evaluate(made, answers(made, truth), scorer="oracle", ties=Ties.HALF, draws=100)
+    assert all(found.value == pytest.approx(1.0, abs=1e-12) for found in result.measures.values())
+
+
+def test_a_constant_gets_exactly_chance_by_half(world):
+    made, truth = world
+    result = evaluate(made, answers(made, np.zeros_like(truth)), scorer="c", ties=Ties.HALF, draws=100)
+    for name, found in result.measures.items():
+        assert found.chance is not None
+        assert found.value == pytest.approx(found.chance, abs=1e-12), name
+    none = evaluate(made, answers(made, np.zeros_like(truth)), scorer="c", ties=Ties.STRICT, draws=100)
+    if not isinstance(made.questions, Gallery):
+        assert {found.value for found in none.measures.values()} == {0.0}
+
+
+def test_one_lie_costs_what_it_should(world):
+    """An oracle that swaps its answers about one question, or one query, loses exactly that one."""
+    made, truth = world
+    if isinstance(made.questions, Gallery):
+        wrong = truth.copy()
+        wrong[0] = 1 - truth[0]
+        result = evaluate(made, answers(made, wrong), scorer="liar", measures=["i2t_recall_at_1"], draws=100)
+        assert result.measures["i2t_recall_at_1"].value == pytest.approx(1 - 1 / made.questions.n_images)
+        return
+    captions, images = made.questions.pairs()
+    values = truth[images, captions].astype(np.float64)
+    values[0] = 1 - values[0]
+    result = evaluate(made, Scores(values), scorer="liar", draws=100)
+    main = "accuracy" if made.questions.form == "choice" else "group"
+    assert result.measures[main].value == pytest.approx(1 - 1 / N)

@@ -1,0 +1,268 @@
+from collections import Counter
+from math import sqrt
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_files import read
+from counterfoil.errors import InputError, StorageError, UnknownNameError
+from counterfoil.world.captions import OPENINGS, matches, text
+from counterfoil.world.describing import describe
+from counterfoil.world.edits import SUBSETS
+from counterfoil.world.galleries import described
+from counterfoil.world.generator import imagine
+from counterfoil.world.render import draw_many
+from counterfoil.world.sample import STREAMS, contrasts, stream
+from counterfoil.world.scenes import one_of, sample_scene
+from counterfoil.world.training import KINDS, Filter, training
+from counterfoil.world.training_files import TRAIN, VALIDATION, save_training
+
+
+def shown(made: TrainingSet, role: str) -> list[object]:
+    """What a column holds: texts, or the bytes of images."""
+    items = made.items(role, np.arange(len(made)))
+    return [item.read() if "image" in role else item.text for item in items]
+
+
+def everything(made: TrainingSet) -> object:
+    return {role: shown(made, role) for role in made.rows}, dict(made.groupings)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_seed_same_bytes(kind):
+    one, again, other = (training(30, kind=kind, seed=seed, size=32) for seed in (3, 3, 4))
+    assert everything(one) == everything(again)
+    assert everything(one) != everything(other)
+
+
+def test_three_kinds_have_the_same_rows_and_ever_more_columns():
+    sets = [training(60, kind=kind, seed=1, size=32) for kind in KINDS[1:]]
+    assert [list(made.rows) for made in sets] == [
+        ["image", "caption"],
+        ["image", "caption", "negative_caption"],
+        ["image", "caption", "negative_caption", "negative_image"],
+    ]
+    coco, texts, images = sets
+    for role in ("image", "caption"):
+        assert shown(coco, role) == shown(texts, role) == shown(images, role)
+    assert shown(texts, "negative_caption") == shown(images, "negative_caption")
+    assert coco.groupings["subset"] == texts.groupings["subset"] == images.groupings["subset"]
+    assert set(coco.groupings["faithful"]) == set(texts.groupings["faithful"]) == {""}
+
+
+def test_rows_are_contrasts():
+    made = training(70, kind="trohn-img", seed=5, size=32)
+    chosen = contrasts(70, seed=5, of="contrasts", distinct=False)
+    assert Counter(made.groupings["subset"]) == dict.fromkeys(SUBSETS, 10)
+    assert set(made.groupings["faithful"]) == {"yes"}
+    for row, contrast in enumerate(chosen):
+        for role, meaning in zip(("caption", "negative_caption"), contrast.captions, strict=True):
+            said = made.captions[made.rows[role][row]].text
+            assert said in {text(meaning, opening=opening) for opening in OPENINGS}
+        positive = made.images[made.rows["image"][row]].source.pixels
+        assert (positive == draw_many([contrast.scenes[0]], 32, style="natural")[0]).all()
+        scene, _ = imagine(contrast, stream("contrasts", 5, 2, 1 + row), failure=0.0)
+        assert matches(contrast.captions[1], scene)
+        negative = made.images[made.rows["negative_image"][row]].source.pixels
+        assert (negative == draw_many([scene], 32, style="synthetic")[0]).all()
+
+
+def test_a_larger_set_begins_with_the_smaller():
+    for kind in KINDS:
+        small, large = (training(n, kind=kind, seed=2, size=32) for n in (20, 50))
+        for role in small.rows:
+            assert shown(large, role)[:20] == shown(small, role)
+
+
+def test_loose_captions_are_true():
+    made = training(200, kind="loose", seed=9, size=32)
+    assert list(made.rows) == ["image", "caption"]
+    assert set(made.groupings["subset"]) == {""}
+    rng = stream("loose", 9)
+    for row in range(len(made)):
+        scene = sample_scene(rng)
+        meaning = describe(scene, rng)
+        assert matches(meaning, scene)
+        assert made.captions[made.rows["caption"][row]].text == text(meaning, opening=one_of(OPENINGS, rng))
+        pixels = made.images[made.rows["image"][row]].source.pixels
+        assert (pixels == draw_many([scene], 32, style="natural")[0]).all()
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.61, 1.0])
+def test_the_generator_fails_as_often_as_chosen(failure):
+    made = training(1500, kind="trohn-img", seed=1, size=32, failure=failure)
+    wrong = made.groupings["faithful"].count("no") / len(made)
+    assert abs(wrong - failure) < 4 * sqrt(0.25 / 1500) + 1e-9
+    perfect = training(1500, kind="trohn-img", seed=1, size=32)
+    for role in ("image", "caption", "negative_caption"):
+        assert shown(made, role) == shown(perfect, role)
+
+
+def test_labels_say_whether_the_image_shows_its_caption():
+    made = training(300, kind="trohn-img", seed=6, size=32, failure=0.5)
+    for row, contrast in enumerate(contrasts(300, seed=6, of="contrasts", distinct=False)):
+        scene, _ = imagine(contrast, stream("contrasts", 6, 2, 1 + row), failure=0.5)
+        right = matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
+        assert made.groupings["faithful"][row] == ("yes" if right else "no")
+
+
+def test_a_perfect_filter_keeps_what_is_right_and_all_of_it():
+    noisy = training(300, kind="trohn-img", seed=6, size=32, failure=0.5)
+    kept = training(300, kind="trohn-img", seed=6, size=32, failure=0.5, keep="faithful")
+    right = [i for i, label in enumerate(noisy.groupings["faithful"]) if label == "yes"]
+    assert 100 < len(right) < 200
+    assert set(kept.groupings["faithful"]) == {"yes"}
+    for role in noisy.rows:
+        whole = shown(noisy, role)
+        assert shown(kept, role) == [whole[i] for i in right]
+    # Images and captions that no row uses are gone.
+    assert {i for role in ("image", "negative_image") for i in kept.rows[role]} == set(
+        range(len(kept.images))
+    )
+    same = training(300, kind="trohn-img", seed=6, size=32, failure=0.5, keep=Filter())
+    assert everything(same) == everything(kept)
+
+
+@pytest.mark.parametrize(("precision", "recall"), [(1.0, 0.5), (0.75, 1.0), (0.9, 0.6), (0.4, 0.8)])
+def test_a_filter_has_its_rates(precision, recall):
+    right = np.random.default_rng(0).random(2000) < 0.39
+    kept = Filter(precision, recall).keep(right, np.random.default_rng(1))
+    good, bad = int((kept & right).sum()), int((kept & ~right).sum())
+    assert abs(good - recall * right.sum()) <= 0.5
+    assert abs(bad - good * (1 / precision - 1)) <= 0.5
+    other = Filter(precision, recall).keep(right, np.random.default_rng(2))
+    assert (kept != other).any()
+
+
+def test_filters_that_cannot_be():
+    with pytest.raises(InputError, match="a filter's precision is out of range; given: 0"):
+        Filter(precision=0.0)
+    with pytest.raises(InputError, match=r"a filter's recall is out of range; given: 1\.5"):
+        Filter(recall=1.5)
+    # Of 6 right and 2 wrong rows, keeping all right ones at precision 1/2 would need 6 wrong ones.
+    with pytest.raises(
+        InputError, match=r"more wrong rows than there are; .* allowed: precision from 0.750 on"
+    ):
+        Filter(precision=0.5).keep(np.arange(8) < 6, np.random.default_rng(0))
+
+
+def test_training_and_benchmarks_share_no_scene():
+    train = {s for c in contrasts(2000, of="contrasts", distinct=False) for s in c.scenes}
+    loose = training(500, kind="loose", size=32)
+    assert len(loose.images) == 500
+    for of in STREAMS[:2]:
+        assert not train & {s for c in contrasts(500, of=of) for s in c.scenes}
+    assert not train & set(described(300, 1, stream("gallery", 0), "natural")[0])
+
+
+def test_what_cannot_be_made():
+    with pytest.raises(UnknownNameError, match="did you mean 'trohn-img'"):
+        training(7, kind="trohn-imag")
+    with pytest.raises(InputError, match="the number of rows must be positive; given: 0"):
+        training(0, kind="coco")
+    with pytest.raises(InputError, match="too small to see"):
+        training(7, kind="coco", size=16)
+    with pytest.raises(InputError, match="a failure rate is a chance; given: 61"):
+        training(7, kind="trohn-img", failure=61)
+    with pytest.raises(
+        InputError, match=r"nothing is generated in this kind .* given: coco; allowed: trohn-img"
+    ):
+        training(7, kind="coco", failure=0.5)
+    with pytest.raises(InputError, match="nothing is generated"):
+        training(7, kind="loose", keep="faithful")
+    with pytest.raises(UnknownNameError, match="unknown filter"):
+        training(7, kind="trohn-img", keep="true")
+    with pytest.raises(InputError, match="the filter leaves no row"):
+        training(7, kind="trohn-img", failure=1.0, keep="faithful")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [32, 100])
+def test_saved_and_read_again(kind, size, tmp_path):
+    made = training(40, kind=kind, seed=3, size=size)
+    counts = save_training(made, tmp_path / "set")
+    assert {path.name for path in (tmp_path / "set").iterdir()} == {TRAIN, VALIDATION}
+    assert sum(counts) == 40
+    assert counts[1] >= 8
+    halves = [read(tmp_path / "set", split=split) for split in ("train", "validation")]
+    assert tuple(len(half) for half in halves) == counts
+    for role in made.rows:
+        assert shown(halves[0], role) + shown(halves[1], role) == shown(made, role)
+    for name in ("subset", "faithful"):
+        both = halves[0].groupings[name] + halves[1].groupings[name]
+        assert both == made.groupings[name]
+    # No image is on both sides.
+    assert not set(shown(halves[0], "image")) & set(shown(halves[1], "image"))
+
+
+def test_columns_are_those_of_trohn_img(tmp_path):
+    made = training(20, kind="trohn-img", size=32)
+    save_training(made, tmp_path)
+    table = pq.read_table(tmp_path / TRAIN)
+    for column in ("image", "negative_image"):
+        assert table.schema.field(column).type.names == ["bytes", "path"]
+    cell = table["image"][0].as_py()
+    assert cell == {"bytes": made.images[0].read(), "path": "scene-00000.png"}
+    assert {"caption", "negative_caption", "subset", "faithful"} <= set(table.column_names)
+
+
+def test_saving_again_gives_the_same_bytes(tmp_path):
+    made = training(30, kind="trohn-img", size=32)
+    files = []
+    for folder in ("a", "b", "a"):
+        save_training(made, tmp_path / folder)
+        files.append([(tmp_path / folder / name).read_bytes() for name in (TRAIN, VALIDATION)])
+    assert files[0] == files[1] == files[2]
+
+
+def test_an_image_stays_on_one_side_wherever_its_rows_are(tmp_path):
+    made = training(60, kind="coco", seed=1, size=32)
+    save_training(made.select(np.random.default_rng(0).permutation(60)), tmp_path)
+    halves = [read(tmp_path, split=split) for split in ("train", "validation")]
+    assert not set(shown(halves[0], "image")) & set(shown(halves[1], "image"))
+    assert len(halves[1]) >= 12
+
+
+def test_foreign_folders_are_left_alone(tmp_path):
+    made = training(20, kind="coco", size=32)
+    for name in ("notes.txt", TRAIN):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_bytes(b"somebody's")
+        with pytest.raises(InputError, match=f"the folder holds other files; given: {name}"):
+            save_training(made, folder)
+        assert [path.name for path in folder.iterdir()] == [name]
+    with pytest.raises(InputError, match="not a folder"):
+        save_training(made, tmp_path / "notes" / "notes.txt")
+
+
+def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
+    from contextlib import contextmanager
+
+    from counterfoil.world import training_files
+
+    made = training(20, kind="coco", size=32)
+    save_training(made, tmp_path / "set")
+    original = training_files.writing
+
+    @contextmanager
+    def full(path):
+        if path.name == VALIDATION:
+            raise StorageError("the disk is full", where=path)
+        with original(path) as file:
+            yield file
+
+    monkeypatch.setattr(training_files, "writing", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        save_training(made, tmp_path / "set")
+    assert list((tmp_path / "set").iterdir()) == []
+
+
+def test_too_few_images_to_divide(tmp_path):
+    with pytest.raises(InputError, match="too few images to keep some for validation"):
+        save_training(training(1, kind="coco", size=32), tmp_path)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match=r"a share of the rows is for validation; given: 1\.0"):
+        save_training(training(9, kind="coco", size=32), tmp_path, share=1.0)
