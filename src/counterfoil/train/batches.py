@@ -145,13 +145,14 @@ class Feed:
     seed: int = 0
     #: What is done to a batch where it is prepared: pinned for a GPU, say.
     finish: Callable[[Batch], Batch] = lambda batch: batch
+    #: Whether batches are prepared ahead, in a thread. Where the processor is busy with the step anyway and
+    #: pictures are in memory, there is nothing to be gained, and handing over costs more than preparing.
+    works_ahead: bool = True
 
     def batches(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
-        """A batch for each of `parts`, in order, prepared in a thread ahead of whoever asks.
-
-        Raises here what preparing raises there.
-        """
-        return ahead(self._prepared(parts), depth=_AHEAD)
+        """A batch for each of `parts`, in order; raises here what preparing them raises in a thread."""
+        prepared = self._prepared(parts)
+        return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
 
     def _prepared(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:

@@ -359,10 +359,13 @@ def _stock(
     tokens = Tokens(data.captions, backbone.tokens)
     finish = _pinned if pin else _as_is
     chosen = data.select(rows)
-    return [
-        Feed(chosen, backbone, shared[varied], tokens, aim.images, aim.texts, varied, seed, finish)
-        for aim, varied in zip(aims, varies, strict=True)
-    ], rows
+    feeds = []
+    for aim, varied in zip(aims, varies, strict=True):
+        pictures = shared[varied]
+        works_ahead = pin or not pictures.in_memory
+        roles_of = (aim.images, aim.texts)
+        feeds.append(Feed(chosen, backbone, pictures, tokens, *roles_of, varied, seed, finish, works_ahead))
+    return feeds, rows
 
 
 def _pinned(batch: Batch) -> Batch:
