@@ -1,7 +1,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.world.captions import matches, text
@@ -15,6 +15,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_a_caption_is_true_of_its_scene(seed):
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng, fewest=1, most=5, containers=0.5)
@@ -27,6 +28,7 @@ def test_a_caption_is_true_of_its_scene(seed):
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_a_seed_gives_the_same_caption(seed):
     scene = sample_scene(np.random.default_rng(seed))
     assert describe(scene, np.random.default_rng(seed)) == describe(scene, np.random.default_rng(seed))
@@ -52,6 +54,7 @@ def test_captions_are_varied_and_partial():
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_what_is_mentioned_is_so(seed):
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng, containers=0.5)
@@ -62,6 +65,7 @@ def test_what_is_mentioned_is_so(seed):
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_phrases_speak_of_different_things(seed):
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng, fewest=3, most=5)

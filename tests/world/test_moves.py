@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.world.moves import carried, has_room, holder, moved_in, moved_out, moved_round, with_things
@@ -39,6 +39,7 @@ def test_only_what_is_small_goes_in_and_only_where_there_is_room():
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_what_comes_out_lies_in_line(seed):
     rng = np.random.default_rng(seed)
     scene = Scene((RING, HELD, MOON))
@@ -53,6 +54,7 @@ def test_what_comes_out_lies_in_line(seed):
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_the_new_way_is_another_and_the_only_one(seed):
     rng = np.random.default_rng(seed)
     scene = sample_scene(rng, containers=0.5)

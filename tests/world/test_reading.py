@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
@@ -33,6 +33,7 @@ PHRASES = st.tuples(
     st.sampled_from(list(CLOSINGS)),
     st.sampled_from(OPENINGS),
 )
+@settings(deadline=None)
 def test_reading_undoes_speaking(phrases, relation, closed, opening):
     related = relation if len(phrases) > 1 else None
     meaning = Meaning(tuple(Phrase(*said) for said in phrases), related, closed)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.world.render import RADII
@@ -19,6 +19,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_a_seed_names_a_scene(seed):
     assert sample_scene(np.random.default_rng(seed)) == sample_scene(np.random.default_rng(seed))
 
@@ -28,6 +29,7 @@ def test_other_seeds_give_other_scenes():
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_things_lie_on_the_sheet_and_in_cells_of_their_own(seed):
     scene = sample_scene(np.random.default_rng(seed))
     assert 2 <= len(scene.things) <= 4
@@ -46,6 +48,7 @@ def test_things_lie_on_the_sheet_and_in_cells_of_their_own(seed):
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_no_relation_is_ever_a_near_thing(seed):
     """Whatever lies apart lies well apart: no distance along an axis is near the line that decides."""
     scene = sample_scene(np.random.default_rng(seed), fewest=4)
@@ -56,6 +59,7 @@ def test_no_relation_is_ever_a_near_thing(seed):
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_relations_come_in_opposites(seed):
     a, b = sample_scene(np.random.default_rng(seed)).things[:2]
     assert holds("to the left of", a, b) == holds("to the right of", b, a)
@@ -106,6 +110,7 @@ def test_containers_are_as_common_as_asked_for():
 
 
 @given(SEEDS)
+@settings(deadline=None)
 def test_what_is_inside_has_something_around_it_and_no_direction(seed):
     things = sample_scene(np.random.default_rng(seed), containers=1.0).things
     assert sum(thing.shape in CONTAINERS for thing in things) == 1
