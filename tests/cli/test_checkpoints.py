@@ -60,6 +60,7 @@ def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> 
     )
     assert said.code == 0, said.err
     assert {"i2t", "t2i", "group"} <= set(_measures(json.loads(out.read_text())))
+    assert "equal probabilities are wrong, and one half is natural" in " ".join(said.out.split())
     refused = counterfoil("evaluate", tmp_path / "detector", questions, "--prompt", "a photo of {}")
     assert refused.code == 2
     assert "has no use for the option 'prompt'" in refused.err

@@ -44,9 +44,11 @@ class Outcomes:
     """Right or wrong per question, for each thing asked: what released result tables often keep.
 
     `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` (quads) or `accuracy` (choices) to (n,) booleans.
+    `ties` says in words how ties were counted.
     """
 
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    ties: str = "only right and wrong were given; how ties were counted is up to whoever made the table"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,8 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import detection
 from counterfoil.scorers.base import Classifier
 
+_TIES = "equal probabilities are wrong, and one half is natural"
+
 
 def classify(
     benchmark: Benchmark,
@@ -65,8 +67,8 @@ def classify(
         found["captions"] = _checked(values[:, 0], scorer)[of.caption_of]
     if isinstance(questions, Quad):
         captions, images = found["captions"][questions.captions], found["images"][questions.images]
-        return Outcomes(detection.two_steps(captions, images))
-    return Outcomes({"accuracy": _least(found[side][questions.candidates], questions.correct)})
+        return Outcomes(detection.two_steps(captions, images), _TIES)
+    return Outcomes({"accuracy": _least(found[side][questions.candidates], questions.correct)}, _TIES)
 
 
 def _least(probability: Float[ndarray, "n k"], correct: int) -> Bool[ndarray, "n"]:

@@ -317,7 +317,7 @@ def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dic
             "policy": str(policy),
             "questions": None,
             "rate": None,
-            "note": "only right and wrong were given; how ties were counted is up to whoever made the table",
+            "note": answers.ties,
         }
     questions = benchmark.questions
     if isinstance(questions, Choice):
