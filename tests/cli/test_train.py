@@ -1,0 +1,250 @@
+"""`counterfoil train` as a user meets it: a plan, a checkpoint that `evaluate` takes, one line for errors."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.models
+
+COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (50, 70, 220), "yellow": (230, 220, 50)}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    """Thirty rows with every column: coloured squares, and what they are not."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "squares"
+    (folder / "images").mkdir(parents=True)
+
+    def picture(name: str, colour: str) -> str:
+        pixels = np.full((24, 24, 3), COLOURS[colour], np.uint8) + rng.integers(0, 20, (24, 24, 3))
+        PIL.Image.fromarray(pixels.astype(np.uint8)).save(folder / "images" / name)
+        return name
+
+    names = list(COLOURS)
+    records = []
+    for i in range(30):
+        colour, other = names[i % 4], names[(i + 1 + i % 3) % 4]
+        records.append(
+            {
+                "image": picture(f"p{i}.png", colour),
+                "caption": f"a {colour} square",
+                "negative_caption": f"a {other} square",
+                "negative_image": picture(f"n{i}.png", other),
+                "generated_image": picture(f"g{i}.png", colour),
+                "generated_caption": f"something {colour}",
+            }
+        )
+    with open(folder / "rows.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, records[0])
+        writer.writeheader()
+        writer.writerows(records)
+    return folder / "rows.csv"
+
+
+@pytest.fixture
+def train(counterfoil, rows: Path, tmp_path: Path):
+    """Train on the squares into `ckpt`; more options may follow, and the last of two counts."""
+
+    def run(recipe: object, *more: object):
+        common = ("--model", "small", "--data", rows, "--out", tmp_path / "ckpt", "--workers", 0)
+        return counterfoil("train", recipe, *common, "--batch-size", 8, "--device", "cpu", *more)
+
+    return run
+
+
+def facts(folder: Path) -> dict:
+    return json.loads((folder / "card.json").read_text())["facts"]
+
+
+def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
+    train, counterfoil, tmp_path: Path
+) -> None:
+    said = train("trohn-img", "--epochs", 2, "--lr", "1e-3")
+    assert (said.code, said.err) == (0, "")
+    assert "batch_size 8 (200), epochs 2 (10), lr 0.001 (1e-06)" in said.out
+    # 30 rows, 6 of them held back; 24 are three batches of 8.
+    assert "24 of rows: image, negative_image" in " ".join(said.out.split())
+    assert "6 rows: 20% of the rows, drawn with seed 42" in said.out
+    assert "6 of 8 rows, 2 epochs" in said.out
+    assert "the learning rate only gets to 0.00012" in said.out  # 6 of 50 steps of warm-up
+    assert said.out.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} bivlc")
+    assert facts(tmp_path / "ckpt")["recipe"]["batch_size"] == 8
+    done = counterfoil("evaluate", tmp_path / "ckpt", "world-quads", "--json", "-", "--quiet")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["benchmark"] == "world-quads"
+
+
+@pytest.mark.parametrize("name", ["coco", "negclip", "trohn-text", "pac", "vse0", "vse++", "pvse", "pcme"])
+def test_every_recipe_trains(train, tmp_path: Path, name: str) -> None:
+    said = train(name, "--steps", 2, "--set", "augment=none", "--json", "-", "--quiet")
+    assert said.code == 0, said.err
+    result = json.loads(said.out)
+    stages = 2 if name[0] in "v" or name in ("pvse", "pcme") else 1
+    assert result["steps"] == 2 * stages
+    assert result["seconds"] > 0
+    card = json.loads((tmp_path / "ckpt" / "card.json").read_text())["card"]
+    assert card["kind"] == (name if name in ("pvse", "pcme") else "small")
+
+
+def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path: Path) -> None:
+    assert train("coco", "--steps", 1, "--quiet").code == 0
+    encoder = tmp_path / "ckpt"
+    said = train("detector", "--model", encoder, "--out", tmp_path / "detector", "--lr", "1e-2")
+    assert said.code == 0, said.err
+    assert "1 of images, 10 of captions; adam at 0.01" in said.out
+    assert "accuracy of images" in said.out
+    assert "10 epochs in" in said.out
+    # What answers with probabilities is no dual encoder to train on.
+    again = train("coco", "--model", tmp_path / "detector", "--out", tmp_path / "no")
+    assert again.code == 2
+    assert "the recipe is for another kind of model" in again.err
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_checkpoint_is_a_start_and_an_ended_training_is_not_repeated(train, tmp_path: Path) -> None:
+    assert train("coco", "--steps", 3, "--quiet").code == 0
+    before = (tmp_path / "ckpt" / "model.safetensors").read_bytes()
+    assert train("coco", "--steps", 3, "--quiet").code == 0
+    assert (tmp_path / "ckpt" / "model.safetensors").read_bytes() == before
+    other = train("coco", "--steps", 4, "--quiet")
+    assert (other.code, "steps 3, now 4" in other.err) == (2, True)
+    assert train("coco", "--steps", 4, "--no-resume", "--quiet").code == 0
+    tuned = train("trohn-text", "--model", tmp_path / "ckpt", "--out", tmp_path / "tuned", "--steps", 2)
+    assert tuned.code == 0, tuned.err
+    assert facts(tmp_path / "tuned")["recipe"]["name"] == "trohn-text"
+
+
+def test_a_file_may_say_everything(counterfoil, rows: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'recipe = "coco"\nbatch_size = 8\nsteps = 2\nlr = 1e-3\nselect = "last"\n'
+        f'[run]\nmodel = "small"\ndata = "{rows}"\nout = "{tmp_path / "from_file"}"\n'
+        "validation_share = 0\nworkers = 0\n"
+    )
+    said = counterfoil("train", tmp_path / "mine.toml", "--steps", 3)
+    assert said.code == 0, said.err
+    assert "30 of rows" in said.out
+    assert "the last weights" in said.out
+    made = facts(tmp_path / "from_file")
+    assert (made["recipe"]["name"], made["recipe"]["steps"], made["step"]) == ("mine", 3, 3)
+
+
+def test_a_guard_is_measured_on_the_way(train) -> None:
+    said = train("coco", "--steps", 3, "--guard", "world-choices", "--json", "-", "--quiet")
+    assert said.code == 0, said.err
+    moments = json.loads(said.out)["points"]
+    assert next(iter(moments)).startswith("first (step 0)")
+    assert all(0 <= point["world-choices"] <= 1 for point in moments.values())
+
+
+def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
+    said = train("pcme", "--dry-run", "--lr", "0.5")
+    assert said.code == 0, said.err
+    assert "lr               0.5  (0.0002)" in said.out
+    assert "left open there" in said.out
+    assert "parameters of stage 2" in said.out
+    assert not (tmp_path / "ckpt").exists()
+    alone = counterfoil("train", "trohn-img", "--dry-run")
+    assert (alone.code, "batch_size       200" in alone.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--set", "lr=much"), "--set, key 'lr': wrong value; given: 'much'; allowed: a number"),
+        (("--set", "batchsize=3"), "did you mean 'batch_size'?"),
+        (("--set", "lr"), "--set: no setting; given: lr"),
+        (("--lr", "-1"), "lr is out of range"),
+        (("--lr", "1e30"), "training stops"),
+        (("--batch-size", "400"), "too few rows to train on; given: 24; allowed: at least 400"),
+        (("--model", "big"), "no such model; given: big; allowed: open-clip:ARCH/WEIGHTS"),
+        (("--model", "clip:big"), "unknown kind of trainable model"),
+        (("--data", "nowhere"), "nowhere: no such file or folder; check --data"),
+        (("--images", "nowhere"), "nowhere: no such folder; check --images"),
+        (("--validation", "nowhere"), "nowhere: no such file or folder; check --validation"),
+        (("--guard", "world-quad"), "did you mean 'world-quads'?"),
+        (("--device", "tpu"), "no such device to train on; given: tpu"),
+    ],
+)
+def test_what_is_wrong_is_one_line(train, tmp_path: Path, options, said: str) -> None:
+    found = train("coco", *options, "--quiet")
+    assert found.code == 2
+    (line,) = found.err.splitlines()
+    assert line.startswith("counterfoil: ")
+    assert said in line
+    assert not (tmp_path / "ckpt" / "model.safetensors").exists()
+
+
+def test_what_is_missing_is_said_before_anything_is_loaded(counterfoil, rows: Path) -> None:
+    assert "--model is missing" in counterfoil("train", "coco").err
+    assert "--data is missing" in counterfoil("train", "coco", "--model", "small").err
+    assert "--out is missing" in counterfoil("train", "coco", "--model", "small", "--data", rows).err
+    unknown = counterfoil("train", "trohn-image")
+    assert (unknown.code, "did you mean 'trohn-img'?" in unknown.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('recipe = "coco"\nepoch = 3\n', "did you mean 'epochs'?"),
+        ('recipe = "coco"\n[run]\nmodle = "small"\n', "[run]: unknown key; given: modle"),
+        ('recipe = "coco"\n[run]\ndevices = 0\n', "[run], key 'devices': wrong value; given: 0"),
+        ('recipe = "coco"\n[run]\nmodel = 3\n', "allowed: a text in quotes"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_one_line(counterfoil, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    found = counterfoil("train", path)
+    assert found.code == 2
+    assert said in found.err
+    assert found.err.startswith(f"counterfoil: {path}")
+
+
+def test_data_without_the_columns_a_recipe_needs(train, rows: Path) -> None:
+    lines = [line.split(",")[:2] for line in rows.read_text().splitlines()]
+    rows.write_text("\n".join(",".join(line) for line in lines))
+    said = train("trohn-text")
+    assert (said.code, "have no column 'negative_caption'" in said.err) == (2, True)
+
+
+def test_an_unreadable_image_is_named_or_left_out(train, rows: Path) -> None:
+    (rows.parent / "images" / "p3.png").write_bytes(b"no picture")
+    said = train("coco", "--steps", 2, "--quiet")
+    assert (said.code, "p3.png" in said.err) == (2, True)
+    said = train("coco", "--steps", 2, "--set", "unreadable=skip")
+    assert said.code == 0, said.err
+    assert "p3.png" in said.err
+
+
+def test_recipes_are_listed(counterfoil) -> None:
+    names = [recipe["name"] for recipe in json.loads(counterfoil("list", "recipes", "--json").out)]
+    assert names[:4] == ["coco", "negclip", "trohn-text", "trohn-img"]
+    assert "generated_image" in counterfoil("list", "recipes").out
+    assert "left open there" in counterfoil("list", "recipes", "pac").out
+    assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
+
+
+def test_two_processes_print_once_and_train_the_same(rows: Path, train, tmp_path: Path) -> None:
+    common = ["--model", "small", "--data", rows, "--workers", 0, "--batch-size", 8, "--device", "cpu"]
+    common += ["--steps", 3, "--lr", "1e-3", "--out", tmp_path / "two"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    command = [*torchrun, "-m", "counterfoil", "train", "trohn-img", *common]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("counterfoil evaluate") == 1
+    assert train("trohn-img", "--steps", 3, "--lr", "1e-3", "--quiet").code == 0
+    from safetensors.numpy import load_file
+
+    two, one = (load_file(tmp_path / name / "model.safetensors") for name in ("two", "ckpt"))
+    means = [name for name in one if "running" not in name]
+    assert set(two) == set(one)
+    for name in means:
+        np.testing.assert_allclose(two[name], one[name], atol=2e-3)
