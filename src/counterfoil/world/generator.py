@@ -84,7 +84,7 @@ def _both(contrast: Contrast, rng: np.random.Generator) -> Scene:
 
 
 def _repainted(thing: Thing, rng: np.random.Generator) -> Thing:
-    """One attribute changed. Containers keep shape and texture, and nothing changes its size: it may be in one."""
+    """One attribute changed; never a size, since it may lie in a container, which keeps shape and texture."""
     shape, colour, texture = (
         one_of([value for value in values if value != old], rng)
         for values, old in ((SHAPES, thing.shape), (COLOURS, thing.colour), (TEXTURES, thing.texture))
