@@ -225,15 +225,16 @@ def pcme(
     shift: float = 15.0,
     hidden: int | None = None,
     dropout: float = 0.0,
-    log_sigma: float = 0.0,
+    log_sigma: float = -4.0,
     seed: int = 0,
 ) -> Backbone:
     """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
 
     `samples` per item are compared where it is evaluated. `scale` and `shift` of the matching probability
-    and the logarithm of the standard deviation around which items begin (`log_sigma`) are learned from
-    there; the defaults are those of the released code. Raises `InputError` for no samples, and for a
-    backbone that has heads already.
+    begin as in the released code, and items with a standard deviation around exp(`log_sigma`); all are
+    learned from there. The released code begins around `log_sigma` 0: samples then lie far from their means,
+    whose distances are at most two, and a short training forgets what the towers knew. Raises `InputError`
+    for no samples, and for a backbone that has heads already.
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")
