@@ -98,13 +98,11 @@ def shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int =
     several = np.flatnonzero((counts >= 3) & (counts <= 12))
     if not len(several):
         several = np.flatnonzero(counts >= 1)
-    # Spread over the gallery: neighbours show the same picture.
-    chosen = (
-        several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
-        if len(several)
-        else several
-    )
-    shelves = []
+    # From short captions to long ones, which say more and are true of less.
+    lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
+    several = several[np.argsort(lengths, kind="stable")]
+    chosen = several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
+    found = []
     for row in chosen.tolist():
         right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
         right = right[right >= 0]
@@ -112,7 +110,7 @@ def shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int =
         numbers = album.add(benchmark.images, [[*right[:most].tolist(), *first]])
         if not numbers:
             continue
-        shelves.append(
+        found.append(
             Shelf(
                 benchmark.captions[int(search.queries[row])].text or "",
                 tuple(album.uris[numbers[i]] for i in right[:most].tolist()),
@@ -121,7 +119,7 @@ def shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int =
                 tuple((album.uris[numbers[i]], i in right) for i in first),
             )
         )
-    return tuple(shelves)
+    return tuple(found)
 
 
 def _tops(run: Run, row: int) -> list[int]:
