@@ -3,23 +3,31 @@
 from counterfoil.world.captions import Meaning, Phrase, text
 from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS, Contrast, edit
+from counterfoil.world.galleries import gallery
+from counterfoil.world.generator import imagine
 from counterfoil.world.reading import matches, positives, read
-from counterfoil.world.render import draw, encode
-from counterfoil.world.sample import contrasts, quads
+from counterfoil.world.render import draw, draw_many, encode
+from counterfoil.world.sample import choices, contrasts, quads
 from counterfoil.world.scenes import Scene, Thing, sample_scene
+from counterfoil.world.styles import STYLES
 
 __all__ = [
+    "STYLES",
     "SUBSETS",
     "Contrast",
     "Meaning",
     "Phrase",
     "Scene",
     "Thing",
+    "choices",
     "contrasts",
     "describe",
     "draw",
+    "draw_many",
     "edit",
     "encode",
+    "gallery",
+    "imagine",
     "matches",
     "positives",
     "quads",
