@@ -1,0 +1,136 @@
+"""The study of the demo: four trainings and two detectors on the small world, and what they show.
+
+It repeats what P000 found, on networks from scratch and a world in which every answer is known. Whether a
+finding holds is decided by the runs; nothing here depends on how it comes out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.errors import CounterfoilError
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
+from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.sweeps import Sweep
+from counterfoil.report.study_page import Trained
+from counterfoil.store import digest_value, read_json, write_json
+from counterfoil.studies import dials
+from counterfoil.studies.measuring import Bench, world
+from counterfoil.studies.plan import Plan
+from counterfoil.studies.trainings import TUNED, Workshop, combined
+
+#: Which network each pair of detectors stands on.
+DETECTORS = {"detectors": "pretrained", "trohn-img-detectors": "trohn-img"}
+_PLAN = "plan.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What came of it."""
+
+    plan: Plan
+    findings: tuple[Finding, ...]
+    order: Ordering | None
+    sweeps: tuple[Sweep, ...]
+    #: One comparison per benchmark, of the first seed's networks.
+    comparisons: tuple[Comparison, ...]
+    trained: tuple[Trained, ...]
+    benchmarks: tuple[Benchmark, ...]
+    #: What took how many seconds, in order.
+    seconds: Mapping[str, float]
+
+
+def study(
+    plan: Plan,
+    out: Path,
+    *,
+    facts: Callable[[Benchmark, Any], Mapping[str, Any]],
+    progress: Progress = silent,
+    note: Note = warn,
+    draws: int = 10_000,
+) -> Study:
+    """Build, train and measure as the plan says; networks and runs are kept in `out`.
+
+    A study that was stopped goes on where it was when it is asked for again with the same plan. `facts`
+    says how a run came about (`Bench`). Raises what building, training and measuring raise.
+    """
+    clock = _Clock(note)
+    workshop = Workshop(plan, out / "networks", resume=_same(plan, out), progress=progress)
+    with clock("drawing the world"):
+        bench = Bench(world(plan), out / "runs", facts, progress)
+        rows = len(workshop.loose) + len(workshop.contrasts)
+    note(f"drew {rows:,} rows to learn from and {sum(map(len, bench.benchmarks)):,} questions")
+
+    runs: dict[str, list[Run]] = {}
+    of_seeds: list[dict[str, Trained]] = []
+    for seed in plan.seeds:
+        suffix = f", seed {seed}" if len(plan.seeds) > 1 else ""
+        with clock("training", f"trained on loose captions{suffix}"):
+            made = {"pretrained": workshop.pretrained(seed)}
+        for name in TUNED:
+            with clock("training", f"trained {name}{suffix}"):
+                made[name] = workshop.tuned(name, seed)
+        of_seeds.append(made)
+        with clock("training"):
+            places = {name: workshop.place(name, seed) for name in made}
+            places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
+        with clock("measuring", f"measured {len(places)} models{suffix}"):
+            for name, place in places.items():
+                forms = ("quad", "choice") if name in DETECTORS else ()
+                runs.setdefault(name, []).extend(bench.measure(name, place, forms=forms))
+
+    swept = []
+    if plan.noise:
+        with clock("the study of noise", "studied noise"):
+            swept.append(dials.noise(workshop, bench, draws=draws))
+    if plan.mining:
+        with clock("the study of mining", "studied mining"):
+            swept.append(dials.mining(workshop, bench, draws=draws))
+    with clock("statistics"):
+        found = findings(runs, draws=draws)
+        order = ordering(runs, draws=draws)
+        per_form = len(plan.seeds)
+        first = [run for each in runs.values() for run in each[: len(each) // per_form]]
+        comparisons = compare(first, baseline="pretrained", draws=2_000)
+    return Study(
+        plan, found, order, tuple(swept), comparisons, combined(of_seeds), bench.benchmarks, clock.seconds
+    )
+
+
+def _same(plan: Plan, out: Path) -> bool:
+    """Whether `out` holds the beginning of a study by this plan; from now on it does."""
+    path = out / _PLAN
+    try:
+        same = path.is_file() and digest_value(read_json(path)) == digest_value(plan.to_json())
+    except CounterfoilError:
+        same = False
+    write_json(path, plan.to_json())
+    return same
+
+
+class _Clock:
+    """Seconds by what they were spent on; says what was done, and how long it took."""
+
+    def __init__(self, note: Note) -> None:
+        self.seconds: dict[str, float] = {}
+        self._note = note
+        self._running: list[tuple[str, str, float]] = []
+
+    def __call__(self, what: str, said: str = "") -> "_Clock":
+        self._running.append((what, said, perf_counter()))
+        return self
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        what, said, began = self._running.pop()
+        spent = perf_counter() - began
+        self.seconds[what] = self.seconds.get(what, 0.0) + spent
+        if said and kind is None:
+            self._note(f"{said} ({spent:.0f} s)")

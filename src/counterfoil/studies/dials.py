@@ -1,0 +1,46 @@
+"""Two studies with a dial, from a network that is already there: noise in negative pictures, and mining."""
+
+from counterfoil.errors import InputError
+from counterfoil.evaluation import sweeps
+from counterfoil.evaluation.sweeps import Sweep, Trial
+from counterfoil.studies.measuring import Bench
+from counterfoil.studies.trainings import Workshop
+from counterfoil.world.training import training
+
+
+def noise(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
+    """trohn-img where a share of the negative pictures is wrong, as generated and with those dropped.
+
+    Every training has the same number of steps; the filter is a perfect one, so it shows the most that
+    filtering can bring back. Raises `InputError` for a plan without rates of noise.
+    """
+    plan = workshop.plan
+    if not plan.noise:
+        raise InputError("the plan has no rates of noise")
+    trials = []
+    for series, keep in (("as generated", None), ("filtered", "faithful")):
+        for rate in plan.noise:
+            if keep is not None and not rate:
+                continue
+            runs = []
+            for seed in plan.seeds:
+                name = f"noise-{rate:g}{'-filtered' if keep else ''}"
+                data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
+                workshop.tuned(name, seed, recipe="trohn-img", data=data)
+                runs += bench.measure(name, workshop.place(name, seed), forms=("quad",))
+            label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
+            trials.append(Trial(label, runs, x=rate, series=series))
+    return sweeps.noise(trials, draws=draws)
+
+
+def mining(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
+    """A triplet loss with each way to choose negatives, judged on the gallery (P002 Figure 5a)."""
+    trials = []
+    for way in workshop.plan.mining:
+        runs = []
+        for seed in workshop.plan.seeds:
+            name = f"mining-{way}"
+            workshop.tuned(name, seed, recipe=way)
+            runs += bench.measure(name, workshop.place(name, seed), forms=("gallery",))
+        trials.append(Trial({"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}[way], runs))
+    return sweeps.mining(trials, draws=draws)

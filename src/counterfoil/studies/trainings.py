@@ -1,0 +1,120 @@
+"""The trainings of a study: one start on loose captions, and what is made of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.training import TrainingSet
+from counterfoil.engine.progress import Progress, silent
+from counterfoil.report.study_page import Trained
+from counterfoil.studies.plan import Plan
+from counterfoil.world.sample import quads
+from counterfoil.world.training import training
+
+#: The trainings that part after the start, and what each learns from.
+TUNED = ("coco", "trohn-text", "trohn-img")
+LEARNED = {
+    "pretrained": "loose captions",
+    "coco": "pictures and captions",
+    "trohn-text": "the same, and hard-negative captions",
+    "trohn-img": "the same, and the pictures that those describe",
+    "sum": "pictures and captions, all negatives",
+    "semi-hard": "pictures and captions, semi-hard negatives",
+    "hardest": "pictures and captions, the hardest negatives",
+}
+#: A stream of questions that no benchmark takes its own from.
+_WATCHED = 1_000_003
+
+
+@dataclass(frozen=True, eq=False)
+class Workshop:
+    """Where the networks of one study are made: `folder/NAME-SEED` is the checkpoint of each."""
+
+    plan: Plan
+    folder: Path
+    #: Whether what another run of the same plan left there is gone on from.
+    resume: bool = True
+    progress: Progress = silent
+
+    @cached_property
+    def loose(self) -> TrainingSet:
+        """What every network learns from first."""
+        return training(self.plan.loose, kind="loose", size=self.plan.size, progress=self.progress)
+
+    @cached_property
+    def contrasts(self) -> TrainingSet:
+        """Positives, hard-negative captions and hard-negative pictures, all as they should be."""
+        return training(self.plan.contrasts, kind="trohn-img", size=self.plan.size, progress=self.progress)
+
+    @cached_property
+    def watched(self) -> Benchmark:
+        """Questions that are asked during training, for its curves; none of them is asked later."""
+        return quads(self.plan.watched, seed=_WATCHED, size=self.plan.size, styles=("natural", "synthetic"))
+
+    def place(self, name: str, seed: int) -> Path:
+        """The checkpoint's folder of one network."""
+        return self.folder / f"{name}-{seed}"
+
+    def pretrained(self, seed: int) -> Trained:
+        """A network from scratch, trained on loose captions."""
+        from counterfoil.scorers import small
+
+        words = [caption.text or "" for data in (self.loose, self.contrasts) for caption in data.captions]
+        sizes = small.Sizes(picture=self.plan.size)
+        return self._fit(
+            small.backbone(words, sizes=sizes, seed=seed), "pretrained", "pretrained", self.loose, seed
+        )
+
+    def tuned(
+        self, name: str, seed: int, *, recipe: str | None = None, data: TrainingSet | None = None
+    ) -> Trained:
+        """The pretrained network of that seed, trained on as `recipe` (by default `name`) says."""
+        from counterfoil.scorers import trained
+
+        start = trained.read(self.place("pretrained", seed))
+        return self._fit(start, name, recipe or name, self.contrasts if data is None else data, seed)
+
+    def detectors(self, name: str, seed: int, *, on: str) -> Path:
+        """Detectors of what is synthetic on the frozen network `on`, from the same rows."""
+        from counterfoil.scorers import trained
+        from counterfoil.train import detectors
+        from counterfoil.train.recipes import Detection
+
+        # The released code's learning rate (the paper's would take a hundred times as long).
+        recipe = Detection(lr=1e-3, seed=seed)
+        backbone = trained.read(self.place(on, seed))
+        detectors.fit(backbone, self.contrasts, recipe, out=self.place(name, seed))
+        return self.place(name, seed)
+
+    def _fit(self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int) -> Trained:
+        from counterfoil.train.live import accuracy
+        from counterfoil.train.loop import fit
+
+        fitted = fit(
+            backbone,
+            self.plan.recipe(recipe, seed=seed),
+            data,
+            validate=lambda network: {"group": accuracy(network, self.watched)},
+            out=self.place(name, seed),
+            resume=self.resume,
+            progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
+        )
+        return Trained(
+            name=name,
+            learned=LEARNED.get(recipe, recipe),
+            rows=len(data),
+            steps=fitted.step,
+            seconds=fitted.seconds,
+            history=fitted.history,
+        )
+
+
+def combined(of_seeds: Sequence[Mapping[str, Trained]]) -> tuple[Trained, ...]:
+    """The trainings as a page shows them: of each the first seed's curve, and the seconds of all."""
+    return tuple(
+        replace(one, seconds=sum(each[name].seconds for each in of_seeds), seeds=len(of_seeds))
+        for name, one in of_seeds[0].items()
+    )
