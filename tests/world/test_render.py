@@ -2,12 +2,29 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from counterfoil.data.records import decode
-from counterfoil.world.render import PALETTE, RADII, SHEETS, draw, encode
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.world.outlines import OUTLINES
+from counterfoil.world.painting import DARKEST, LIGHTEST, STRONGEST, sheet
+from counterfoil.world.render import PALETTE, RADII, SHEETS, STYLES, draw, draw_many, encode
 from counterfoil.world.sample import contrasts
-from counterfoil.world.scenes import COLOURS, PAPERS, SHAPES, SIZES, TEXTURES, Scene, Thing, sample_scene
+from counterfoil.world.scenes import (
+    COLOURS,
+    CONTAINERS,
+    PAPERS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    TURNS,
+    Scene,
+    Thing,
+    sample_scene,
+)
+from counterfoil.world.sheet import contact_sheet
+from counterfoil.world.styles import LOOKS
 
 
 def one(**changes) -> Scene:
@@ -98,13 +115,235 @@ def lab(linear: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("sight", [np.eye(3), PROTAN, DEUTAN], ids=["full", "protan", "deutan"])
-def test_colours_stay_apart_for_every_eye(sight):
+def test_colours_stay_apart_for_every_eye(sight, style):
     """A just noticeable difference is about 2.3 in Lab; all pairs, with the sheet, keep seven times that."""
     seen = {}
-    for name, rgb in {**PALETTE, "sheet": SHEETS["cream"]}.items():
+    for name, rgb in {**LOOKS[style].palette, "sheet": LOOKS[style].sheets["cream"]}.items():
         encoded = np.asarray(rgb) / 255
         linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
         seen[name] = lab(np.clip(sight @ linear, 0, 1))
     for a, b in combinations(seen, 2):
         assert np.linalg.norm(seen[a] - seen[b]) > 16.0, (a, b)
+
+
+def seen_in_lab(rgb) -> np.ndarray:
+    encoded = np.asarray(rgb) / 255
+    return lab(np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4))
+
+
+def test_colours_keep_their_names_in_both_styles():
+    """Each colour of the one style is nearest to the same colour of the other, half as far as any."""
+    for name, rgb in LOOKS["synthetic"].palette.items():
+        far = {other: np.linalg.norm(seen_in_lab(rgb) - seen_in_lab(PALETTE[other])) for other in PALETTE}
+        assert far[name] < 0.5 * min(d for other, d in far.items() if other != name), name
+
+
+def scenes(n: int, seed: int = 0) -> list[Scene]:
+    rng = np.random.default_rng(seed)
+    return [sample_scene(rng) for _ in range(n)]
+
+
+@pytest.mark.parametrize("size", [48, 64, 97])
+@pytest.mark.parametrize("style", STYLES)
+def test_many_are_drawn_as_one_is(size, style):
+    drawn = scenes(40)
+    many = draw_many(drawn, size, style=style, seed=3)
+    for scene, picture in zip(drawn, many, strict=True):
+        np.testing.assert_array_equal(picture, np.asarray(draw(scene, size, style=style, seed=3)))
+
+
+def test_each_scene_may_have_its_own_style():
+    drawn = scenes(6)
+    mixed = draw_many(drawn, 48, style=["natural", "synthetic"] * 3)
+    for i, scene in enumerate(drawn):
+        np.testing.assert_array_equal(mixed[i], np.asarray(draw(scene, 48, style=STYLES[i % 2])))
+
+
+def test_the_seed_changes_grain_and_light_and_nothing_else():
+    scene = scenes(1)[0]
+    a, b = (np.asarray(draw(scene, 96, seed=seed), dtype=np.float64) for seed in (0, 1))
+    assert (a != b).any()
+    assert np.abs(a - b).max() < 2 * STRONGEST + LOOKS["natural"].falloff * 2
+
+
+def test_grain_never_leaves_a_byte():
+    """Grain is added modulo 256; a wrapped pixel would differ from its neighbourhood by 200 levels."""
+    assert DARKEST - STRONGEST >= 0
+    assert LIGHTEST + STRONGEST <= 255
+    natural = draw_many(scenes(200), 48)
+    assert natural.min() >= DARKEST - STRONGEST
+    assert natural.max() <= LIGHTEST + STRONGEST
+
+
+def test_no_scenes_are_no_pictures():
+    assert draw_many([], 48).shape == (0, 48, 48, 3)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    drawn = scenes(2)
+    with pytest.raises(UnknownNameError, match=r"unknown style; given: natual.*did you mean 'natural'"):
+        draw_many(drawn, style="natual")
+    with pytest.raises(InputError, match="one style per scene; given: 1; allowed: 2"):
+        draw_many(drawn, style=["natural"])
+    with pytest.raises(InputError, match="too small"):
+        draw_many(drawn, 8)
+
+
+def plainly(scene: Scene, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The plain colours of a scene and where they are: for every pixel, whether it lies in a polygon."""
+    picture, there = np.zeros((size, size, 3)), np.zeros((size, size), dtype=bool)
+    y, x = np.mgrid[0:size, 0:size] + 0.5
+    for thing in scene.things:
+        radius, angle = RADII[thing.size] * size, np.deg2rad(thing.turn)
+        right, down = x - round(thing.x * size), y - round(thing.y * size)
+        # Turned back, in radii.
+        u = (right * np.cos(angle) + down * np.sin(angle)) / radius
+        v = (down * np.cos(angle) - right * np.sin(angle)) / radius
+        inside = np.zeros((size, size), dtype=bool)
+        for outline in OUTLINES[thing.shape]:
+            crossings = np.zeros((size, size), dtype=np.int64)
+            for (x0, y0), (x1, y1) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
+                if y0 != y1:
+                    spans = (y0 > v) != (y1 > v)
+                    crossings += spans & (u < x0 + (v - y0) / (y1 - y0) * (x1 - x0))
+            inside |= crossings % 2 == 1
+        picture[inside], there = PALETTE[thing.colour], there | inside
+    return picture, there
+
+
+def test_pictures_agree_with_a_plain_test_of_every_pixel():
+    """Two pixels from any edge, a picture has the thing's colour; further than shadows reach, the sheet's."""
+    rng, most, size = np.random.default_rng(2), LOOKS["natural"], 96
+    cells = [(x, y) for y in (0.185, 0.5, 0.815) for x in (0.185, 0.5, 0.815)]
+    for _ in range(6):
+        things = tuple(
+            Thing(
+                shape, str(rng.choice(SIZES)), "plain", str(rng.choice(COLOURS)), x, y, int(rng.choice(TURNS))
+            )
+            for shape, (x, y) in zip(rng.permutation(SHAPES), cells, strict=False)
+        )
+        scene = Scene(things)
+        expected, there = plainly(scene, size)
+        picture = np.asarray(draw(scene, size), dtype=np.float64)
+        shifts = [(i, j) for i in range(-2, 3) for j in range(-2, 3)]
+        within = np.all([np.roll(there, shift, axis=(0, 1)) for shift in shifts], axis=0)
+        assert within.sum() > 200
+        # Light rises by `rise` over the thing, and the grain adds its own.
+        assert np.abs(picture - expected)[within].max() <= most.rise / 2 + STRONGEST + 1
+        shifts = [(i, j) for i in range(-5, 6) for j in range(-5, 6)]
+        out = ~np.any([np.roll(there, shift, axis=(0, 1)) for shift in shifts], axis=0)
+        empty = sheet(scene.paper, size, "natural", 0).astype(np.float64)
+        assert np.abs(picture - empty)[out].max() <= STRONGEST + most.falloff
+
+
+def test_small_things_lie_in_containers_with_clear_air():
+    """In every scene, between a thing and the container around it is at least a hundredth of the side."""
+    found = 0
+    for scene in scenes(1500, seed=9):
+        for container in (thing for thing in scene.things if thing.shape in CONTAINERS):
+            for thing in scene.things:
+                if thing is container or thing.cell != container.cell:
+                    continue
+                found += 1
+                angle = np.deg2rad(thing.turn)
+                turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+                points = np.concatenate(OUTLINES[thing.shape]) @ turn * RADII[thing.size]
+                points = points + np.array([thing.x - container.x, thing.y - container.y])
+                if container.shape == "ring":
+                    reach = np.hypot(*points.T).max() / RADII["large"]
+                    hole = 0.86
+                else:
+                    # The hole of a box is square and turned by 3 degrees at most.
+                    reach = np.abs(points).max() / RADII["large"]
+                    hole = 0.8 * (np.cos(np.deg2rad(3)) - np.sin(np.deg2rad(3)))
+                assert (hole - reach) * RADII["large"] > 0.004, (thing, container)
+    assert found > 50
+
+
+@pytest.mark.parametrize("shape", CONTAINERS)
+def test_containers_are_hollow_and_stay_in_their_cells(shape):
+    for turn in TURNS:
+        container = Thing(shape, "large", "plain", "blue", x=0.5, y=0.5, turn=turn)
+        picture = pixels(Scene((container,)), 192)
+        rows, columns = np.nonzero(picture[:, :, 2] - picture[:, :, 0] > 80)
+        assert np.hypot(rows - 95.5, columns - 95.5).min() > RADII["small"] * 192
+        # Half a cell, less what things are moved by within it.
+        assert max(np.abs(rows - 95.5).max(), np.abs(columns - 95.5).max()) < (0.315 / 2 - 0.015) * 192
+
+
+def statistics(pictures: np.ndarray) -> np.ndarray:
+    """Per picture: the mean of each channel, the median and lower quartile of steps to the right."""
+    values = pictures.astype(np.float64)
+    steps = np.abs(np.diff(values.mean(axis=3), axis=2)).reshape(len(values), -1)
+    return np.column_stack(
+        [values.mean(axis=(1, 2)), np.median(steps, axis=1), np.quantile(steps, 0.25, axis=1)]
+    )
+
+
+def logistic(features: np.ndarray, labels: np.ndarray, steps: int = 1500) -> np.ndarray:
+    """Weights of a logistic regression by gradient descent; the last is the constant."""
+    features = np.column_stack([features, np.ones(len(features))])
+    weights = np.zeros(features.shape[1])
+    for _ in range(steps):
+        right = 1 / (1 + np.exp(-features @ weights))
+        weights -= 0.5 * features.T @ (right - labels) / len(labels)
+    return weights
+
+
+@pytest.mark.parametrize("stored", ["pixels", "jpeg"])
+@pytest.mark.parametrize("size", [48, 64, 192])
+def test_a_simple_classifier_tells_the_styles_apart(size, stored):
+    """Five statistics and a straight line: learnt on 150 scenes, asked about 100 others. Chance is a half."""
+    labels = np.arange(250) % 2
+    pictures = draw_many(scenes(250, seed=8), size, style=[STYLES[i] for i in labels])
+    if stored == "jpeg":
+        coded = (
+            encode(draw(s, size, style=STYLES[i])) for s, i in zip(scenes(250, seed=8), labels, strict=True)
+        )
+        pictures = np.stack([np.asarray(decode(data, where="a test")) for data in coded])
+    features = statistics(pictures)
+    features = (features - features[:150].mean(axis=0)) / features[:150].std(axis=0)
+    weights = logistic(features[:150], labels[:150])
+    said = np.column_stack([features[150:], np.ones(100)]) @ weights > 0
+    assert (said == labels[150:]).mean() > 0.95
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("size", [48, 64])
+def test_textures_can_be_told_in_small_jpegs(size, style):
+    """In any colour and size, the nearest clean picture of a stored one has its texture."""
+    for size_name in SIZES:
+        for shape in SHAPES:
+            for colour in COLOURS:
+                asked = [one(shape=shape, size=size_name, colour=colour, texture=t) for t in TEXTURES]
+                clean = draw_many(asked, size, style=style).astype(np.float64)
+                stored = draw_many(asked, size, style=style, seed=5)
+                for i, picture in enumerate(stored):
+                    data = encode(PIL.Image.fromarray(picture))
+                    seen = np.asarray(decode(data, where="a test"), dtype=np.float64)
+                    middle = slice(size // 3, -(size // 3))
+                    apart = (clean - seen)[:, middle, middle]
+                    # The light may come from elsewhere: what it adds to all pixels alike says nothing.
+                    apart -= np.median(apart, axis=(1, 2), keepdims=True)
+                    far = np.abs(apart).mean(axis=(1, 2, 3))
+                    assert far.argmin() == i, (shape, size_name, colour, TEXTURES[i])
+
+
+def test_a_contact_sheet_shows_every_pair_in_both_styles():
+    made = contrasts(3, seed=1)
+    page = np.asarray(contact_sheet(made, size=96))
+    for style in STYLES:
+        for contrast in made:
+            for scene in contrast.scenes:
+                picture = np.asarray(draw(scene, 96, style=style))
+                places = np.argwhere((page == picture[0, 0]).all(axis=2))
+                found = any(
+                    np.array_equal(page[y : y + 96, x : x + 96], picture)
+                    for y, x in places
+                    if y + 96 <= page.shape[0] and x + 96 <= page.shape[1]
+                )
+                assert found, (style, contrast.subset)
+    with pytest.raises(InputError, match="needs contrasts"):
+        contact_sheet([])
