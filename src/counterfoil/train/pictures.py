@@ -90,7 +90,7 @@ class Pictures:
         """Each batch's pictures, (height, width, 3) bytes each, in order."""
         if self._pixels is not None:
             for each in asked:
-                yield self._pixels[self._places[each.positions]]
+                yield list(self._pixels[self._places[each.positions]])
         else:
             yield from prepared(
                 _Images(self._images, asked, self._size), self._preparation, workers=self._workers

@@ -1,0 +1,123 @@
+"""Each recipe trains on real photographs, on networks of both libraries: what it moves and what it leaves."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+open_clip = pytest.importorskip("open_clip")
+transformers = pytest.importorskip("transformers")
+
+from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.data.training_files import read as read_data  # noqa: E402
+from counterfoil.scorers import trained, tuned  # noqa: E402
+from counterfoil.scorers.networks import Backbone  # noqa: E402
+from counterfoil.train.groups import trained as trained_of  # noqa: E402
+from counterfoil.train.loop import fit  # noqa: E402
+from counterfoil.train.objectives import suited  # noqa: E402
+from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
+from tiny_families import save_words  # noqa: E402
+
+pytestmark = pytest.mark.models
+
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "patch_size": 16, "width": 32, "layers": 1, "head_width": 16},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
+}
+TRAINED = [name for name in NAMES if name != "detector"]
+
+
+@pytest.fixture(scope="module")
+def photographs(shared_data: Path) -> TrainingSet:
+    """Twelve photographs and their captions; the next photograph and its caption are the negatives."""
+    whole = read_data(shared_data / "coco_mini")
+    _, first = np.unique(whole.rows["image"], return_index=True)
+    rows = whole.select(np.sort(first)[:12])
+    image, caption = rows.rows["image"], rows.rows["caption"]
+    more = {
+        "negative_image": np.roll(image, 1),
+        "negative_caption": np.roll(caption, 1),
+        # Another caption of the same photograph stands for a generated one.
+        "generated_caption": caption + 1,
+        "generated_image": image,
+    }
+    return replace(rows, rows={**rows.rows, **more})
+
+
+def of_open_clip(folder: Path, *, full: bool) -> Backbone:
+    if full:
+        return tuned.backbone("open-clip:ViT-B-32")
+    (folder / "tiny-photographs.json").write_text(json.dumps(TINY))
+    open_clip.add_model_config(folder)
+    return tuned.backbone("open-clip:tiny-photographs")
+
+
+def of_transformers(folder: Path, *, full: bool) -> Backbone:
+    layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    # Words of the tiny tokenizer in a text tower that is otherwise CLIP's.
+    words = {"vocab_size": 40, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    config = transformers.CLIPConfig(
+        text_config=words if full else {**layers, **words},
+        vision_config={"patch_size": 32} if full else {**layers, "image_size": 32, "patch_size": 16},
+        **({} if full else {"projection_dim": 16}),
+    )
+    transformers.CLIPModel(config).save_pretrained(folder)
+    size = 224 if full else 32
+    transformers.CLIPImageProcessor(size={"shortest_edge": size}, crop_size=size).save_pretrained(folder)
+    save_words(folder)
+    return tuned.backbone(f"hf:{folder}")
+
+
+LIBRARIES = {"open_clip": of_open_clip, "transformers": of_transformers}
+
+
+def few_steps(name: str, rows: int) -> Recipe:
+    """The recipe with its own values, but for a few steps of few rows that must show in fp32."""
+    return read(name, steps=2, batch_size=rows, lr=1e-3, warmup=0, validate_every=2)
+
+
+def trains(backbone: Backbone, recipe: Recipe, data: TrainingSet, out: Path) -> None:
+    """Train, and check what moved, what stayed, and that the checkpoint answers as the network does."""
+    backbone = suited(backbone, recipe)
+    before = {name: each.detach().clone() for name, each in backbone.network.named_parameters()}
+    moves = {name for stage in recipe.staged() for name, _ in trained_of(backbone.network, stage)}
+    fitted = fit(backbone, recipe, data, validation=data, out=out, device="cpu")
+    assert fitted.history[-1]["step"] == 2 * len(recipe.staged())
+    assert all(np.isfinite(value) for entry in fitted.history for value in entry.values())
+    after = dict(backbone.network.named_parameters())
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert moved <= moves
+    # Some never see a gradient in so few words (rare tokens do, places no caption reaches do not).
+    assert len(moved) >= 0.9 * len(moves)
+    again = trained.read(out)
+    pixels = backbone.pixels([backbone.preparation(data.images[int(data.rows["image"][0])].decode())])
+    tokens = backbone.tokens(["a red cat on the mat"])
+    with torch.no_grad():
+        ours, theirs = backbone.network.eval()(pixels, tokens), again.network.eval()(pixels, tokens)
+    torch.testing.assert_close(ours.images.points, theirs.images.points)
+    torch.testing.assert_close(ours.texts.points, theirs.texts.points)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_recipe_trains_small_networks(name: str, library: str, photographs, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    (tmp_path / "start").mkdir()
+    backbone = LIBRARIES[library](tmp_path / "start", full=False)
+    trains(backbone, few_steps(name, 6), photographs, tmp_path / "ckpt")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_recipe_trains_networks_of_full_size(
+    name: str, library: str, photographs, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    (tmp_path / "start").mkdir()
+    backbone = LIBRARIES[library](tmp_path / "start", full=True)
+    trains(backbone, few_steps(name, 4), photographs.select(np.arange(4)), tmp_path / "ckpt")
