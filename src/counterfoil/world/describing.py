@@ -9,7 +9,7 @@ from counterfoil.world.captions import NUMERALS, Meaning, Phrase
 from counterfoil.world.scenes import CONTAINERS, RELATIONS, Scene, Thing, holds
 
 #: How often a caption mentions what it need not.
-_MENTION = (("size", 0.35), ("texture", 0.25), ("colour", 0.6))
+_MENTION = (("size", 0.4), ("texture", 0.4), ("colour", 0.85))
 #: How often things that can be counted are, what lies clearly is related, and everything is said to be all.
 _COUNTED, _RELATED, _CLOSED = 0.6, 0.5, 0.1
 #: The most phrases of a loose caption.

@@ -33,7 +33,7 @@ from counterfoil.world.scenes import (
 )
 
 #: How often a caption of one changed thing speaks of a second one as well, and says how they lie.
-_SECOND, _RELATED = 0.6, 0.5
+_SECOND, _RELATED = 0.85, 0.6
 #: How often containment is used where an edit has room for it, and how often an added thing is a container.
 _CONTAINED, _HOLLOW = 0.7, 0.12
 #: What REPLACE att and SWAP att change: colours twice as often as sizes and textures.

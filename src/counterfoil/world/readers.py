@@ -8,25 +8,27 @@ from counterfoil.world import galleries, sample
 
 #: How many images the gallery has, and captions for each.
 IMAGES, CAPTIONS_EACH = 300, 2
+#: Pixels to a side of every picture.
+SIZE = 192
 
 
 def quads(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As many quads as the card says; raises `DataError` where a file is named: there is none to read."""
-    return sample.quads(_size(card, data))
+    return sample.quads(_questions(card, data), size=SIZE)
 
 
 def choices(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As many choices as the card says; raises as `quads`."""
-    return sample.choices(_size(card, data))
+    return sample.choices(_questions(card, data), size=SIZE)
 
 
 def gallery(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """The gallery of the catalog; raises as `quads`."""
-    _size(card, data)
-    return galleries.gallery(IMAGES, captions_each=CAPTIONS_EACH)
+    _questions(card, data)
+    return galleries.gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE)
 
 
-def _size(card: Card, data: Path | None) -> int:
+def _questions(card: Card, data: Path | None) -> int:
     if data is not None:
         raise DataError(
             f"{card.title} is drawn, not read",
