@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import PIL.Image
 import pytest
 
 from counterfoil.data.folder import load
@@ -44,7 +45,9 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
     assert json.loads(again.out)["measures"] == results[0]["measures"]
 
 
-def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path) -> None:
+def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path, monkeypatch) -> None:
+    # Small pictures are drawn faster, and a constant does not look at them.
+    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
     target = tmp_path / "drawn.json"
     names = ("world-quads", "world-choices", "world-gallery")
     said = counterfoil(
@@ -77,6 +80,49 @@ def test_training_sets(counterfoil, tmp_path: Path) -> None:
     assert "0 of" in said.out
     assert f"the filter kept {200 - wrong} of 200 rows" in said.out
     assert set(read(out, split="train").groupings["faithful"]) == {"yes"}
+
+
+def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
+    said = counterfoil("world", "sheet", "--out", tmp_path / "sheet.png")
+    assert said.code == 0, said.err
+    with PIL.Image.open(tmp_path / "sheet.png") as picture:
+        assert min(picture.size) > 400
+    assert str(tmp_path / "sheet.png") in said.out
+    first = (tmp_path / "sheet.png").read_bytes()
+    assert counterfoil("world", "sheet", "--out", tmp_path / "again.png").code == 0
+    assert (tmp_path / "again.png").read_bytes() == first
+    assert counterfoil("world", "sheet", "--seed", 4, "--out", tmp_path / "other.png", "-q").out == ""
+    assert (tmp_path / "other.png").read_bytes() != first
+    with PIL.Image.open(tmp_path / "again.png") as both:
+        said = counterfoil("world", "sheet", "--style", "natural", "--each", 2, "--out", tmp_path / "one.jpg")
+        assert "14 pairs" in said.out
+        with PIL.Image.open(tmp_path / "one.jpg") as one:
+            assert one.format == "JPEG"
+            assert one.width < both.width
+            assert one.height > both.height
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--out", "sheet.gif"),
+            "sheet.gif: unknown kind of picture; given: .gif; allowed: .png, .jpg, .jpeg",
+        ),
+        (("--out", "sheet.png", "--each", 0), "the number of pairs of each kind must be positive; given: 0"),
+        (("--out", "sheet.png", "--size", 9), "too small to see anything"),
+        (("--out", "sheet.png", "--style", "cubist"), "unknown style; given: cubist"),
+        (("--out", "sheet.png", "--seed", -3), "a seed is a whole number; given: -3"),
+    ],
+)
+def test_what_cannot_be_a_sheet_is_one_line(
+    counterfoil, tmp_path: Path, monkeypatch, arguments, words
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = counterfoil("world", "sheet", *arguments)
+    assert (said.code, said.err.count("\n")) == (2, 1), said.err
+    assert words in said.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +172,7 @@ def test_foreign_folders_are_left_alone(counterfoil, tmp_path: Path) -> None:
 
 
 def test_help_shows_examples(counterfoil) -> None:
-    for command in ("build",):
+    for command in ("build", "sheet"):
         said = counterfoil("world", command, "--help")
         assert said.code == 0
         assert "Examples:" in said.out

@@ -92,10 +92,10 @@ def test_loose_captions_are_true():
 
 @pytest.mark.parametrize("failure", [0.3, 0.61, 1.0])
 def test_the_generator_fails_as_often_as_chosen(failure):
-    made = training(1500, kind="trohn-img", seed=1, size=32, failure=failure)
+    made = training(600, kind="trohn-img", seed=1, size=32, failure=failure)
     wrong = made.groupings["faithful"].count("no") / len(made)
-    assert abs(wrong - failure) < 4 * sqrt(0.25 / 1500) + 1e-9
-    perfect = training(1500, kind="trohn-img", seed=1, size=32)
+    assert abs(wrong - failure) < 4 * sqrt(0.25 / 600) + 1e-9
+    perfect = training(600, kind="trohn-img", seed=1, size=32)
     for role in ("image", "caption", "negative_caption"):
         assert shown(made, role) == shown(perfect, role)
 
@@ -149,11 +149,11 @@ def test_filters_that_cannot_be():
 
 
 def test_training_and_benchmarks_share_no_scene():
-    train = {s for c in contrasts(2000, of="contrasts", distinct=False) for s in c.scenes}
+    train = {s for c in contrasts(700, of="contrasts", distinct=False) for s in c.scenes}
     loose = training(500, kind="loose", size=32)
     assert len(loose.images) == 500
     for of in STREAMS[:2]:
-        assert not train & {s for c in contrasts(500, of=of) for s in c.scenes}
+        assert not train & {s for c in contrasts(300, of=of) for s in c.scenes}
     assert not train & set(described(300, 1, stream("gallery", 0), "natural")[0])
 
 

@@ -223,3 +223,63 @@ def _build_training(
     if len(made) < n:
         said.append(f"the filter kept {len(made):,} of {n:,} rows")
     return said
+
+
+#: Kinds of picture a sheet may be, by suffix.
+_PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+
+
+@app.command(
+    epilog="""Examples:
+
+  counterfoil world sheet --out sheet.png
+
+  counterfoil world sheet --each 3 --style natural --size 256 --seed 5 --out sheet.jpg"""
+)
+def sheet(
+    out: Annotated[Path, typer.Option(help="The picture to write: png or jpg.")],
+    each: Annotated[int, typer.Option(help="How many pairs of each of the seven kinds of edit.")] = 1,
+    seed: Seed = 0,
+    size: Annotated[int, typer.Option(help="Pixels to the side of each picture.")] = _SIZE,
+    style: Annotated[
+        str | None,
+        typer.Option(metavar="natural|synthetic", help="Only this one; default: both, side by side."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes.")] = False,
+) -> None:
+    """Draw a contact sheet: pairs of pictures with the captions that tell them apart.
+
+    The pairs are the first questions of 'world build quads' under the same seed.
+    """
+    from io import BytesIO
+
+    from counterfoil.cli import terminal
+    from counterfoil.errors import InputError, UnknownNameError
+    from counterfoil.store import write_bytes
+    from counterfoil.world.edits import SUBSETS
+    from counterfoil.world.render import STYLES
+    from counterfoil.world.sample import check_number, check_size, contrasts
+    from counterfoil.world.sheet import contact_sheet
+
+    kind = _PICTURES.get(out.suffix.lower())
+    if kind is None:
+        raise InputError(
+            "unknown kind of picture", where=out, given=out.suffix or "(no suffix)", allowed=_PICTURES
+        )
+    if style is not None and style not in STYLES:
+        raise UnknownNameError("style", style, STYLES)
+    check_number(each, "pairs of each kind")
+    check_size(size)
+    terminal.check_targets(out)
+    # The kinds take turns, so as many sevens have as many of each.
+    made = sorted(contrasts(each * len(SUBSETS), seed=seed), key=lambda pair: SUBSETS.index(pair.subset))
+    picture = contact_sheet(made, size=size, styles=STYLES if style is None else (style,))
+    encoded = BytesIO()
+    picture.save(encoded, format=kind)
+    write_bytes(out, encoded.getvalue())
+    if not quiet:
+        terminal.out().print(
+            f"{len(made)} pairs, {picture.width} x {picture.height} pixels: {out}",
+            soft_wrap=True,
+            markup=False,
+        )
