@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.questions import Quad
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import CounterfoilError
 from counterfoil.evaluation.compare import Comparison, compare
@@ -87,7 +88,8 @@ def study(
     swept = []
     if plan.noise:
         with clock("the study of noise", "studied noise"):
-            swept.append(dials.noise(workshop, bench, draws=draws))
+            clean = [run for run in runs["trohn-img"] if isinstance(run.benchmark.questions, Quad)]
+            swept.append(dials.noise(workshop, bench, clean, draws=draws))
     if plan.mining:
         with clock("the study of mining", "studied mining"):
             swept.append(dials.mining(workshop, bench, draws=draws))

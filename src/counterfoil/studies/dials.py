@@ -1,31 +1,38 @@
 """Two studies with a dial, from a network that is already there: noise in negative pictures, and mining."""
 
+from collections.abc import Sequence
+
 from counterfoil.errors import InputError
 from counterfoil.evaluation import sweeps
+from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Sweep, Trial
 from counterfoil.studies.measuring import Bench
 from counterfoil.studies.trainings import Workshop
 from counterfoil.world.training import training
 
+#: Training data as the generator made them.
+_RAW = "as generated"
+#: Ways to choose negatives, as P002 calls them.
+_WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
 
-def noise(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
+
+def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int) -> Sweep:
     """trohn-img where a share of the negative pictures is wrong, as generated and with those dropped.
 
-    Every training has the same number of steps; the filter is a perfect one, so it shows the most that
-    filtering can bring back. Raises `InputError` for a plan without rates of noise.
+    `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps; the
+    filter is a perfect one, so it shows the most that filtering can bring back. Raises `InputError` for a
+    plan without rates of noise.
     """
     plan = workshop.plan
     if not plan.noise:
         raise InputError("the plan has no rates of noise")
-    trials = []
-    for series, keep in (("as generated", None), ("filtered", "faithful")):
+    trials = [Trial("0 % wrong", clean, x=0.0, series=_RAW)]
+    for series, keep in ((_RAW, None), ("filtered", "faithful")):
         for rate in plan.noise:
-            if keep is not None and not rate:
-                continue
+            data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
+            name = f"noise-{rate:g}{'-filtered' if keep else ''}"
             runs = []
             for seed in plan.seeds:
-                name = f"noise-{rate:g}{'-filtered' if keep else ''}"
-                data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
                 workshop.tuned(name, seed, recipe="trohn-img", data=data)
                 runs += bench.measure(name, workshop.place(name, seed), forms=("quad",))
             label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
@@ -42,5 +49,5 @@ def mining(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
             name = f"mining-{way}"
             workshop.tuned(name, seed, recipe=way)
             runs += bench.measure(name, workshop.place(name, seed), forms=("gallery",))
-        trials.append(Trial({"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}[way], runs))
+        trials.append(Trial(_WAYS[way], runs))
     return sweeps.mining(trials, draws=draws)

@@ -79,6 +79,6 @@ SHORT = Plan()
 FULL = Plan(
     questions=2_100,
     seeds=(0, 1, 2),
-    noise=(0.0, 0.3, 0.61),
+    noise=(0.3, 0.61),
     mining=("sum", "semi-hard", "hardest"),
 )
