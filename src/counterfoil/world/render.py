@@ -16,7 +16,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.outlines import HOLES
 from counterfoil.world.painting import RADII, grain, sheet, stamp_of
 from counterfoil.world.scenes import Scene
-from counterfoil.world.styles import PALETTE, SHEETS, STYLES
+from counterfoil.world.styles import LOOKS, PALETTE, SHEETS, STYLES
 
 __all__ = ["PALETTE", "RADII", "SHEETS", "STYLES", "draw", "draw_many", "encode"]
 
@@ -75,7 +75,7 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, seed: int) -> N
     """Draws the scene over what is in `picture`."""
     size = len(picture)
     chance = _chance(scene, seed)
-    picture[:] = sheet(scene.paper, size, style, chance & 255)
+    picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
     things = scene.things
     if any(thing.shape in HOLES for thing in things):
         # Containers first: what they hold lies in them.
