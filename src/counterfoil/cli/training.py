@@ -357,7 +357,8 @@ def _workers(wanted: Asked) -> int:
 
 def _quieten() -> None:
     """Keep Fabric's own lines about processes off the terminal; what matters in them we say ourselves."""
-    for name in ("lightning_fabric", "lightning_fabric.utilities.rank_zero"):
+    # The package sets its own level when it is imported; that of its modules stays as it is set here.
+    for name in ("lightning_fabric.utilities.distributed", "lightning_fabric.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
