@@ -64,7 +64,11 @@ def command(
     from counterfoil.studies.writing import write
 
     plan = FULL if full else SHORT
-    plan = replace(plan, seeds=tuple(seed + each for each in plan.seeds))
+    plan = replace(
+        plan,
+        seeds=tuple(seed + each for each in plan.seeds),
+        dialled=tuple(seed + each for each in plan.dialled),
+    )
 
     def facts(benchmark: "Benchmark", scorer: Any) -> dict[str, Any]:
         return manifest(benchmark, scorer, images=None, device="cpu", batch_size=256, workers=0)

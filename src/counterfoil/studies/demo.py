@@ -68,7 +68,7 @@ def study(
     note(f"drew {rows:,} rows to learn from and {sum(map(len, bench.benchmarks)):,} questions")
 
     runs: dict[str, list[Run]] = {}
-    of_seeds: list[dict[str, Trained]] = []
+    makings: list[dict[str, Trained]] = []
     for seed in plan.seeds:
         suffix = f", seed {seed}" if len(plan.seeds) > 1 else ""
         with clock("training", f"trained on loose captions{suffix}"):
@@ -76,7 +76,7 @@ def study(
         for name in TUNED:
             with clock("training", f"trained {name}{suffix}"):
                 made[name] = workshop.tuned(name, seed)
-        of_seeds.append(made)
+        makings.append(made)
         with clock("training"):
             places = {name: workshop.place(name, seed) for name in made}
             places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
@@ -88,7 +88,8 @@ def study(
     swept = []
     if plan.noise:
         with clock("the study of noise", "studied noise"):
-            clean = [run for run in runs["trohn-img"] if isinstance(run.benchmark.questions, Quad)]
+            of_seeds = [run for run in runs["trohn-img"] if isinstance(run.benchmark.questions, Quad)]
+            clean = [run for run, seed in zip(of_seeds, plan.seeds, strict=True) if seed in plan.dialled]
             swept.append(dials.noise(workshop, bench, clean, draws=draws))
     if plan.mining:
         with clock("the study of mining", "studied mining"):
@@ -100,7 +101,7 @@ def study(
         first = [run for each in runs.values() for run in each[: len(each) // per_form]]
         comparisons = compare(first, baseline="pretrained", draws=2_000)
     return Study(
-        plan, found, order, tuple(swept), comparisons, combined(of_seeds), bench.benchmarks, clock.seconds
+        plan, found, order, tuple(swept), comparisons, combined(makings), bench.benchmarks, clock.seconds
     )
 
 

@@ -17,26 +17,26 @@ _WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
 
 
 def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int) -> Sweep:
-    """trohn-img where a share of the negative pictures is wrong, as generated and with those dropped.
+    """trohn-img where a share of the negative pictures is wrong, and what dropping those brings back.
 
-    `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps; the
-    filter is a perfect one, so it shows the most that filtering can bring back. Raises `InputError` for a
-    plan without rates of noise.
+    `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
+    the last rate there is a second training, after a perfect filter: the most that filtering can bring back.
+    Raises `InputError` for a plan without rates of noise.
     """
     plan = workshop.plan
     if not plan.noise:
         raise InputError("the plan has no rates of noise")
     trials = [Trial("0 % wrong", clean, x=0.0, series=_RAW)]
-    for series, keep in ((_RAW, None), ("filtered", "faithful")):
-        for rate in plan.noise:
-            data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
-            name = f"noise-{rate:g}{'-filtered' if keep else ''}"
-            runs = []
-            for seed in plan.seeds:
-                workshop.tuned(name, seed, recipe="trohn-img", data=data)
-                runs += bench.measure(name, workshop.place(name, seed), forms=("quad",))
-            label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
-            trials.append(Trial(label, runs, x=rate, series=series))
+    asked = [(rate, None) for rate in plan.noise] + [(plan.noise[-1], "faithful")]
+    for rate, keep in asked:
+        data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
+        name = f"noise-{rate:g}{'-filtered' if keep else ''}"
+        runs = []
+        for seed in plan.dialled:
+            workshop.tuned(name, seed, recipe="trohn-img", data=data)
+            runs += bench.measure(name, workshop.place(name, seed), forms=("quad",))
+        label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
+        trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
     return sweeps.noise(trials, draws=draws)
 
 
@@ -45,7 +45,7 @@ def mining(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
     trials = []
     for way in workshop.plan.mining:
         runs = []
-        for seed in workshop.plan.seeds:
+        for seed in workshop.plan.dialled:
             name = f"mining-{way}"
             workshop.tuned(name, seed, recipe=way)
             runs += bench.measure(name, workshop.place(name, seed), forms=("gallery",))

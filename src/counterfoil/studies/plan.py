@@ -33,10 +33,13 @@ class Plan:
     size: int = 48
     #: A network is trained from scratch for each.
     seeds: tuple[int, ...] = (0,)
-    #: Shares of negative images that show something else than they should; P000 estimates 0.61 (section 5.2).
+    #: Shares of negative images that show something else than they should, the last of them with a filter as
+    #: well; P000 estimates 0.61 (section 5.2).
     noise: tuple[float, ...] = ()
     #: Ways to choose the negatives of a triplet loss.
     mining: tuple[str, ...] = ()
+    #: The seeds, of those above, of both studies with a dial.
+    dialled: tuple[int, ...] = (0,)
 
     def recipe(self, name: str, *, seed: int) -> Recipe:
         """The recipe of one training: "pretrained", "coco", "trohn-text", "trohn-img", or a way of mining."""
@@ -77,7 +80,8 @@ class Plan:
 SHORT = Plan()
 #: A quarter of an hour: three seeds, what noise costs, and which negatives to count.
 FULL = Plan(
-    questions=2_100,
+    questions=7_000,
+    steps=1_000,
     seeds=(0, 1, 2),
     noise=(0.3, 0.61),
     mining=("sum", "semi-hard", "hardest"),
