@@ -1,9 +1,11 @@
 import os
 import time
 
+import numpy as np
 import pytest
 
 from counterfoil.data import BytesSource, Caption, FileSource, Image
+from counterfoil.data.records import PixelSource
 from counterfoil.engine import silent
 from counterfoil.engine.content import check_at_hand, id_key, image_keys
 from counterfoil.errors import DataError
@@ -146,3 +148,15 @@ def test_missing_captions_are_counted_in_one_line(fakes):
     ):
         check_at_hand(benchmark)
     check_at_hand(benchmark, captions=False)
+
+
+def test_pictures_held_as_pixels_are_named_by_them() -> None:
+    one = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    images = [
+        Image(f"image-{i}", PixelSource(pixels))
+        for i, pixels in enumerate([one, one.copy(), one.reshape(3, 2, 3), one + 1])
+    ]
+    keys = image_keys(images, cache=None, progress=silent)
+    assert keys[0] == keys[1]
+    # The same bytes in another shape are another picture.
+    assert len(set(keys)) == 3
