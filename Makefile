@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
 	@touch $@
 
-demo: $(READY)  ## draw a small benchmark, measure four scorers on it, open-able report at the end
+demo: $(READY)  ## draw a small world, train four models on it, report what held (three minutes)
 	$(BIN)/counterfoil demo --out demo-report
 
 test: lint  ## linters, types, architecture, doctests and tests
@@ -39,6 +39,8 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/pooling.py
+	$(BIN)/python benchmarks/world.py --size 48
+	$(BIN)/python benchmarks/training_step.py
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
