@@ -142,3 +142,16 @@ def test_a_sweep_measures_each_mixture_and_leaves_the_network_as_it_was() -> Non
     with pytest.raises(RuntimeError):
         sweep(backbone, start, tuned, task=fails, held_out=second)
     assert all(torch.equal(backbone.network.state_dict()[name], before[name]) for name in before)
+
+
+def test_a_sweep_takes_the_state_of_the_network_itself() -> None:
+    start, _ = states(seed=5)
+    backbone = thumbnails.thumb()
+    own = backbone.network.state_dict()
+    ends = float(start["text.bias"][0]), float(own["text.bias"][0])
+
+    def first(backbone) -> float:
+        return float(backbone.network.state_dict()["text.bias"][0])
+
+    found = sweep(backbone, start, own, task=first, held_out=first, alphas=(0, 0.5, 1))
+    assert [mixture.task for mixture in found] == pytest.approx([ends[0], sum(ends) / 2, ends[1]], abs=1e-6)

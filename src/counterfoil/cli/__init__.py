@@ -20,6 +20,7 @@ from counterfoil.cli import (
     demo,
     evaluate,
     list,
+    mix,
     pool,
     preferences,
     rankings,
@@ -47,7 +48,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, train, demo):
+for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, train, mix, demo):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
     app.command(name, help=_flowing(about), epilog=_flowing(module.EPILOG))(module.command)
 for command in world.app.registered_commands:

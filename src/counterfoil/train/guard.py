@@ -109,9 +109,13 @@ def sweep(
 ) -> tuple[Mixture, ...]:
     """Both tasks at each mixture of the weights, in the order of `alphas`.
 
-    The network is left as it was, whatever happens on the way.
+    The network is left as it was, whatever happens on the way; `start` and `tuned` may be its own state.
     """
-    before = {name: tensor.detach().clone() for name, tensor in backbone.network.state_dict().items()}
+    # A state is of the network's own tensors, which every mixture is loaded into.
+    before, start, tuned = (
+        {name: tensor.detach().clone() for name, tensor in state.items()}
+        for state in (backbone.network.state_dict(), start, tuned)
+    )
     try:
         found = []
         for alpha in alphas:

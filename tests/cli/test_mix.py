@@ -1,0 +1,77 @@
+"""`counterfoil mix`: weights between two checkpoints."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.models
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory) -> tuple[Path, Path]:
+    """Two networks of one architecture with different weights."""
+    from counterfoil.scorers import small, trained
+
+    folder = tmp_path_factory.mktemp("ends")
+    sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
+    for seed, name in enumerate(("start", "tuned")):
+        made = small.backbone(["a red star above two moons"], sizes=sizes, seed=seed)
+        trained.save(folder / name, made, {})
+    return folder / "start", folder / "tuned"
+
+
+def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) -> None:
+    from counterfoil.scorers import trained
+
+    said = counterfoil("mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    assert said.code == 0, said.err
+    start, tuned, mixed = (trained.read(each).network for each in (*ends, tmp_path / "mixed"))
+    for name, weights in mixed.named_parameters():
+        expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
+        assert torch.allclose(weights, expected, atol=1e-6), name
+    assert trained.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
+
+
+def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) -> None:
+    for kind, n in (("quads", 14), ("choices", 14)):
+        built = counterfoil("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
+        assert built.code == 0, built.err
+    said = counterfoil(
+        "mix",
+        *ends,
+        *("--task", tmp_path / "quads", "--held-out", tmp_path / "choices", "--points", 3, "--json", "-"),
+    )
+    assert said.code == 0, said.err
+    found = json.loads(said.out[said.out.index("{") :])["mixtures"]
+    assert [each["alpha"] for each in found] == [0, 0.5, 1]
+    for each, end in ((found[0], ends[0]), (found[-1], ends[1])):
+        alone = counterfoil("evaluate", end, tmp_path / "choices", "--json", "-")
+        assert alone.code == 0, alone.err
+        result = json.loads(alone.out[alone.out.index("{") :])
+        accuracy = json.dumps(result)
+        assert f'"value": {each["held_out"]}' in accuracy
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "nothing to do"),
+        (("--alpha", 0.5), "options come in pairs"),
+        (("--task", "world-quads"), "options come in pairs"),
+    ],
+)
+def test_options_that_lack_their_other_half(counterfoil, ends, options, said: str) -> None:
+    found = counterfoil("mix", *ends, *options)
+    assert found.code == 2
+    assert said in found.err
+    assert len(found.err.splitlines()) == 1
+
+
+def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path: Path) -> None:
+    found = counterfoil("mix", ends[0], tmp_path, "--alpha", 0.5, "--out", tmp_path / "mixed")
+    assert found.code == 2
+    assert "no such checkpoint" in found.err
+    assert not (tmp_path / "mixed").exists()
