@@ -17,6 +17,7 @@ from counterfoil.data.training import TrainingSet
 from counterfoil.errors import InputError
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.pictures import Asked, Pictures
+from counterfoil.train.recipes.base import Recipe
 from counterfoil.train.tokens import Tokens
 
 #: Batches that are prepared ahead of the one in work.
@@ -69,7 +70,7 @@ class Course(Sequence[Part]):
                 given=f"{self.batch_size} rows, {self.world} processes",
                 allowed="a batch size that is a multiple of the number of processes",
             )
-        if not steps_per_epoch(self.n, self.batch_size, self.accumulate):
+        if not self.per_epoch:
             raise InputError(
                 "too few rows to train on",
                 given=self.n,
@@ -80,12 +81,17 @@ class Course(Sequence[Part]):
     def __len__(self) -> int:
         return (self.steps - self.start) * self.accumulate
 
+    @property
+    def per_epoch(self) -> int:
+        """Steps in an epoch."""
+        return steps_per_epoch(self.n, self.batch_size, self.accumulate)
+
     def __getitem__(self, at):  # type: ignore[no-untyped-def]
         """The batch `at` places after the first."""
         if not 0 <= at < len(self):
             raise IndexError(at)
         step, turn = divmod(at, self.accumulate)
-        epoch, within = divmod(self.start + step, steps_per_epoch(self.n, self.batch_size, self.accumulate))
+        epoch, within = divmod(self.start + step, self.per_epoch)
         share = self.batch_size // self.world
         first = (within * self.accumulate + turn) * self.batch_size + self.rank * share
         rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
@@ -99,6 +105,38 @@ def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
     (3, 1)
     """
     return n // batch_size // accumulate
+
+
+def length(stage: Recipe, n: int) -> int:
+    """Steps of a stage of a training on `n` rows.
+
+    >>> length(Recipe("mine", batch_size=30, epochs=2), 100), length(Recipe("mine", steps=5), 100)
+    (6, 5)
+    """
+    return stage.steps or stage.epochs * steps_per_epoch(n, stage.batch_size, stage.accumulate)
+
+
+def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank: int, world: int) -> Course:
+    """The course of stage `number` on `n` rows, from its step `start` on; raises as `Course`.
+
+    Its epochs are counted on from those that the stages before it have begun.
+    """
+    stage = stages[number]
+    before = [
+        -(-length(each, n) // steps_per_epoch(n, each.batch_size, each.accumulate))
+        for each in stages[:number]
+    ]
+    return Course(
+        n=n,
+        batch_size=stage.batch_size,
+        steps=length(stage, n),
+        accumulate=stage.accumulate,
+        seed=stage.seed,
+        rank=rank,
+        world=world,
+        start=start,
+        first_epoch=sum(before),
+    )
 
 
 @lru_cache(maxsize=2)

@@ -2,6 +2,8 @@
 
 import atexit
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -62,6 +64,24 @@ def _part() -> None:
     """End the connection among the processes."""
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+
+
+_Value = TypeVar("_Value")
+
+
+def on_first(fabric: Fabric, work: Callable[[], _Value]) -> _Value:
+    """What the first process finds, on all of them."""
+    found = work() if fabric.is_global_zero else None
+    return fabric.broadcast(found)
+
+
+def of_all(fabric: Fabric, value: Any) -> list[Any]:
+    """The values of all processes, in their order."""
+    if fabric.world_size == 1:
+        return [value]
+    values: list[Any] = [None] * fabric.world_size
+    torch.distributed.all_gather_object(values, value)
+    return values
 
 
 class Trained(nn.Module):

@@ -1,47 +1,42 @@
 """The loop: rows in, weights out. One optimiser step after the other, from the top to the bottom of `fit`."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
 from numpy import ndarray
-from torch import Tensor
+from torch import Tensor, nn, optim
 
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress, silent, warn
-from counterfoil.scorers import trained
 from counterfoil.scorers.networks import Backbone, Network
-from counterfoil.store import check_writable
 from counterfoil.train import resuming
-from counterfoil.train.batches import Batch, Course, Feed, steps_per_epoch
-from counterfoil.train.devices import Trained, launched
+from counterfoil.train.batches import course_of, length
+from counterfoil.train.devices import Trained, launched, on_first
 from counterfoil.train.gather import gather
 from counterfoil.train.groups import optimiser as optimiser_of
 from counterfoil.train.groups import parameter_groups
 from counterfoil.train.guard import Guard, Watch
 from counterfoil.train.journal import Journal
-from counterfoil.train.live import asked
 from counterfoil.train.objectives import objective as objective_of
-from counterfoil.train.pictures import Pictures, say_unreadable
 from counterfoil.train.readings import Readings
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.resuming import Standing
+from counterfoil.train.saving import Saver
 from counterfoil.train.schedule import learning_rate
-from counterfoil.train.tokens import Tokens
-from counterfoil.train.validation import Objective, Validation, better
+from counterfoil.train.selection import Selection, Validate
+from counterfoil.train.stock import stock
+from counterfoil.train.validation import Objective, Validation
 
 #: The journal of a training, in its folder.
 JOURNAL = "journal.csv"
-#: Steps between two questions, among several processes, whether it is time to save.
-_TOGETHER = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +64,7 @@ def fit(
     data: TrainingSet,
     *,
     validation: TrainingSet | None = None,
-    validate: Callable[[Backbone], Mapping[str, float]] | None = None,
+    validate: Validate | None = None,
     guard: Guard | None = None,
     out: Path | None = None,
     resume: bool = True,
@@ -103,126 +98,94 @@ def fit(
     before is intact).
     """
     fabric = launched(device, devices, recipe.precision)
-    first = fabric.is_global_zero
+    place, first = fabric.device, fabric.is_global_zero
     progress, note = (progress, note) if first else (silent, _to_nobody)
     network, stages = backbone.network, recipe.staged()
     aims = [objective(stage) for stage in stages]
 
     # What is there already: this training, and then it goes on from where it was saved, or none.
-    folder = out if first else None
-    same: Mapping[str, Any] = {}
-    state = None
-    if out is not None:
-        same = resuming.identity(backbone, recipe, data, validation)
-        check_writable(out, folder=True)
-        state = resuming.load(out) if resume else None
-        if state is not None:
-            resuming.check_same(state["identity"], same, where=out)
-        fabric.barrier()
-        if first and state is None:
-            resuming.forget(out)
+    same, state = resuming.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
     now = Standing() if state is None else Standing(**state["standing"])
 
     # The rows, without those whose pictures cannot be read, and what is done to them in each stage.
-    stock = partial(_stock, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
-    stock = partial(stock, pin=fabric.device.type == "cuda", progress=progress, note=note)
+    ready = partial(stock, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
+    ready = partial(ready, pin=place.type == "cuda", progress=progress, note=note)
     skip = recipe.unreadable == "skip"
-    feeds, rows = stock(
-        data,
-        varies=[stage.augment == "crop-flip" for stage in stages],
-        skip=skip and state is None,
-        left_out=now.left_out,
-    )
+    varies = [stage.augment == "crop-flip" for stage in stages]
+    feeds, rows = ready(data, varies=varies, skip=skip and state is None, left_out=now.left_out)
     now.left_out = np.setdiff1d(np.arange(len(data)), rows).tolist()
-    epoch_steps = [steps_per_epoch(len(rows), each.batch_size, each.accumulate) for each in stages]
-    totals = [each.steps or each.epochs * steps for each, steps in zip(stages, epoch_steps, strict=True)]
+    total = sum(length(stage, len(rows)) for stage in stages)
     checks: list[Validation] = []
     if validation is not None:
-        varies = [False] * len(stages)
-        seen, _ = stock(validation, varies=varies, skip=skip, left_out=[])
+        seen, _ = ready(validation, varies=[False] * len(stages), skip=skip)
         checks = [
             Validation(feed, aim, stage.batch_size, retrieval=stage.select == "rsum")
             for feed, aim, stage in zip(seen, aims, stages, strict=True)
         ]
-    # Weights are chosen by what the last stage says; earlier ones only where they say the same.
-    select = stages[-1].select
-    if select != "last" and not checks and validate is None:
-        note(f"there is nothing to validate on: the last weights are kept, not those with the best {select}")
-        select = "last"
 
     # The weights, the journal, and the guard's first look.
     fabric.to_device(network)
-    place = fabric.device
-    if state is not None:
-        network.load_state_dict(state["network"])
     readings = Readings(place)
     if state is not None:
+        network.load_state_dict(state["network"])
         readings.put_back(state["readings"])
+    folder = out if first else None
     journal = Journal(
         None if folder is None else folder / JOURNAL,
         since=now.step,
         tensorboard=folder / "tensorboard" if folder is not None and tensorboard else None,
     )
     if guard is not None and now.held_out is None:
-        now.held_out = _on_first(fabric, partial(guard.measure, backbone))
+        now.held_out = on_first(fabric, partial(guard.measure, backbone))
         journal.write({"step": 0, guard.name: now.held_out})
     watch = None if guard is None or now.held_out is None else Watch(guard, now.held_out)
-    best_weights: Mapping[str, Tensor] | None = None
-    saved_at = perf_counter()
 
-    def save(optimiser: Any) -> None:
-        """Write down all that it takes to go on from here; where the last weights count, those too."""
-        nonlocal saved_at
-        readings.settle()
-        randoms = _of_all(fabric, resuming.random_state())
-        saved_at = perf_counter()
-        if folder is None:
-            return
-        if not now.best_step:
-            trained.save(folder, backbone, _facts(recipe, data, now.step, {}))
-        journal.sync()
-        kept: dict[str, Any] = {"identity": same, "standing": asdict(now), "random": randoms}
-        kept |= {"readings": readings.state(), "network": network.state_dict()}
-        kept |= {"optimiser": None if optimiser is None else optimiser.state_dict()}
-        resuming.save(folder, kept)
+    # Who writes down how far it has come, and who says which weights are the best.
+    saver = Saver(
+        out,
+        fabric=fabric,
+        backbone=backbone,
+        recipe=recipe,
+        data=data,
+        same=same,
+        every=save_every,
+        seconds=save_seconds,
+    )
+    selection = Selection(
+        backbone,
+        stages,
+        checks,
+        validate,
+        fabric=fabric,
+        watch=watch,
+        saver=saver,
+        progress=progress,
+        note=note,
+    )
 
+    together = partial(gather, fabric=fabric)
     network.train()
     for number in range(now.stage, len(stages) if not now.ended else 0):
-        stage, aim, feed, total = stages[number], aims[number], feeds[number], totals[number]
-        groups = parameter_groups(network, stage)
-        parameters = [each for group in groups for each in group["params"]]
-        if stage.optimiser != "adamp":
-            # One kernel for all parameters: where they are many and small, a loop over them takes as long
-            # as the rest of the step.
-            groups = [{**group, "fused": True} for group in groups]
-        model, optimiser = fabric.setup(Trained(network), optimiser_of(groups, stage))
-        together = partial(gather, fabric=fabric)
+        stage, aim, feed = stages[number], aims[number], feeds[number]
+        model, optimiser = _set_up(network, stage, fabric)
         if state is not None:
             if state["optimiser"] is not None:
                 optimiser.load_state_dict(state["optimiser"])
-            _put_back_random(fabric, state["random"], note)
+            resuming.put_back_random(state["random"], fabric, note)
             state = None
         elif number == 0:
             torch.manual_seed(recipe.seed + fabric.global_rank)
-        course = Course(
-            n=len(rows),
-            batch_size=stage.batch_size,
-            steps=total,
-            accumulate=stage.accumulate,
-            seed=stage.seed,
-            rank=fabric.global_rank,
-            world=fabric.world_size,
-            start=now.at,
-            first_epoch=sum(-(-t // steps) for t, steps in zip(totals[:number], epoch_steps, strict=False)),
+        course = course_of(
+            stages, number, len(rows), start=now.at, rank=fabric.global_rank, world=fabric.world_size
         )
         with closing(feed.batches(course)) as batches:
-            progress("training", now.step, sum(totals))
-            while now.at < total:
+            progress("training", now.step, total)
+            while now.at < course.steps:
                 began = perf_counter()
-                lr = learning_rate(now.at, recipe=stage, total=total)
+                lr = learning_rate(now.at, recipe=stage, total=course.steps)
                 for group in optimiser.param_groups:
                     group["lr"] = lr
-                last = now.at + 1 == total
+                last = now.at + 1 == course.steps
                 due = last or (now.step + 1) % journal_every == 0
 
                 # Forward and backward, once for each batch of the step.
@@ -250,66 +213,39 @@ def fit(
                         model, optimiser, max_norm=stage.clip_norm, error_if_nonfinite=False
                     )
                 elif due:
-                    norm = _norm(parameters)
+                    norm = _norm(optimiser)
                 readings.take(now.step, said, lr=lr, rows=rows[np.concatenate(used)])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 if stage.max_logit_scale is not None:
                     with torch.no_grad():
                         network.logit_scale.clamp_(max=math.log(stage.max_logit_scale))
-                now.step, now.at = now.step + 1, now.at + 1
-                readings.time(stage.batch_size * stage.accumulate, perf_counter() - began, waited)
-                now.rows += stage.batch_size * stage.accumulate
-                now.seconds, now.waited = now.seconds + perf_counter() - began, now.waited + waited
-                progress("training", now.step, sum(totals))
+                seconds = perf_counter() - began
+                now.took(stage.batch_size * stage.accumulate, seconds, waited)
+                readings.time(stage.batch_size * stage.accumulate, seconds, waited)
+                progress("training", now.step, total)
 
-                # Validation: the best weights are kept, and what is forgotten on the way is said.
+                # Validation, the journal, and what is saved.
                 entry: dict[str, float] = {}
                 improved = False
-                if last or now.at % (stage.validate_every or epoch_steps[number]) == 0:
+                if last or now.at % (stage.validate_every or course.per_epoch) == 0:
                     readings.settle()
-                    measured: dict[str, float] = {}
-                    if checks:
-                        measured |= checks[number].measure(fabric, progress=progress)
-                    if validate is not None:
-                        measured |= _on_first(fabric, partial(_ask, validate, backbone))
-                    entry = {f"validation_{name}": value for name, value in measured.items()}
-                    if select != "last" and stage.select == select and better(measured, select, now.best):
-                        improved = True
-                        now.best, now.best_step, now.stale_since = measured[select], now.step, now.step
-                        best_weights = _copy(network)
-                        if folder is not None:
-                            trained.save(folder, backbone, _facts(recipe, data, now.step, measured))
-                    if watch is not None:
-                        watch.see(_on_first(fabric, partial(watch.guard.measure, backbone)), now.step, note)
-                        entry[watch.guard.name] = watch.last
-                stops = (
-                    bool(entry)
-                    and select != "last"
-                    and stage.patience is not None
-                    and now.step - now.stale_since >= stage.patience
-                )
+                    entry, improved = selection.look(now)
                 if due or entry:
                     line = {"step": now.step, "epoch": batch.epoch, "lr": lr, **readings.means()}
                     line |= {} if norm is None else {"grad_norm": float(norm)}
                     journal.write(line | {"seconds": now.seconds} | entry)
-                if last or stops:
+                if last or (entry and selection.stale(now)):
                     break
-                in_time = save_every is not None and now.step % save_every == 0
-                if out is not None and (fabric.world_size == 1 or now.step % _TOGETHER == 0):
-                    in_time |= bool(fabric.broadcast(perf_counter() - saved_at >= save_seconds))
+                # Asked in any case: among several processes all ask at the same steps.
+                in_time = saver.due(now.step)
                 if improved or in_time:
-                    save(optimiser)
+                    saver.save(now, readings, journal, optimiser)
         now.stage, now.at, now.stale_since = number + 1, 0, now.step
         now.ended = now.stage == len(stages)
-        save(None)
+        saver.save(now, readings, journal, None)
 
-    if now.best_step:
-        if best_weights is None:
-            # They are from before the training was stopped, and lie where they were written.
-            assert out is not None
-            best_weights = trained.read(out).network.state_dict()
-        network.load_state_dict(best_weights)
+    selection.put_back(now)
     journal.close()
     network.eval()
     return Fitted(
@@ -323,112 +259,22 @@ def fit(
     )
 
 
-def _stock(
-    data: TrainingSet,
-    *,
-    backbone: Backbone,
-    aims: Sequence[Objective],
-    varies: Sequence[bool],
-    skip: bool,
-    left_out: Sequence[int],
-    workers: int,
-    seed: int,
-    pin: bool,
-    progress: Progress,
-    note: Note,
-) -> tuple[list[Feed], ndarray]:
-    """A feed for each stage, and the rows of `data` that they feed; stages share what is prepared."""
-    rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
-    roles = sorted({role for aim in aims for role in aim.images})
-    shared: dict[bool, Pictures] = {}
-    for varied in sorted(set(varies)):
-        shared[varied] = Pictures(
-            data.images,
-            np.unique(np.concatenate([data.need(role)[rows] for role in roles])),
-            backbone.preparation,
-            workers=workers,
-            varies=varied,
-            skip=skip,
-            progress=progress,
-        )
-    lost = sorted({position for pictures in shared.values() for position in pictures.unreadable})
-    if lost:
-        gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
-        say_unreadable(data.images, lost, int(gone.sum()), note)
-        rows = rows[~gone]
-    tokens = Tokens(data.captions, backbone.tokens)
-    finish = _pinned if pin else _as_is
-    chosen = data.select(rows)
-    feeds = []
-    for aim, varied in zip(aims, varies, strict=True):
-        pictures = shared[varied]
-        works_ahead = pin or not pictures.in_memory
-        roles_of = (aim.images, aim.texts)
-        feeds.append(Feed(chosen, backbone, pictures, tokens, *roles_of, varied, seed, finish, works_ahead))
-    return feeds, rows
+def _set_up(network: Network, stage: Recipe, fabric: Fabric) -> tuple[nn.Module, optim.Optimizer]:
+    """The network and the optimiser of what the stage trains, as Fabric wraps them."""
+    groups = parameter_groups(network, stage)
+    if stage.optimiser != "adamp":
+        # One kernel for all parameters: where they are many and small, a loop over them takes as long as the
+        # rest of the step.
+        groups = [{**group, "fused": True} for group in groups]
+    model, optimiser = fabric.setup(Trained(network), optimiser_of(groups, stage))
+    return model, optimiser
 
 
-def _pinned(batch: Batch) -> Batch:
-    """A batch that can be copied to a GPU while it computes."""
-    return batch._replace(pixels=batch.pixels.pin_memory(), tokens=batch.tokens.pin_memory())
-
-
-def _as_is(batch: Batch) -> Batch:
-    return batch
-
-
-def _norm(parameters: Sequence[Tensor]) -> Tensor:
+def _norm(optimiser: optim.Optimizer) -> Tensor:
     """The norm of the whole gradient."""
+    parameters = [each for group in optimiser.param_groups for each in group["params"]]
     norms = [torch.linalg.vector_norm(each.grad) for each in parameters if each.grad is not None]
     return torch.linalg.vector_norm(torch.stack(norms))
-
-
-def _copy(network: Network) -> dict[str, Tensor]:
-    return {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
-
-
-def _ask(validate: Callable[[Backbone], Mapping[str, float]], backbone: Backbone) -> dict[str, float]:
-    with asked(backbone):
-        return {name: float(value) for name, value in validate(backbone).items()}
-
-
-_Value = TypeVar("_Value")
-
-
-def _on_first(fabric: Fabric, work: Callable[[], _Value]) -> _Value:
-    """What the first process finds, on all of them."""
-    found = work() if fabric.is_global_zero else None
-    return fabric.broadcast(found)
-
-
-def _of_all(fabric: Fabric, value: Any) -> list[Any]:
-    """The values of all processes, in their order."""
-    if fabric.world_size == 1:
-        return [value]
-    values: list[Any] = [None] * fabric.world_size
-    torch.distributed.all_gather_object(values, value)
-    return values
-
-
-def _put_back_random(fabric: Fabric, states: Sequence[Mapping[str, Any]], note: Note) -> None:
-    if len(states) == fabric.world_size:
-        resuming.set_random_state(states[fabric.global_rank])
-        return
-    note(
-        f"this training ran on {len(states)} processes and goes on with {fabric.world_size}: "
-        "what it draws at random (dropout, samples) is no longer what it would have been"
-    )
-    resuming.set_random_state(states[fabric.global_rank % len(states)])
-
-
-def _facts(recipe: Recipe, data: TrainingSet, step: int, measured: Mapping[str, float]) -> dict[str, Any]:
-    """What a checkpoint says of how it was made."""
-    return {
-        "recipe": asdict(recipe),
-        "data": {"name": data.name, "source": data.source, "rows": len(data)},
-        "step": step,
-        "validation": dict(measured),
-    }
 
 
 def _to_nobody(message: str) -> None:

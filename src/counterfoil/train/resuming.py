@@ -2,19 +2,21 @@
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import torch
+from lightning_fabric import Fabric
 
 from counterfoil.data.training import TrainingSet
+from counterfoil.engine.progress import Note
 from counterfoil.errors import InputError, StorageError
 from counterfoil.scorers.dual import digest_tensors
 from counterfoil.scorers.networks import Backbone
-from counterfoil.store import canonical_json, digest, digest_value, writing
+from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
 from counterfoil.train.recipes import Recipe
 
 #: The file in the folder of a training.
@@ -46,6 +48,11 @@ class Standing:
     #: Rows whose pictures could not be read.
     left_out: list[int] = field(default_factory=list)
     ended: bool = False
+
+    def took(self, rows: int, seconds: float, waited: float) -> None:
+        """Take in a step: its rows, the time it took and how much of that it waited for them."""
+        self.step, self.at, self.rows = self.step + 1, self.at + 1, self.rows + rows
+        self.seconds, self.waited = self.seconds + seconds, self.waited + waited
 
 
 def identity(
@@ -94,6 +101,35 @@ def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path)
         where=where,
         hint="choose another folder, or start anew over it with --no-resume",
     )
+
+
+def found(
+    out: Path | None,
+    backbone: Backbone,
+    recipe: Recipe,
+    data: TrainingSet,
+    validation: TrainingSet | None,
+    *,
+    resume: bool,
+    fabric: Fabric,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """A training's identity, and its state in the folder `out`, None where it begins; empty without a folder.
+
+    A training that begins leaves nothing to go on from in the folder. Raises `InputError` where it holds
+    another training, and `StorageError` where nothing can be written there.
+    """
+    if out is None:
+        return {}, None
+    same = identity(backbone, recipe, data, validation)
+    check_writable(out, folder=True)
+    state = load(out) if resume else None
+    if state is not None:
+        check_same(state["identity"], same, where=out)
+    # No process looks after the first one has tidied up.
+    fabric.barrier()
+    if fabric.is_global_zero and state is None:
+        forget(out)
+    return same, state
 
 
 def save(folder: Path, state: Mapping[str, Any]) -> None:
@@ -169,6 +205,19 @@ def set_random_state(state: Mapping[str, Any]) -> None:
     np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))  # noqa: NPY002
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal), gauss))
+
+
+def put_back_random(states: Sequence[Mapping[str, Any]], fabric: Fabric, note: Note) -> None:
+    """Put the generators of this process back to its own of the `states` of all of them.
+
+    Where there were more or fewer processes `note` says what that means.
+    """
+    if len(states) != fabric.world_size:
+        note(
+            f"this training ran on {len(states)} processes and goes on with {fabric.world_size}: "
+            "what it draws at random (dropout, samples) is no longer what it would have been"
+        )
+    set_random_state(states[fabric.global_rank % len(states)])
 
 
 class _Catching:

@@ -1,0 +1,103 @@
+"""Which weights a training ends with: those of the best validation, or the last."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from counterfoil.engine.progress import Note, Progress
+from counterfoil.scorers.networks import Backbone
+from counterfoil.train.devices import on_first
+from counterfoil.train.guard import Watch
+from counterfoil.train.live import asked
+from counterfoil.train.recipes import Recipe
+from counterfoil.train.resuming import Standing
+from counterfoil.train.saving import Saver
+from counterfoil.train.validation import Validation, better
+
+#: What a network that is ready to answer is asked: numbers by name.
+Validate = Callable[[Backbone], Mapping[str, float]]
+
+
+class Selection:
+    """The validations of a training, and the best weights so far.
+
+    `checks` has a validation for each of `stages`, or none. What the last stage selects by counts; earlier
+    ones choose weights only where they select by the same. Where there is nothing to validate on the last
+    weights are taken, and `note` says so.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        stages: Sequence[Recipe],
+        checks: Sequence[Validation],
+        validate: Validate | None,
+        *,
+        fabric: Fabric,
+        watch: Watch | None,
+        saver: Saver,
+        progress: Progress,
+        note: Note,
+    ) -> None:
+        self._measure = stages[-1].select
+        if self._measure != "last" and not checks and validate is None:
+            note(
+                "there is nothing to validate on: the last weights are kept, not those with the best "
+                f"{self._measure}"
+            )
+            self._measure = "last"
+        self._backbone, self._stages, self._checks = backbone, stages, checks
+        self._validate, self._watch = validate, watch
+        self._fabric, self._saver = fabric, saver
+        self._progress, self._note = progress, note
+        self._weights: Mapping[str, Tensor] | None = None
+
+    def look(self, now: Standing) -> tuple[dict[str, float], bool]:
+        """Validate: what the journal says of it, and whether these weights are the best so far.
+
+        If so they are kept, as a checkpoint too, and `now` says so. What is forgotten on the way is measured
+        beside it. Raises `InputError` where what decides is not measured.
+        """
+        measured: dict[str, float] = {}
+        if self._checks:
+            measured |= self._checks[now.stage].measure(self._fabric, progress=self._progress)
+        if self._validate is not None:
+            measured |= on_first(self._fabric, partial(_ask, self._validate, self._backbone))
+        entry = {f"validation_{name}": value for name, value in measured.items()}
+        improved = self._decides(now) and better(measured, self._measure, now.best)
+        if improved:
+            now.best, now.best_step, now.stale_since = measured[self._measure], now.step, now.step
+            states = self._backbone.network.state_dict()
+            self._weights = {name: tensor.detach().cpu().clone() for name, tensor in states.items()}
+            self._saver.checkpoint(now.step, measured)
+        if self._watch is not None:
+            guard = self._watch.guard
+            self._watch.see(
+                on_first(self._fabric, partial(guard.measure, self._backbone)), now.step, self._note
+            )
+            entry[guard.name] = self._watch.last
+        return entry, improved
+
+    def stale(self, now: Standing) -> bool:
+        """Whether no validation was better for as many steps as the stage has patience."""
+        patience = self._stages[now.stage].patience
+        return self._measure != "last" and patience is not None and now.step - now.stale_since >= patience
+
+    def put_back(self, now: Standing) -> None:
+        """Give the network the weights that were best; where no validation decided it keeps the last."""
+        if not now.best_step:
+            return
+        if self._weights is None:
+            # They are from before the training was stopped, and lie where they were written.
+            self._weights = self._saver.checkpointed()
+        self._backbone.network.load_state_dict(self._weights)
+
+    def _decides(self, now: Standing) -> bool:
+        return self._measure != "last" and self._stages[now.stage].select == self._measure
+
+
+def _ask(validate: Validate, backbone: Backbone) -> dict[str, float]:
+    with asked(backbone):
+        return {name: float(value) for name, value in validate(backbone).items()}
