@@ -149,9 +149,9 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     rng = np.random.default_rng()
     reached = 0
-    for _ in range(2):
+    for limit in (11, 21):
         # At any moment within a step that nobody chose, and twice: what went on is stopped again.
-        stop = int(rng.integers(reached + 1, 23))
+        stop = int(rng.integers(reached + 1, limit + 1))
         with subprocess.Popen(
             [sys.executable, str(script), str(out)], env=environment, stdout=subprocess.PIPE, text=True
         ) as process:
