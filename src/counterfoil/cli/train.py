@@ -115,6 +115,14 @@ def command(
             rich_help_panel="Work",
         ),
     ] = None,
+    tensorboard: Annotated[
+        bool,
+        typer.Option(
+            "--tensorboard",
+            help="Write the journal for TensorBoard as well (extra 'tensorboard').",
+            rich_help_panel="Work",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -153,6 +161,7 @@ def command(
             "device": device,
             "devices": devices,
             "workers": workers,
+            "tensorboard": tensorboard or None,
         },
         read.run,
         where=recipe,

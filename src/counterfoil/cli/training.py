@@ -58,6 +58,7 @@ class Asked:
     device: str = "auto"
     devices: int = 1
     workers: int | None = None
+    tensorboard: bool = False
 
     def check(self, *, dry_run: bool) -> None:
         """Raise `InputError` for what is missing or not there, before anything is loaded."""
@@ -108,6 +109,8 @@ def asked(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) 
             )
         low, high, words = _NUMBERS.get(key, (None, None, "a text in quotes"))
         fits = isinstance(value, str)
+        if key == "tensorboard":
+            fits, words = isinstance(value, bool), "true or false"
         if low is not None and high is not None:
             whole = isinstance(value, int) and not isinstance(value, bool)
             fits = (
@@ -294,6 +297,7 @@ def train(
         device=wanted.device,
         devices=processes(wanted.devices),
         workers=_workers(wanted),
+        tensorboard=wanted.tensorboard,
         progress=progress,
         note=note,
     )
