@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
     from counterfoil.data.benchmark import Benchmark
+    from counterfoil.evaluation.result import Estimate
     from counterfoil.studies.demo import Study
 
 EPILOG = """Examples:
@@ -28,6 +30,8 @@ _COLUMNS = (
     ("gallery", "mean_map_at_r", "mAP@R"),
 )
 _MARKS = {"holds": "[green]✓[/green]", "does not hold": "[red]✗[/red]", "undecided": "[yellow]?[/yellow]"}
+#: Columns of a terminal from which the summary has room for intervals, and the most that words run over.
+_ROOMY, _LINE = 110, 100
 
 
 def command(
@@ -41,8 +45,9 @@ def command(
 ) -> None:
     """Build a world, train four models on it, measure them in both directions, and say what held.
 
-    Takes about three minutes on two cores, a quarter of an hour with --full; nothing is downloaded. A demo
-    that was stopped goes on where it was. The last line is the path of the report.
+    Takes about two and a half minutes on two cores, a quarter of an hour with --full; nothing is downloaded.
+    A demo that was stopped goes on where it was; one with another seed or plan begins anew in the same
+    folder. The last line is the path of the report.
     """
     from dataclasses import replace
     from time import perf_counter
@@ -59,11 +64,11 @@ def command(
             __import__(library)
         except ModuleNotFoundError:
             raise MissingExtraError(library, "train") from None
+    from counterfoil.studies import plan as plans
     from counterfoil.studies.demo import study
-    from counterfoil.studies.plan import FULL, SHORT
     from counterfoil.studies.writing import write
 
-    plan = FULL if full else SHORT
+    plan = plans.FULL if full else plans.SHORT
     plan = replace(
         plan,
         seeds=tuple(seed + each for each in plan.seeds),
@@ -75,33 +80,75 @@ def command(
 
     with terminal.progress() as report:
         made = study(plan, out, facts=facts, progress=report, note=terminal.note)
-    path = write(made, out, seconds=perf_counter() - began)
-    console = terminal.out()
-    console.print(_summary(made))
-    for each in made.findings:
-        console.print(f"{_MARKS[each.verdict]} [bold]{each.claim}[/bold] {each.verdict.capitalize()}.")
-        console.print(f"  [dim]{each.sentence}[/dim]")
-    for sweep in made.sweeps:
-        console.print(f"[bold]{sweep.question}[/bold]")
-        console.print(f"  [dim]{sweep.sentence}[/dim]")
-    console.print(f"The report is in {path.resolve()}", soft_wrap=True)
+    with terminal.busy("writing the report"):
+        path = write(made, out, seconds=perf_counter() - began)
+    show(made, terminal.out())
+    terminal.out().print(f"The report is in {path.resolve()}", soft_wrap=True)
 
 
-def _summary(made: "Study") -> "Table":
+def show(made: "Study", console: "Console") -> None:
+    """The end of a demo: a table of the models, then what was asked and what came of it."""
+    seeds = made.plan.seeds
+    console.print()
+    console.print(_summary(made, intervals=console.width >= _ROOMY))
+    about = "In per cent" + (", with 95 % intervals" if console.width >= _ROOMY else "")
+    about += f"; networks of seed {seeds[0]}."
+    if len(seeds) > 1:
+        about += f" What follows is over seeds {', '.join(map(str, seeds))}."
+    width = min(console.width, _LINE)
+    console.print(f"[dim]{about}[/dim]", width=width)
+    said = [
+        (_MARKS[each.verdict], each.claim, f"{each.verdict.capitalize()} in this run. {each.sentence}")
+        for each in made.findings
+    ]
+    if made.order is not None:
+        said.append(("•", "The trainings in order.", made.order.sentence))
+    said += [("•", sweep.question, sweep.sentence) for sweep in made.sweeps]
+    console.print()
+    for mark, head, words in said:
+        console.print(_hanging(mark, f"[bold]{head}[/bold]\n[dim]{words}[/dim]"), width=width)
+    console.print()
+
+
+def _hanging(mark: str, words: str) -> "RenderableType":
+    """Words beside a mark, every line of them as far in as the first."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, title=None, header_style="dim")
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(overflow="fold")
+    grid.add_row(mark, words)
+    return grid
+
+
+def _summary(made: "Study", *, intervals: bool) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("model", no_wrap=True)
     for _, _, head in _COLUMNS:
         table.add_column(head, justify="right", no_wrap=True)
     rows: dict[str, dict[str, str]] = {}
+    chance: dict[str, str] = {}
     for comparison in made.comparisons:
         form = comparison.runs[0].benchmark.questions.form
         for run in comparison.runs:
             for of, measure, head in _COLUMNS:
                 if of == form and measure in run.result.measures:
-                    value = run.result.measures[measure].value
-                    rows.setdefault(run.name, {})[head] = f"{100 * value:.1f}"
+                    found = run.result.measures[measure]
+                    rows.setdefault(run.name, {})[head] = _said(found, intervals)
+                    if found.chance is not None:
+                        chance[head] = f"{100 * found.chance:.1f}" + (" " * len(_span(found)) * intervals)
+    table.add_row("chance", *(chance.get(head, "") for _, _, head in _COLUMNS), style="dim")
     for name, cells in rows.items():
         table.add_row(name, *(cells.get(head, "") for _, _, head in _COLUMNS))
     return table
+
+
+def _said(found: "Estimate", intervals: bool) -> str:
+    value = f"{100 * found.value:.1f}"
+    return f"{value}[dim]{_span(found)}[/dim]" if intervals else value
+
+
+def _span(found: "Estimate") -> str:
+    return f" {100 * found.low:4.1f} to {100 * found.high:4.1f}"

@@ -92,37 +92,61 @@ def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Swe
 def mining(
     trials: Sequence[Trial],
     *,
+    own: Sequence[Trial] = (),
     measures: tuple[str, str] = ("mean_recall_at_1", "mean_map_at_r"),
     draws: int = 10_000,
     seed: int = 0,
 ) -> Sweep:
     """Two measures of a gallery, by which negatives the loss counted: does the stricter one agree?
 
-    Differences are of every later trial against the first one. The sentence names the best trial under each
-    measure. Raises `InputError` for fewer than two trials.
+    `own` are the same trials, where only the pairs that captions were written for count as right: the first
+    measure, R@1, is taken from those where they are given, as COCO has it. Differences are of every later
+    trial against every earlier one. The sentence names the best trial under each measure, and says of the
+    pairs of trials which either measure tells apart. Raises `InputError` for fewer than two trials, and where
+    `own` are others.
     """
-    models = _models(trials)
-    settings = _settings(trials, models, measures, draws, seed)
-    found = [
-        each
-        for measure in measures
-        for each in gallery_differences(
-            [(f"{model.name} against {models[0].name}", model, models[0]) for model in models[1:]],
+    if own and [trial.label for trial in own] != [trial.label for trial in trials]:
+        raise InputError(
+            "the trials under their own pairs are others",
+            given=", ".join(trial.label for trial in own),
+            allowed=", ".join(trial.label for trial in trials),
+        )
+    all_pairs = _models(trials)
+    of_measure = {measures[0]: _models(own) if own else all_pairs, measures[1]: all_pairs}
+    settings = tuple(
+        Setting(
+            trial.label,
+            trial.x,
+            trial.series,
+            {
+                measure: models[at].level(measure, draws=draws, seed=seed)
+                for measure, models in of_measure.items()
+            },
+        )
+        for at, trial in enumerate(trials)
+    )
+    pairs = [(later, earlier) for later in range(len(trials)) for earlier in range(later)]
+    pairs.sort(key=lambda pair: (pair[1], pair[0]))
+    found = {
+        measure: gallery_differences(
+            [(f"{models[a].name} against {models[b].name}", models[a], models[b]) for a, b in pairs],
             measure,
             draws=draws,
             seed=seed,
         )
-    ]
-    of_measures = [_order(settings, measure) for measure in measures]
-    best = [settings[order[0]] for order in of_measures]
+        for measure, models in of_measure.items()
+    }
+    orders = [_order(settings, measure) for measure in measures]
+    best = [settings[order[0]] for order in orders]
+    names = ("R@1", "mAP@R")
     said = [
         f"{words} puts {one.label} first, at {percent(one.levels[measure])}"
-        for words, measure, one in zip(("R@1", "mAP@R"), measures, best, strict=True)
+        for words, measure, one in zip(names, measures, best, strict=True)
     ]
-    agree = (
-        "They order all of them alike."
-        if of_measures[0] == of_measures[1]
-        else "They do not order them alike."
+    counted = (
+        "As in COCO, R@1 counts only what a caption was written for; mAP@R counts all that is true. "
+        if own
+        else ""
     )
     return Sweep(
         key="mining",
@@ -130,8 +154,30 @@ def mining(
         axis="mining of negatives",
         measures=measures,
         settings=settings,
-        differences=tuple(found),
-        sentence=f"{said[0]}; {said[1]}. {agree}",
+        differences=tuple(each for measure in measures for each in found[measure]),
+        sentence=f"{counted}{said[0]}; {said[1]}. {_agreement(orders, [found[m] for m in measures], names)}",
+    )
+
+
+def _agreement(
+    orders: Sequence[Sequence[int]], found: Sequence[Sequence[Evidence]], names: tuple[str, str]
+) -> str:
+    """Whether two measures order trials alike, by their values and as far as intervals tell them apart."""
+    alike = "They order all of them alike" if orders[0] == orders[1] else "They do not order them alike"
+    signs = [[(each.low > 0) - (each.high < 0) for each in of] for of in found]
+    n = len(signs[0])
+    told = [f"{name} {sum(map(bool, of))} of {n}" for name, of in zip(names, signs, strict=True)]
+    against = [each.label for each, a, b in zip(found[0], *signs, strict=True) if a * b < 0]
+    clash = (
+        f"and they contradict each other on {'; '.join(against)}"
+        if against
+        else "and nowhere does one contradict the other"
+        if any(a * b for a, b in zip(*signs, strict=True))
+        else "and no pair is told apart by both"
+    )
+    return (
+        f"{alike} by their values. Of the pairs of ways, {told[0]} and {told[1]} are told apart by the whole "
+        f"interval, {clash}."
     )
 
 

@@ -61,13 +61,15 @@ def page(
     sweeps: Sequence[Sweep] = (),
     facts: Mapping[str, str] | None = None,
     browse: str = "",
+    seen: str = "",
 ) -> str:
     """The study as HTML, the same for the same values; it fetches nothing.
 
     It opens with the findings and their verdicts. Pictures are taken from the benchmarks of `comparisons`:
     pairs from quads, right answers from a gallery, where they are at hand. `facts` are lines of "what was
     done" (machine, seeds, time); `browse` is the address of a comparison's page (`report.page`), beside this
-    one, in which every question can be looked at.
+    one, in which every question can be looked at; `seen` is the size at which the networks see the pictures
+    ("48 x 48"), where that is not the size that is shown.
     """
     album = Album(_BUDGET)
     quads = _first(comparisons, Quad)
@@ -96,6 +98,7 @@ def page(
         trained=trained,
         facts=facts or {},
         browse=browse,
+        seen=seen,
         called=called,
     )
 

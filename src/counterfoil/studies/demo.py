@@ -13,21 +13,18 @@ from typing import Any
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Quad
 from counterfoil.engine.progress import Note, Progress, silent, warn
-from counterfoil.errors import CounterfoilError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Sweep
 from counterfoil.report.study_page import Trained
-from counterfoil.store import digest_value, read_json, write_json
-from counterfoil.studies import dials
+from counterfoil.studies import dials, folder
 from counterfoil.studies.measuring import Bench, world
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.trainings import TUNED, Workshop, combined
 
 #: Which network each pair of detectors stands on.
 DETECTORS = {"detectors": "pretrained", "trohn-img-detectors": "trohn-img"}
-_PLAN = "plan.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +54,17 @@ def study(
 ) -> Study:
     """Build, train and measure as the plan says; networks and runs are kept in `out`.
 
-    A study that was stopped goes on where it was when it is asked for again with the same plan. `facts`
-    says how a run came about (`Bench`). Raises what building, training and measuring raise.
+    A study that was stopped goes on where it was when it is asked for again with the same plan; what
+    another plan left there is removed first (`folder.claim`). `facts` says how a run came about (`Bench`).
+    Raises `InputError` for a folder that holds something else, and what building, training and measuring
+    raise.
     """
     clock = _Clock(note)
-    workshop = Workshop(plan, out / "networks", resume=_same(plan, out), progress=progress)
+    if folder.claim(out, plan):
+        note(f"going on with the study in {out}")
+    workshop = Workshop(plan, out / folder.NETWORKS, progress=progress)
     with clock("drawing the world"):
-        bench = Bench(world(plan), out / "runs", facts, progress)
+        bench = Bench(world(plan), out / folder.RUNS, facts, progress)
         rows = len(workshop.loose) + len(workshop.contrasts)
     note(f"drew {rows:,} rows to learn from and {sum(map(len, bench.benchmarks)):,} questions")
 
@@ -77,7 +78,7 @@ def study(
             with clock("training", f"trained {name}{suffix}"):
                 made[name] = workshop.tuned(name, seed)
         makings.append(made)
-        with clock("training"):
+        with clock("training", f"trained detectors of what is synthetic{suffix}"):
             places = {name: workshop.place(name, seed) for name in made}
             places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
         with clock("measuring", f"measured {len(places)} models{suffix}"):
@@ -103,17 +104,6 @@ def study(
     return Study(
         plan, found, order, tuple(swept), comparisons, combined(makings), bench.benchmarks, clock.seconds
     )
-
-
-def _same(plan: Plan, out: Path) -> bool:
-    """Whether `out` holds the beginning of a study by this plan; from now on it does."""
-    path = out / _PLAN
-    try:
-        same = path.is_file() and digest_value(read_json(path)) == digest_value(plan.to_json())
-    except CounterfoilError:
-        same = False
-    write_json(path, plan.to_json())
-    return same
 
 
 class _Clock:

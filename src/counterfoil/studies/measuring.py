@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Answers
+from counterfoil.engine.answers import answers
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
 from counterfoil.scorers.base import Options
 from counterfoil.studies.plan import Plan
-from counterfoil.world.galleries import gallery
+from counterfoil.world.galleries import as_collected, gallery
 from counterfoil.world.sample import choices, quads
 
 #: Draws of the bootstrap behind the intervals of single runs; findings draw more.
@@ -38,21 +40,39 @@ class Bench:
         for benchmark in self.benchmarks:
             if forms and benchmark.questions.form not in forms:
                 continue
-            answers = run(benchmark, scorer, batch_size=256, progress=self.progress)
-            facts = dict(self.facts(benchmark, scorer))
-            said: dict[str, Any] = {
-                key: facts[key] for key in ("benchmark", "scorer", "versions") if key in facts
-            }
-            result = evaluate(benchmark, answers, scorer=name, draws=_DRAWS, provenance=said)
-            folder = self.runs / checkpoint.name / benchmark.name
-            made.append(save_run(folder, benchmark, answers, result, facts))
+            given = run(benchmark, scorer, batch_size=256, progress=self.progress)
+            made.append(self._keep(name, checkpoint, benchmark, given, scorer))
         return made
 
+    def measure_gallery(self, name: str, checkpoint: Path) -> tuple[Run, Run]:
+        """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
+        from counterfoil.scorers import trained
 
-def world(plan: Plan) -> tuple[Benchmark, ...]:
-    """Quads in both styles, choices and a gallery, at the size that the networks see."""
+        scorer = trained.load(str(checkpoint), Options(device="cpu"))
+        whole = next(each for each in self.benchmarks if each.questions.form == "gallery")
+        both = (whole, as_collected(whole))
+        given = answers(both, scorer, batch_size=256, progress=self.progress)
+        every, own = (
+            self._keep(name, checkpoint, benchmark, each, scorer)
+            for benchmark, each in zip(both, given, strict=True)
+        )
+        return every, own
+
+    def _keep(self, name: str, checkpoint: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
+        facts = dict(self.facts(benchmark, scorer))
+        said: dict[str, Any] = {
+            key: facts[key] for key in ("benchmark", "scorer", "versions") if key in facts
+        }
+        result = evaluate(benchmark, given, scorer=name, draws=_DRAWS, provenance=said)
+        folder = self.runs / checkpoint.name / benchmark.name
+        return save_run(folder, benchmark, given, result, facts)
+
+
+def world(plan: Plan, *, size: int | None = None, lazy: bool = False) -> tuple[Benchmark, ...]:
+    """Quads in both styles, choices and a gallery; unless a `size` is given, as the networks see them."""
+    size = plan.size if size is None else size
     return (
-        quads(plan.questions, size=plan.size, styles=("natural", "synthetic")),
-        choices(plan.questions, size=plan.size),
-        gallery(plan.images, size=plan.size),
+        quads(plan.questions, size=size, styles=("natural", "synthetic"), lazy=lazy),
+        choices(plan.questions, size=size, lazy=lazy),
+        gallery(plan.images, size=size, lazy=lazy),
     )

@@ -35,8 +35,6 @@ class Workshop:
 
     plan: Plan
     folder: Path
-    #: Whether what another run of the same plan left there is gone on from.
-    resume: bool = True
     progress: Progress = silent
 
     @cached_property
@@ -99,7 +97,6 @@ class Workshop:
             data,
             validate=lambda network: {"group": accuracy(network, self.watched)},
             out=self.place(name, seed),
-            resume=self.resume,
             progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
         )
         return Trained(

@@ -4,14 +4,16 @@ A caption is written for one image and may be true of many. Collected benchmarks
 those that somebody looked at (CxC, ECCV Caption); here every true pair is known.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Bool
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.readers.matches import gallery as from_searches
-from counterfoil.data.readers.matches import search
-from counterfoil.errors import InputError
+from counterfoil.data.readers.matches import own, search
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.describing import describe
 from counterfoil.world.reading import positives
@@ -28,6 +30,8 @@ from counterfoil.world.sample import (
 )
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
+#: Which pairs count as right: all that are true, or only those that a caption was written for.
+KNOWN = ("all", "own")
 #: Tries at another sentence for a scene before it is given up.
 _TRIES = 500
 
@@ -39,13 +43,17 @@ def gallery(
     size: int = 192,
     captions_each: int = 2,
     style: str = "natural",
+    known: str = "all",
+    lazy: bool = False,
     progress: Progress = silent,
 ) -> Benchmark:
     """`n` images with `captions_each` captions written for each; the same seed gives the same bytes.
 
     All captions differ. Right for an image are all captions that are true of it, right for a caption all
-    images it is true of; `owners` says which image it was written for. Raises `InputError` for numbers below
-    1, pictures too small to see, unknown styles, and more captions than there is to say.
+    images it is true of; `owners` says which image it was written for. Where only the "own" are `known`,
+    nothing else is right, as in COCO (`as_collected`). `lazy` pictures are drawn when they are read. Raises
+    `InputError` for numbers below 1, pictures too small to see, and more captions than there is to say,
+    `UnknownNameError` for unknown styles and another `known`.
 
     >>> made = gallery(4, captions_each=3, size=48)
     >>> len(made.images), len(made.captions), made.gallery.owners.tolist()
@@ -55,13 +63,15 @@ def gallery(
     check_number(captions_each, "captions for each image")
     check_size(size)
     check_styles([style])
+    if known not in KNOWN:
+        raise UnknownNameError("choice of known pairs", known, KNOWN)
     scenes, meanings, items = described(n, captions_each, stream("gallery", seed), style)
     owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
     caption, image = np.nonzero(truth(meanings, scenes))
     names = [f"caption-{i:05d}" for i in range(len(meanings))]
-    pictures = items.images(size, progress=progress)
+    pictures = items.images(size, lazy=lazy, progress=progress)
     source = drawn_with(seed, size, style)
-    return from_searches(
+    made = from_searches(
         card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}}),
         pictures,
         items.captions(),
@@ -73,6 +83,27 @@ def gallery(
         source=source,
         path=None,
     )
+    return as_collected(made) if known == "own" else made
+
+
+def as_collected(made: Benchmark) -> Benchmark:
+    """The same queries and items, where right is only what was written for the image, as COCO counts it.
+
+    What else is true counts as wrong. The benchmark is called "...-own", so that neither is taken for the
+    other.
+
+    >>> collected = as_collected(gallery(4, captions_each=3, size=48))
+    >>> collected.name, collected.gallery.t2i.positives.counts.tolist()
+    ('world-gallery-own', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    """
+    i2t, t2i = own(made.gallery.owners, len(made.images))
+    card = made.card.model_copy(
+        update={
+            "name": f"{made.card.name}-own",
+            "title": f"{made.card.title}, own captions only",
+        }
+    )
+    return replace(made, card=card, questions=replace(made.gallery, i2t=i2t, t2i=t2i))
 
 
 def described(

@@ -12,6 +12,7 @@ from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import OPENINGS, Meaning, text
+from counterfoil.world.drawings import AS_PIXELS, Drawn
 from counterfoil.world.edits import SUBSETS, Contrast, edit
 from counterfoil.world.render import STYLES, draw_many, encode
 from counterfoil.world.scenes import Scene, one_of, sample_scene
@@ -21,9 +22,6 @@ MOST_EDITS = 3
 
 #: Pictures of fewer pixels to a side show nothing that a person could tell apart.
 SMALLEST = 32
-#: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
-#: little a small one shows.
-_AS_PIXELS = 96
 #: How many pictures are drawn at a time.
 _BATCH = 500
 
@@ -90,13 +88,15 @@ def quads(
     seed: int = 0,
     size: int = 192,
     styles: tuple[str, str] = ("natural", "natural"),
+    lazy: bool = False,
     progress: Progress = silent,
 ) -> Benchmark:
     """A benchmark of `n` quads with pictures of `size` x `size` pixels; the same seed gives the same bytes.
 
     `styles` are those of the first image of a question and of the second: BiVLC's are ("natural",
-    "synthetic"). Groupings are `type` ("replace", "swap", "add") and `subset` ("replace_obj", ...).
-    Raises `InputError` for n below 1, pictures too small to see and unknown styles.
+    "synthetic"). `lazy` pictures are drawn when they are read. Groupings are `type` ("replace", "swap",
+    "add") and `subset` ("replace_obj", ...). Raises `InputError` for n below 1, pictures too small to see and
+    unknown styles.
 
     >>> benchmark = quads(7, size=48)
     >>> len(benchmark), sorted(set(benchmark.questions.groupings["type"]))
@@ -104,7 +104,8 @@ def quads(
     """
     check_size(size)
     check_styles(styles)
-    return benchmark(contrasts(n, seed=seed), seed=seed, size=size, styles=styles, progress=progress)
+    made = contrasts(n, seed=seed)
+    return benchmark(made, seed=seed, size=size, styles=styles, lazy=lazy, progress=progress)
 
 
 def benchmark(
@@ -113,6 +114,7 @@ def benchmark(
     seed: int = 0,
     size: int = 192,
     styles: tuple[str, str] = ("natural", "natural"),
+    lazy: bool = False,
     progress: Progress = silent,
 ) -> Benchmark:
     """The contrasts spoken and drawn; equal scenes become one image and equal sentences one caption.
@@ -128,7 +130,7 @@ def benchmark(
     ]
     return Benchmark(
         card=card_of("world-quads", len(made)),
-        images=items.images(size, progress=progress),
+        images=items.images(size, lazy=lazy, progress=progress),
         captions=items.captions(),
         questions=Quad(
             _ids(made),
@@ -141,12 +143,18 @@ def benchmark(
 
 
 def choices(
-    n: int, *, seed: int = 0, size: int = 192, style: str = "natural", progress: Progress = silent
+    n: int,
+    *,
+    seed: int = 0,
+    size: int = 192,
+    style: str = "natural",
+    lazy: bool = False,
+    progress: Progress = silent,
 ) -> Benchmark:
     """`n` choices between a caption of an image and its edit, as in SugarCrepe; same seed, same bytes.
 
     The image always shows the scene before the edit, so what is added is added to the wrong caption. Scenes
-    are others than those of `quads`. Groupings as there. Raises `InputError` as `quads` does.
+    are others than those of `quads`. `lazy` and groupings as there. Raises `InputError` as `quads` does.
 
     >>> benchmark = choices(7, size=48)
     >>> [benchmark.captions[i].text for i in benchmark.questions.candidates[0]]  # doctest: +SKIP
@@ -161,7 +169,7 @@ def choices(
     images = [items.image(contrast.scenes[0], style) for contrast in made]
     return Benchmark(
         card=card_of("world-choices", n),
-        images=items.images(size, progress=progress),
+        images=items.images(size, lazy=lazy, progress=progress),
         captions=items.captions(),
         questions=Choice(
             _ids(made),
@@ -193,21 +201,25 @@ class Items:
         opening = one_of(OPENINGS, rng)
         return [self.caption(text(meaning, opening=opening)) for meaning in contrast.captions]
 
-    def images(self, size: int, *, progress: Progress = silent) -> tuple[Image, ...]:
-        """All pictures, drawn."""
+    def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
+        """All pictures, drawn now, or each when it is read."""
         todo = list(self.scenes)
+        if lazy:
+            return tuple(
+                Image(_named(i), Drawn(scene, size, style, _where(i)))
+                for i, (scene, style) in enumerate(todo)
+            )
         images: list[Image] = []
         for start in range(0, len(todo), _BATCH):
             batch = todo[start : start + _BATCH]
             pixels = draw_many([scene for scene, _ in batch], size, style=[style for _, style in batch])
             for i, picture in enumerate(pixels, start):
-                where = f"scene {i} of the world"
                 source: Source = (
-                    PixelSource(picture, where)
-                    if size <= _AS_PIXELS
-                    else BytesSource(encode(PIL.Image.fromarray(picture)), where)
+                    PixelSource(picture, _where(i))
+                    if size <= AS_PIXELS
+                    else BytesSource(encode(PIL.Image.fromarray(picture)), _where(i))
                 )
-                images.append(Image(f"scene-{i:05d}", source))
+                images.append(Image(_named(i), source))
             progress("drawing", len(images), len(todo))
         return tuple(images)
 
@@ -256,3 +268,11 @@ def check_styles(styles: Sequence[str]) -> None:
 
 def _ids(made: Sequence[Contrast]) -> tuple[str, ...]:
     return tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(made))
+
+
+def _named(i: int) -> str:
+    return f"scene-{i:05d}"
+
+
+def _where(i: int) -> str:
+    return f"scene {i} of the world"
