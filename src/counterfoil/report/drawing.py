@@ -157,6 +157,13 @@ def matrix(
     return figure
 
 
+def plain(axes: Any, title: str) -> None:
+    """A title on the left, small ticks, and no frame above or on the right."""
+    axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+
+
 def short(name: str, most: int = 22) -> str:
     """A name that fits; the middle goes, since both ends of a checkpoint's name tell more."""
     if len(name) <= most:

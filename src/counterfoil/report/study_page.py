@@ -9,7 +9,7 @@ from counterfoil.data.questions import Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.sweeps import Sweep
-from counterfoil.report import drawing, frame, study_figures, tables
+from counterfoil.report import drawing, frame, study_figures, study_lines, tables
 from counterfoil.report.frame import Drawing
 from counterfoil.report.markup import Table
 from counterfoil.report.naming import LABELS
@@ -142,15 +142,15 @@ def _curves(trained: Sequence[Trained]) -> tuple[Drawing, ...]:
     counts: dict[str, int] = {}
     for history in histories.values():
         for name in {name for row in history for name in row}:
-            counts[name] = max(counts.get(name, 0), sum(study_figures.has(row, name) for row in history))
+            counts[name] = max(counts.get(name, 0), sum(study_lines.has(row, name) for row in history))
     validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
     shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
     drawn = []
     for name in shown[:4]:
-        words = study_figures.column(name)
+        words = study_lines.column(name)
         wide, narrow = (
             drawing.svg(
-                study_figures.curves(histories, name, width=width),
+                study_lines.curves(histories, name, width=width),
                 name=f"curve-{shown.index(name)}-{part}",
                 title=words,
             )
@@ -165,7 +165,7 @@ def _dialled(sweep: Sweep) -> Dialled:
     levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
 
     def drawn(width: float) -> Any:
-        return study_figures.dial(sweep, width=width) if numbered else study_figures.rows(levels, width=width)
+        return study_lines.dial(sweep, width=width) if numbered else study_figures.rows(levels, width=width)
 
     wide, narrow = (
         drawing.svg(drawn(width), name=f"{sweep.key}-{part}", title=sweep.question)
