@@ -89,6 +89,13 @@ _SCORERS = (
         "counterfoil.scorers.blind:load",
     ),
     ScorerEntry(
+        "world",
+        "oracle",
+        "knows the scenes behind the world's pictures, and gets everything right",
+        "world:oracle",
+        "counterfoil.studies.oracle:load",
+    ),
+    ScorerEntry(
         "pixels",
         "colours",
         "reads colours from pixels and colour words from captions, and nothing else",

@@ -14,18 +14,18 @@ SIZE = 192
 
 def quads(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As many quads as the card says; raises `DataError` where a file is named: there is none to read."""
-    return sample.quads(_questions(card, data), size=SIZE)
+    return sample.quads(_questions(card, data), size=SIZE, lazy=True)
 
 
 def choices(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As many choices as the card says; raises as `quads`."""
-    return sample.choices(_questions(card, data), size=SIZE)
+    return sample.choices(_questions(card, data), size=SIZE, lazy=True)
 
 
 def gallery(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """The gallery of the catalog; raises as `quads`."""
     _questions(card, data)
-    return galleries.gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE)
+    return galleries.gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE, lazy=True)
 
 
 def _questions(card: Card, data: Path | None) -> int:

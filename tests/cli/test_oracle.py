@@ -1,0 +1,32 @@
+"""`world:oracle`: everything right on every form, asked by name like any scorer."""
+
+import json
+
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError, UnknownNameError
+
+
+@pytest.mark.parametrize("name", ["world-quads", "world-choices", "world-gallery"])
+@pytest.mark.parametrize("ties", ["strict", "half", "optimistic"])
+def test_the_oracle_gets_everything_right(counterfoil, name: str, ties: str) -> None:
+    said = counterfoil(
+        "evaluate", "world:oracle", name, "--ties", ties, "--draws", 50, "--json", "-", "--quiet"
+    )
+    assert said.code == 0, said.err
+    (result,) = json.loads(said.out) if said.out.startswith("[") else (json.loads(said.out),)
+    values = {measure: found["value"] for measure, found in result["measures"].items()}
+    assert values == pytest.approx(dict.fromkeys(values, 1.0), abs=1e-12)
+
+
+def test_a_picture_that_is_only_a_picture_is_refused() -> None:
+    oracle = catalog.scorer("world:oracle")
+    with pytest.raises(DataError, match="knows the scenes behind pictures"):
+        oracle.score([Image("a", BytesSource(b""))], [Caption("c", "A red star.")])
+
+
+def test_there_is_one_scorer_of_the_world() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'oracle'"):
+        catalog.scorer("world:oracel")
