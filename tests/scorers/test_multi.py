@@ -12,6 +12,7 @@ from torch import nn  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers import multi  # noqa: E402
 from counterfoil.scorers.comparisons import MostSimilarHeads  # noqa: E402
+from counterfoil.scorers.heads import Heads  # noqa: E402
 from counterfoil.scorers.matching_probability import Expected, Sampled  # noqa: E402
 from counterfoil.scorers.networks import Backbone, Encoded, Local, Network  # noqa: E402
 from counterfoil.scorers.pictures import Resized  # noqa: E402
@@ -85,7 +86,7 @@ def batch(n: int = 5):
     return pixels, tokens
 
 
-def slow_head(head: multi.Heads, whole, places, k: int):
+def slow_head(head: Heads, whole, places, k: int):
     """One head of one item, number by number, over the places that are there."""
     w1, w2 = head.attention.w1.weight.tolist(), head.attention.w2.weight.tolist()
     maps = head.maps[k if len(head.maps) > 1 else 0]

@@ -1,8 +1,4 @@
-"""Models of transformers open for training: the library's own modules behind the one shape of answer.
-
-Pictures are made small in worker processes, with Pillow, where the model's image processor does no more than
-resize, crop and scale; the two differ by a level of 255 or two where the processor resizes with torchvision.
-"""
+"""Models of transformers open for training: the library's own modules behind the one shape of answer."""
 
 import json
 import tempfile
@@ -11,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import PIL.Image
 import torch
-from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
@@ -30,49 +24,24 @@ from counterfoil.scorers.hf import (
     model_of,
     quiet,
 )
-from counterfoil.scorers.networks import Answer, Backbone, Encoded, Local, Network
-from counterfoil.scorers.pictures import Resized, Untouched
-
-#: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
-_LEVELS = 1.0
+from counterfoil.scorers.hf_pixels import HfPixels, preparation_for
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 
 
-class HfNetwork(Network):
+class HfNetwork(LibraryNetwork):
     """The two towers of a dual encoder of transformers.
 
     `pad` is the id that fills up texts where the tower must be told (BERT's kind), None where what comes
-    after a text does not matter (CLIP) or was seen in training (SigLIP). The bias of sigmoid losses becomes a
-    buffer: no loss of this package depends on it, and distributed training wants parameters that are used.
+    after a text does not matter (CLIP) or was seen in training (SigLIP).
     """
 
     def __init__(self, model: nn.Module, *, pad: int | None, where: str) -> None:
-        super().__init__()
-        self.model = model
-        self.pad, self._where = pad, where
         if not hasattr(model, "logit_scale"):
             # ALIGN keeps what it divides by.
             start = getattr(model, "temperature", torch.tensor(0.07)).detach()
             model.logit_scale = nn.Parameter(start.reciprocal().log())
-        for unused in ("logit_bias", "temperature"):
-            value = getattr(model, unused, None)
-            if isinstance(value, nn.Parameter):
-                delattr(model, unused)
-                model.register_buffer(unused, value.detach())
-
-    @property
-    def logit_scale(self) -> nn.Parameter:
-        """Logarithm of the inverse temperature."""
-        scale: nn.Parameter = self.model.logit_scale
-        return scale
-
-    @property
-    def logit_bias(self) -> Tensor | None:
-        """What a sigmoid loss adds to every logit, where the model has it."""
-        return getattr(self.model, "logit_bias", None)
-
-    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
-        """Both sides; the temperature as a scalar, however the library keeps it."""
-        return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale.reshape(()))
+        super().__init__(model, unused=("temperature",))
+        self.pad, self._where = pad, where
 
     def encode_images(self, pixels: Tensor) -> Encoded:
         """(batch, 3, height, width) to (batch, width)."""
@@ -154,27 +123,6 @@ class HfTokens:
         return {**files, "config.json": json.dumps(dict(self.config), indent=2).encode()}
 
 
-@dataclass(frozen=True, eq=False)
-class HfPixels:
-    """What workers made of pictures to what the model takes, on the CPU."""
-
-    processor: Any
-    preparation: Resized | Untouched
-
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) floats, normalised."""
-        if isinstance(self.preparation, Untouched):
-            whole = [PIL.Image.fromarray(picture) for picture in pictures]
-            found: Tensor = self.processor(images=whole, return_tensors="pt")["pixel_values"]
-            return found
-        mean, std = (
-            torch.tensor(list(each), dtype=torch.float32).view(3, 1, 1)
-            for each in (self.processor.image_mean, self.processor.image_std)
-        )
-        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
-        return pixels.float().div_(255).sub_(mean).div_(std)
-
-
 def backbone(argument: str) -> Backbone:
     """The model in a local folder, or of that name on the hub, in fp32 on the CPU.
 
@@ -237,7 +185,7 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
         processor=processor,
         config=card["config"],
     )
-    preparation = _preparation(processor)
+    preparation = preparation_for(processor)
     found = Backbone(where, network, preparation, HfPixels(processor, preparation), tokens, card)
     _check(found, tokenizer)
     return found
@@ -273,47 +221,3 @@ def _check(found: Backbone, tokenizer: Any) -> None:
             given=f"{tuple(image.shape)} and {tuple(text.shape)}",
             allowed="one vector each, of one width",
         )
-
-
-def _preparation(processor: Any) -> Resized | Untouched:
-    """What workers may do in the processor's place; `Untouched` where it does anything else."""
-    kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
-    size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
-    plain = (
-        kind is not None
-        and processor.do_resize
-        and processor.do_rescale
-        and processor.do_normalize
-        and abs(processor.rescale_factor * 255 - 1) < 1e-6
-        and not getattr(processor, "do_pad", False)
-    )
-    if not plain:
-        return Untouched()
-    crops = bool(getattr(processor, "do_center_crop", False))
-    side = size.get("height", 0)
-    if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
-        made = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
-    elif not crops and size == {"height": side, "width": side}:
-        made = Resized(side, "squash", kind)  # type: ignore[arg-type]
-    else:
-        return Untouched()
-    return made if _agrees(processor, made) else Untouched()
-
-
-def _agrees(processor: Any, made: Resized) -> bool:
-    """Whether Pillow and the processor make the same of a smooth picture whose margins are not even."""
-    ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
-    picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
-    ours = HfPixels(processor, made)([made(picture)])
-    theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
-    if ours.shape != theirs.shape:
-        return False
-    levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
-    return float(levels.mean()) <= _LEVELS
-
-
-def _sides(size: Any) -> dict[str, int]:
-    """The sides that a processor's size names."""
-    names = ("shortest_edge", "longest_edge", "height", "width", "max_height", "max_width")
-    values = {name: getattr(size, name, None) for name in names} if not isinstance(size, Mapping) else size
-    return {name: int(value) for name, value in dict(values).items() if value is not None}

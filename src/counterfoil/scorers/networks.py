@@ -83,7 +83,8 @@ class Network(nn.Module):
 
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
         """Both, of batches that may differ in size (hard negatives are further rows)."""
-        return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale)
+        # A scalar, however a library keeps it.
+        return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale.reshape(()))
 
     def projections(self) -> Sequence[nn.Parameter]:
         """The last linear map of each tower: all that P004 trains. Empty where there is none."""
@@ -92,6 +93,35 @@ class Network(nn.Module):
     def heads(self) -> Sequence[nn.Parameter]:
         """What was put on top of a backbone with weights of its own: all that PCME's first stage trains."""
         return ()
+
+
+class LibraryNetwork(Network):
+    """The two towers of a library's model, which is kept as `model`, whole.
+
+    The bias of sigmoid losses (`logit_bias`) becomes a buffer and stays as it is, and so do the parameters
+    named `unused`: the bias adds the same to every logit, no loss of this package depends on that, and
+    distributed training wants parameters that are used.
+    """
+
+    def __init__(self, model: nn.Module, *, unused: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.model = model
+        for name in ("logit_bias", *unused):
+            value = getattr(model, name, None)
+            if isinstance(value, nn.Parameter):
+                delattr(model, name)
+                model.register_buffer(name, value.detach())
+
+    @property
+    def logit_scale(self) -> nn.Parameter:
+        """Logarithm of the inverse temperature."""
+        scale: nn.Parameter = self.model.logit_scale
+        return scale
+
+    @property
+    def logit_bias(self) -> Tensor | None:
+        """What a sigmoid loss adds to every logit, where the model has it."""
+        return getattr(self.model, "logit_bias", None)
 
 
 def _one_place(encoded: Encoded) -> Local:

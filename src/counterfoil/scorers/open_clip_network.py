@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from counterfoil.errors import ModelError
 from counterfoil.scorers import fast
 from counterfoil.scorers.base import DEFAULT, Options
-from counterfoil.scorers.networks import Answer, Backbone, Encoded, Local, Network
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.open_clip import TOLERANCE, built, library_of, quiet, tokenizer_of
 from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
 from counterfoil.store import canonical_json
@@ -26,37 +26,13 @@ from counterfoil.store import canonical_json
 CONFIG = "open_clip_config.json"
 
 
-class OpenClipNetwork(Network):
-    """The two towers of an open_clip model.
-
-    The bias of sigmoid losses (`logit_bias`) becomes a buffer and stays as it is: it adds the same to every
-    logit, no loss of this package depends on that, and distributed training wants parameters that are used.
-    """
+class OpenClipNetwork(LibraryNetwork):
+    """The two towers of an open_clip model."""
 
     def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
+        super().__init__(model)
         #: Where texts may be cut, and how; None where they may not.
         self.causal = fast.causal_text(model)
-        if self.logit_bias is not None:
-            bias = self.logit_bias.detach()
-            del model.logit_bias
-            model.register_buffer("logit_bias", bias)
-
-    @property
-    def logit_scale(self) -> nn.Parameter:
-        """Logarithm of the inverse temperature."""
-        scale: nn.Parameter = self.model.logit_scale
-        return scale
-
-    @property
-    def logit_bias(self) -> Tensor | None:
-        """What a sigmoid loss adds to every logit, where the model has it."""
-        return getattr(self.model, "logit_bias", None)
-
-    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
-        """Both sides; the temperature as a scalar, however the library keeps it."""
-        return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale.reshape(()))
 
     def encode_images(self, pixels: Tensor) -> Encoded:
         """(batch, 3, height, width) to (batch, width), by the library."""
