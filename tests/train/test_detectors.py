@@ -265,7 +265,7 @@ def test_a_folder_that_cannot_be_written_is_told_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(detectors, "_encoded", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr(detectors, "encoded", lambda *_: pytest.fail("work was done"))
     with pytest.raises(StorageError, match="cannot be written"):
         detectors.fit(thumb(), told(4), FAST, out=tmp_path / "file" / "ckpt")
 
