@@ -123,7 +123,7 @@ def suited(backbone: Backbone, recipe: Recipe) -> Backbone:
     if isinstance(recipe, Polysemous):
         return multi.pvse(backbone, heads=recipe.heads, seed=recipe.seed)
     if isinstance(recipe, Probabilistic):
-        return multi.pcme(backbone, samples=recipe.samples, seed=recipe.seed)
+        return multi.pcme(backbone, samples=recipe.samples, log_sigma=recipe.log_sigma, seed=recipe.seed)
     return backbone
 
 

@@ -63,7 +63,8 @@ class Triplet(Retrieval):
 
     name: str = "vse0"
     margin: float = 0.2
-    #: Which negatives count: all, those above the positive less the margin but below it, or the hardest.
+    #: Which wrong pairs count: all; of each row the hardest of those less similar than the right pair; or the
+    #: hardest (`train.mining`).
     mining: Literal["sum", "semi-hard", "hardest"] = "sum"
     stages: tuple[Mapping[str, Any], ...] = (
         {"trains": "projections", "lr": 2e-4, "select": "last"},
@@ -113,6 +114,7 @@ class Probabilistic(Retrieval):
     about: ClassVar[str] = "a mean and a variance per item, a matching probability per pair (PCME)"
     left_open: ClassVar[tuple[str, ...]] = (
         "scale and shift of the probability start at 15 and are trained; they are clipped with the rest",
+        "standard deviations start around exp(-4), in the released code around 1 (log_sigma)",
         "the KL term is that of the code: the mean of the samples as mean (vib_beta, information)",
         *_OPEN,
     )
@@ -120,6 +122,8 @@ class Probabilistic(Retrieval):
     name: str = "pcme"
     #: Samples per item.
     samples: int = 7
+    #: Logarithm of the standard deviation around which items start, where the model has no heads yet.
+    log_sigma: float = -4.0
     #: Weight of the KL divergence from the unit Gaussian.
     vib_beta: float = 1e-5
     #: That divergence, or what the released code has for it.
