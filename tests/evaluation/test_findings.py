@@ -346,6 +346,40 @@ def test_mining_is_seen_by_two_measures() -> None:
     )
     best = max(found.settings, key=lambda s: s.levels["mean_map_at_r"].value).label
     assert f"mAP@R puts {best} first" in found.sentence
+    assert [d.label for d in found.differences[:3]] == [
+        "semi-hard against none",
+        "hardest against none",
+        "hardest against semi-hard",
+    ]
+
+
+def test_mining_may_count_less_as_right_for_one_measure() -> None:
+    benchmark = gallery("toy", range(40))
+    rng = np.random.default_rng(1)
+
+    def trials(skills: Sequence[float]) -> list[Trial]:
+        return [
+            Trial(label, [run(benchmark, label, gallery_items(benchmark, rng, skill)) for _ in range(2)])
+            for label, skill in zip(("none", "hardest"), skills, strict=True)
+        ]
+
+    every, own = trials((0.9, 0.1)), trials((0.1, 0.9))
+    found = mining(every, own=own, draws=200)
+    for at, setting in enumerate(found.settings):
+        for measure, of in (("mean_recall_at_1", own), ("mean_map_at_r", every)):
+            each = [gallery_mean(benchmark, r.items[measure]) for r in of[at].runs]
+            assert setting.levels[measure].value == pytest.approx(np.mean(each))
+    # Made to disagree, and said to.
+    recall, precision = found.differences
+    assert recall.low > 0 > precision.high
+    assert "R@1 puts hardest first" in found.sentence
+    assert "mAP@R puts none first" in found.sentence
+    assert found.sentence.endswith(
+        "They do not order them alike by their values. Of the one pair of ways, R@1 tells 1 apart with its "
+        "whole interval and mAP@R 1, and they contradict each other on hardest against none."
+    )
+    with pytest.raises(InputError, match="own pairs are others"):
+        mining(every, own=own[:1], draws=200)
 
 
 def test_differences_in_a_gallery_are_those_of_compare() -> None:

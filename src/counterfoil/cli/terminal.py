@@ -111,6 +111,13 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
         if stage in tasks:
             rate = (done - first) / max(now - since, 1e-9)
             bars.update(tasks[stage], completed=done, total=total, rate=f"{rate:,.1f}/s")
+        if done >= total:
+            # What is over goes, and may begin again.
+            started.pop(stage)
+            if stage in tasks:
+                bars.remove_task(tasks.pop(stage))
+            if not tasks and bars.live.is_started:
+                bars.stop()
 
     try:
         yield report

@@ -165,8 +165,7 @@ def _agreement(
     """Whether two measures order trials alike, by their values and as far as intervals tell them apart."""
     alike = "They order all of them alike" if orders[0] == orders[1] else "They do not order them alike"
     signs = [[(each.low > 0) - (each.high < 0) for each in of] for of in found]
-    n = len(signs[0])
-    told = [f"{name} {sum(map(bool, of))} of {n}" for name, of in zip(names, signs, strict=True)]
+    told = [sum(map(bool, of)) for of in signs]
     against = [each.label for each, a, b in zip(found[0], *signs, strict=True) if a * b < 0]
     clash = (
         f"and they contradict each other on {'; '.join(against)}"
@@ -175,9 +174,10 @@ def _agreement(
         if any(a * b for a, b in zip(*signs, strict=True))
         else "and no pair is told apart by both"
     )
+    pairs = "the one pair" if len(signs[0]) == 1 else f"the {len(signs[0])} pairs"
     return (
-        f"{alike} by their values. Of the pairs of ways, {told[0]} and {told[1]} are told apart by the whole "
-        f"interval, {clash}."
+        f"{alike} by their values. Of {pairs} of ways, {names[0]} tells {told[0]} apart "
+        f"with its whole interval and {names[1]} {told[1]}, {clash}."
     )
 
 

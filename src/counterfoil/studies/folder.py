@@ -29,7 +29,7 @@ def claim(out: Path, plan: Plan) -> bool:
     ours = {"study": __version__, "plan": plan.to_json()}
     known = _read(path)
     if known is not None and digest_value(known) == digest_value(ours):
-        return any((out / NETWORKS).glob("*"))
+        return any((out / NETWORKS).glob("*/resume.pt"))
     if known is not None:
         # Until all is removed it is no plan's, so a stop in between leaves no mixture.
         write_json(path, {"study": __version__, "plan": None})
