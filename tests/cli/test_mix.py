@@ -73,5 +73,5 @@ def test_options_that_lack_their_other_half(counterfoil, ends, options, said: st
 def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path: Path) -> None:
     found = counterfoil("mix", ends[0], tmp_path, "--alpha", 0.5, "--out", tmp_path / "mixed")
     assert found.code == 2
-    assert "no such checkpoint" in found.err
+    assert "no such model" in found.err
     assert not (tmp_path / "mixed").exists()

@@ -88,7 +88,7 @@ def test_units_learn_what_a_slow_loop_learns() -> None:
             backbone.pixels([backbone.preparation(image.decode()) for image in data.images])
         ).points.numpy()
         texts = network.encode_texts(backbone.tokens([str(c.text) for c in data.captions])).points.numpy()
-    fitted = detectors.fit(backbone, data, FAST)
+    fitted = detectors.fit(backbone, FAST, data)
     found = fitted.backbone.network.state_dict()
     for side, unit, epochs, values in (
         ("image", "image_unit", FAST.image_epochs, images),
@@ -106,7 +106,7 @@ def test_units_learn_what_a_slow_loop_learns() -> None:
 def test_the_encoder_stays_as_it_is() -> None:
     backbone = thumb()
     before = {name: each.clone() for name, each in backbone.network.state_dict().items()}
-    fitted = detectors.fit(backbone, told(10), FAST)
+    fitted = detectors.fit(backbone, FAST, told(10))
     for name, each in fitted.backbone.network.inner.state_dict().items():
         assert torch.equal(each, before[name])
     network = fitted.backbone.network.train()
@@ -117,7 +117,7 @@ def test_the_encoder_stays_as_it_is() -> None:
 
 
 def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path) -> None:
-    fitted = detectors.fit(thumb(), told(300), FAST, validation=told(100, 1))
+    fitted = detectors.fit(thumb(), FAST, told(300), validation=told(100, 1))
     found = fitted.detector()
     assert isinstance(found, Classifier)
     unseen = told(200, 2)
@@ -154,11 +154,11 @@ def test_the_best_epoch_of_validation_is_kept() -> None:
         },
     )
     recipe = replace(FAST, lr=0.01)
-    fitted = detectors.fit(thumb(), data, recipe, validation=turned)
+    fitted = detectors.fit(thumb(), recipe, data, validation=turned)
     for side in ("image", "caption"):
         values = [each.validation for each in fitted.history[side]]
         assert fitted.kept[side] == 1 + int(np.argmax(values))
-    plain = detectors.fit(thumb(), data, recipe)
+    plain = detectors.fit(thumb(), recipe, data)
     assert plain.kept == {"image": 8, "caption": 6}
     assert all(math.isnan(each.validation) for each in plain.history["image"])
     assert fitted.history["caption"][-1].validation < fitted.history["caption"][0].validation
@@ -167,7 +167,7 @@ def test_the_best_epoch_of_validation_is_kept() -> None:
 def test_the_same_again_and_another_seed() -> None:
     def units(recipe: Detection) -> bytes:
         torch.manual_seed(int(np.random.default_rng().integers(1000)))
-        state = detectors.fit(thumb(), told(20), recipe).backbone.network.state_dict()
+        state = detectors.fit(thumb(), recipe, told(20)).backbone.network.state_dict()
         return state["image_unit.weight"].numpy().tobytes() + state["text_unit.weight"].numpy().tobytes()
 
     assert units(FAST) == units(FAST)
@@ -175,14 +175,14 @@ def test_the_same_again_and_another_seed() -> None:
 
 
 def test_steps_end_it() -> None:
-    fitted = detectors.fit(thumb(), told(40), replace(FAST, steps=4))
+    fitted = detectors.fit(thumb(), replace(FAST, steps=4), told(40))
     # Three batches an epoch: one whole epoch, and one step of the next.
     assert [len(some) for some in fitted.history.values()] == [2, 2]
 
 
 def test_a_detector_is_a_checkpoint(thumbs: None, tmp_path: Path) -> None:
     data = told(40)
-    fitted = detectors.fit(thumb(), data, FAST, out=tmp_path / "ckpt")
+    fitted = detectors.fit(thumb(), FAST, data, out=tmp_path / "ckpt")
     facts = trained.facts(tmp_path / "ckpt")
     assert facts["recipe"]["lr"] == 0.05
     assert facts["data"]["rows"] == 40
@@ -220,7 +220,7 @@ def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(backbone.network, "encode_images", images)
     monkeypatch.setattr(backbone.network, "encode_texts", texts)
-    detectors.fit(backbone, double, FAST)
+    detectors.fit(backbone, FAST, double)
     distinct = len({each.text for each in data.captions})
     # One grey picture more, to see how wide the encoder's answers are.
     assert seen == {"images": 24 + 1, "texts": distinct}
@@ -231,9 +231,9 @@ def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_data_without_negatives() -> None:
     with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
-        detectors.fit(thumb(), rows(8), FAST)
+        detectors.fit(thumb(), FAST, rows(8))
     with pytest.raises(InputError, match="no rows to train a detector on"):
-        detectors.fit(thumb(), told(3).select(np.empty(0, dtype=np.int64)), FAST)
+        detectors.fit(thumb(), FAST, told(3).select(np.empty(0, dtype=np.int64)))
 
 
 def test_images_that_cannot_be_read() -> None:
@@ -242,13 +242,13 @@ def test_images_that_cannot_be_read() -> None:
     images[5] = Image("broken", BytesSource(b"no picture", "photos/broken.png"))
     broken = replace(data, images=tuple(images))
     with pytest.raises(DataError, match=r"photos/broken\.png: not an image file"):
-        detectors.fit(thumb(), broken, FAST)
+        detectors.fit(thumb(), FAST, broken)
     notes: list[str] = []
-    fitted = detectors.fit(thumb(), broken, replace(FAST, unreadable="skip"), note=notes.append)
+    fitted = detectors.fit(thumb(), replace(FAST, unreadable="skip"), broken, note=notes.append)
     assert "1 images cannot be read, 1 rows are left out: photos/broken.png" in notes[0]
     # What is left is what was never there.
     without = data.select(np.setdiff1d(np.arange(12), [2]))
-    exact = detectors.fit(thumb(), without, FAST).backbone.network.state_dict()
+    exact = detectors.fit(thumb(), FAST, without).backbone.network.state_dict()
     for name, each in fitted.backbone.network.state_dict().items():
         torch.testing.assert_close(each, exact[name])
 
@@ -258,7 +258,7 @@ def test_an_encoder_that_overflows() -> None:
     with torch.no_grad():
         backbone.network.text.weight.fill_(float("inf"))
     with pytest.raises(ModelError, match=r"thumb.*: the encoder gives captions numbers that are not finite"):
-        detectors.fit(backbone, told(4), FAST)
+        detectors.fit(backbone, FAST, told(4))
 
 
 def test_a_folder_that_cannot_be_written_is_told_first(
@@ -267,7 +267,7 @@ def test_a_folder_that_cannot_be_written_is_told_first(
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(detectors, "encoded", lambda *_: pytest.fail("work was done"))
     with pytest.raises(StorageError, match="cannot be written"):
-        detectors.fit(thumb(), told(4), FAST, out=tmp_path / "file" / "ckpt")
+        detectors.fit(thumb(), FAST, told(4), out=tmp_path / "file" / "ckpt")
 
 
 def test_a_detector_on_a_detector() -> None:
@@ -276,7 +276,7 @@ def test_a_detector_on_a_detector() -> None:
 
 
 def test_choices_are_made_by_captions_alone() -> None:
-    found = detectors.fit(thumb(), told(200), FAST).detector()
+    found = detectors.fit(thumb(), FAST, told(200)).detector()
     unseen = told(60, 3)
     candidates = np.stack([unseen.rows["caption"], unseen.rows["negative_caption"]], axis=1).astype(np.int64)
     # No image is at hand, and none is needed.

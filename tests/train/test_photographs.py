@@ -94,7 +94,7 @@ def test_detectors_train(
     recipe = replace(NAMES["detector"], batch_size=4, epochs=2)
     assert isinstance(recipe, Detection)
     fitted = detectors.fit(
-        tuned.backbone(starts[library]), photographs, recipe, out=tmp_path / "ckpt", device="cpu"
+        tuned.backbone(starts[library]), recipe, photographs, out=tmp_path / "ckpt", device="cpu"
     )
     assert [len(fitted.history[side]) for side in ("image", "caption")] == [1, 2]
     assert trained.facts(tmp_path / "ckpt")["recipe"]["name"] == "detector"

@@ -21,6 +21,9 @@ EPILOG = """Examples:
 
   counterfoil mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed"""
 
+#: What both ends may be.
+_ALLOWED = "a checkpoint's folder, open-clip:ARCH/WEIGHTS, hf:NAME"
+
 
 def command(
     start: Annotated[str, typer.Argument(help="Where training began: a checkpoint's folder or KIND:WHAT.")],
@@ -43,6 +46,7 @@ def command(
     one mixture is written as a checkpoint.
     """
     from counterfoil.cli import terminal
+    from counterfoil.cli.networks import network
     from counterfoil.errors import InputError
 
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
@@ -52,7 +56,7 @@ def command(
             "nothing to do", hint="measure with --task and --held-out, keep with --alpha and --out"
         )
     terminal.check_targets(json, folder=out)
-    ends = _network(start), _network(str(tuned))
+    ends = network(start, allowed=_ALLOWED), network(str(tuned), allowed=_ALLOWED)
     measured: Sequence[Mixture] = ()
     if task is not None and held_out is not None:
         measured = _measured(ends, task, held_out, points)
@@ -65,21 +69,6 @@ def command(
         terminal.write_result(
             json, {"start": start, "tuned": str(tuned), "mixtures": [each._asdict() for each in measured]}
         )
-
-
-def _network(spec: str) -> "Backbone":
-    from counterfoil.errors import InputError
-    from counterfoil.scorers import trained
-
-    if trained.is_checkpoint(Path(spec.removeprefix("ckpt:"))):
-        return trained.read(Path(spec.removeprefix("ckpt:")))
-    if ":" not in spec:
-        raise InputError(
-            "no such checkpoint", given=spec, allowed="a checkpoint's folder, open-clip:ARCH/WEIGHTS, hf:NAME"
-        )
-    from counterfoil.scorers import tuned
-
-    return tuned.backbone(spec)
 
 
 def _measured(

@@ -144,12 +144,12 @@ def command(
     What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
     or in a .toml file. A training that was stopped goes on where it was.
     """
-    from counterfoil.cli import terminal, training
+    from counterfoil.cli import networks, processes, terminal, training, training_asked, training_outcome
     from counterfoil.cli.training_tables import plan_table, recipe_text, result_table
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)
-    asked = training.asked(
+    asked = training_asked.asked(
         {
             "model": model,
             "data": data,
@@ -174,10 +174,10 @@ def command(
         "precision": precision,
         "seed": seed,
     }
-    chosen = training.recipe_with(read.recipe, changed, settings or ())
+    chosen = training_asked.recipe_with(read.recipe, changed, settings or ())
     asked.check(dry_run=dry_run)
     terminal.check_targets(json, folder=None if dry_run else asked.out)
-    first = training.main_process()
+    first = processes.main_process()
     quiet = quiet or not first
     console = terminal.err() if json == "-" else terminal.out()
     if not quiet:
@@ -188,14 +188,14 @@ def command(
     with terminal.busy(f"reading {asked.data}", quiet=quiet):
         rows = training.data(asked, chosen)
     with terminal.busy(f"loading {asked.model}", quiet=quiet):
-        backbone = training.model(asked.model, rows.training, recipe=chosen)
+        backbone = networks.model(asked.model, rows.training, recipe=chosen)
     plan = training.stages(chosen, backbone, len(rows.training))
     if not quiet:
         console.print(plan_table(rows, backbone, plan))
     if dry_run:
         return
     with terminal.progress(quiet=quiet) as report:
-        result = training.train(
+        result = training_outcome.train(
             asked,
             rows,
             backbone,

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.training import Data, Outcome, Stage
+from counterfoil.cli.training import Data, Stage
+from counterfoil.cli.training_outcome import Outcome
 from counterfoil.train.recipes import Detection, Recipe
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ class Workshop:
         # The released code's learning rate (the paper's would take a hundred times as long).
         recipe = Detection(lr=1e-3, seed=seed)
         backbone = trained.read(self.place(on, seed))
-        detectors.fit(backbone, self.contrasts, recipe, out=self.place(name, seed))
+        detectors.fit(backbone, recipe, self.contrasts, out=self.place(name, seed))
         return self.place(name, seed)
 
     def _fit(self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int) -> Trained:

@@ -76,8 +76,8 @@ class Fitted:
 
 def fit(
     backbone: Backbone,
+    recipe: Detection,
     data: TrainingSet,
-    recipe: Detection | None = None,
     *,
     validation: TrainingSet | None = None,
     out: Path | None = None,
@@ -102,7 +102,6 @@ def fit(
 
     Source: P000 section 5.3 and Appendix E.3.
     """
-    recipe = recipe or Detection()
     if out is not None:
         check_writable(out, folder=True)
     given = [data] if validation is None else [data, validation]

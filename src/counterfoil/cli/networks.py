@@ -1,0 +1,54 @@
+"""Networks that are named on the command line, open for training."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from counterfoil.cli.training_asked import MISSING
+from counterfoil.data.training import TrainingSet
+from counterfoil.errors import InputError
+from counterfoil.train.recipes import Recipe
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+
+def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
+    """The network to start from: a checkpoint's folder, or what KIND:WHAT names, with the recipe's heads.
+
+    Weights that are random are those of the recipe's seed.
+    """
+    from counterfoil.scorers.dual import import_torch
+
+    import_torch().manual_seed(recipe.seed)
+    from counterfoil.train.objectives import suited
+
+    return suited(_model(spec, data, recipe), recipe)
+
+
+def _model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
+    if spec == "small" and not _is_folder(spec):
+        from counterfoil.scorers import small
+
+        captions = [caption.text or "" for caption in data.captions]
+        return small.backbone(captions, seed=recipe.seed)
+    return network(spec, allowed=MISSING["model"].removeprefix("name "))
+
+
+def network(spec: str, *, allowed: str) -> "Backbone":
+    """The network in a checkpoint's folder, or of a model library.
+
+    Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
+    """
+    if _is_folder(spec):
+        from counterfoil.scorers import trained
+
+        return trained.read(Path(spec.removeprefix("ckpt:")))
+    if ":" not in spec:
+        raise InputError("no such model", given=spec or "(empty)", allowed=allowed)
+    from counterfoil.scorers import tuned
+
+    return tuned.backbone(spec)
+
+
+def _is_folder(spec: str) -> bool:
+    return spec.startswith("ckpt:") or (Path(spec) / "card.json").is_file()

@@ -1,0 +1,107 @@
+"""What `train` is asked for: by the command line, and where that says nothing by the recipe's file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from counterfoil.errors import DataError, InputError
+from counterfoil.train.recipes import Recipe
+from counterfoil.train.recipes.reading import overridden, parsed
+
+if TYPE_CHECKING:
+    pass
+
+
+def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[str]) -> Recipe:
+    """The recipe with what the command line says: options that were given, and `--set key=value`."""
+    values = {key: value for key, value in options.items() if value is not None}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise InputError(
+                "no setting", where="--set", given=setting, allowed="KEY=VALUE, such as eps=1e-8"
+            )
+        values[key] = parsed(type(recipe), key, text, where="--set")
+    return overridden(recipe, values) if values else recipe
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is trained on what, and where: what the command line says, else the file's table [run]."""
+
+    model: str | None = None
+    data: Path | None = None
+    images: Path | None = None
+    validation: Path | None = None
+    validation_share: float | None = None
+    out: Path | None = None
+    guard: str | None = None
+    device: str = "auto"
+    devices: int = 1
+    workers: int | None = None
+    tensorboard: bool = False
+
+    def check(self, *, dry_run: bool) -> None:
+        """Raise `InputError` for what is missing or not there, before anything is loaded."""
+        needed = () if dry_run else ("model", "data", "out")
+        for name in needed:
+            if getattr(self, name) is None:
+                raise InputError(f"--{name} is missing", hint=MISSING[name])
+        for name, kind in (
+            ("images", "folder"),
+            ("validation", "file or folder"),
+            ("data", "file or folder"),
+        ):
+            path: Path | None = getattr(self, name)
+            # A pattern of shards, train-{000..015}.tar, names files that are.
+            if path is None or path.is_dir() or (name != "images" and (path.exists() or "{" in path.name)):
+                continue
+            raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
+
+
+#: What to do where one of these is not named.
+MISSING = {
+    "model": "name open-clip:ARCH/WEIGHTS, hf:NAME_OR_FOLDER, small, or the folder of a checkpoint",
+    "data": "name what is trained on; 'counterfoil world build training' makes some",
+    "out": "name the folder that the checkpoint goes to",
+}
+
+
+#: Keys of [run] that are numbers, from where to where, and in words; and those that are places.
+_NUMBERS = {
+    "validation_share": (0, 0.99, "a number from 0 to 0.99"),
+    "devices": (1, 4096, "a whole number, 1 or more"),
+    "workers": (0, 4096, "a whole number, 0 or more"),
+}
+_PATHS = ("data", "images", "validation", "out")
+
+
+def asked(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> Asked:
+    """What the command line says, and where it says nothing, the table [run] of the recipe's file."""
+    values: dict[str, Any] = {}
+    for key, value in run.items():
+        if key not in options:
+            near = get_close_matches(key, options, n=1, cutoff=0.5)
+            raise InputError(
+                "unknown key",
+                where=f"{where}, [run]",
+                given=key,
+                allowed=sorted(options),
+                hint=f"did you mean '{near[0]}'?" if near else None,
+            )
+        low, high, words = _NUMBERS.get(key, (None, None, "a text in quotes"))
+        fits = isinstance(value, str)
+        if key == "tensorboard":
+            fits, words = isinstance(value, bool), "true or false"
+        if low is not None and high is not None:
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            fits = (
+                whole or (isinstance(value, float) and key == "validation_share")
+            ) and low <= value <= high
+        if not fits:
+            raise InputError("wrong value", where=f"{where}, [run], key '{key}'", given=value, allowed=words)
+        values[key] = Path(value) if key in _PATHS else value
+    values |= {key: value for key, value in options.items() if value is not None}
+    return Asked(**values)
