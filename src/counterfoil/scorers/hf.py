@@ -308,16 +308,21 @@ class _Towers:
                 where=self.where,
                 given=type(self.model).__name__,
             ) from None
-        if image.shape != text.shape:
-            raise ModelError(
-                "image and text features cannot be compared",
-                where=self.where,
-                given=f"{tuple(image.shape)} and {tuple(text.shape)}",
-                allowed="one vector each, of one width",
-            )
+        check_shapes(image, text, self.where)
 
     def _cased(self, texts: Sequence[str]) -> list[str]:
         return [text.lower() for text in texts] if self.lower else list(texts)
+
+
+def check_shapes(image: Any, text: Any, where: str) -> None:
+    """Raise `ModelError` where a model's picture and its caption are not one vector each, of one width."""
+    if image.shape != text.shape:
+        raise ModelError(
+            "image and text features cannot be compared",
+            where=where,
+            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
+            allowed="one vector each, of one width",
+        )
 
 
 def features_of(output: Any, where: str) -> Any:

@@ -17,6 +17,7 @@ from counterfoil.scorers.hf import (
     SAMPLE,
     can_cut,
     check_place,
+    check_shapes,
     features_of,
     fetched,
     length_of,
@@ -214,10 +215,4 @@ def _check(found: Backbone, tokenizer: Any) -> None:
             where=found.name,
             hint="images that are more than one tensor of pixels cannot be trained on",
         ) from None
-    if image.shape != text.shape:
-        raise ModelError(
-            "image and text features cannot be compared",
-            where=found.name,
-            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
-            allowed="one vector each, of one width",
-        )
+    check_shapes(image, text, found.name)
