@@ -1,1 +1,36 @@
-"""Training: losses and mining, recipes, one loop, checkpoints that are scorers. Torch lives here."""
+"""Training: losses and mining, recipes, one loop, checkpoints that are scorers. Torch lives here.
+
+What users need is here by name and loaded when it is asked for: recipes are read without torch.
+
+>>> from counterfoil.train import read
+>>> read("trohn-img").needs
+('negative_caption', 'negative_image')
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from counterfoil.train.guard import Guard, interpolate
+    from counterfoil.train.loop import Fitted, fit
+    from counterfoil.train.objectives import suited
+    from counterfoil.train.recipes import Recipe, read
+
+__all__ = ["Fitted", "Guard", "Recipe", "fit", "interpolate", "read", "suited"]
+
+#: Where each name is at home.
+_HOMES = {
+    "Fitted": "loop",
+    "Guard": "guard",
+    "Recipe": "recipes",
+    "fit": "loop",
+    "interpolate": "guard",
+    "read": "recipes",
+    "suited": "objectives",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,25 +1,33 @@
-"""A small world in which everything is known: scenes, captions, edits of both, pictures, benchmarks."""
+"""A small world in which everything is known: scenes, captions, edits of both, pictures, benchmarks, people.
+
+Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training_files`.
+"""
 
 from counterfoil.world.captions import Meaning, Phrase, text
 from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS, Contrast, edit
 from counterfoil.world.galleries import gallery
 from counterfoil.world.generator import imagine
+from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.reading import matches, positives, read
 from counterfoil.world.render import draw, draw_many, encode
 from counterfoil.world.sample import choices, contrasts, quads
 from counterfoil.world.scenes import Scene, Thing, sample_scene
+from counterfoil.world.sheet import contact_sheet
 from counterfoil.world.styles import STYLES
 
 __all__ = [
     "STYLES",
     "SUBSETS",
+    "Annotator",
     "Contrast",
     "Meaning",
     "Phrase",
     "Scene",
     "Thing",
+    "annotate",
     "choices",
+    "contact_sheet",
     "contrasts",
     "describe",
     "draw",
