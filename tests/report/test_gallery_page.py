@@ -18,8 +18,9 @@ from counterfoil.report.page import page
 from counterfoil.report.tables import differences, headline, main_measures, overview
 
 from .conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
+from .outlines import Outline
 from .test_gallery_island import ruled
-from .test_page import Outline, island
+from .test_page import island
 
 
 def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
@@ -76,15 +77,10 @@ def test_tables_are_written_in_every_markup(galleries: Comparison) -> None:
 
 
 def test_tags_balance_ids_are_unique_and_links_lead_somewhere(gallery_report: str) -> None:
-    outline = Outline()
-    outline.feed(gallery_report)
-    outline.close()
-    assert outline.open == []
-    ids = [a["id"] for _, a in outline.attributes if "id" in a]
-    assert len(ids) == len(set(ids))
+    outline = Outline.of(gallery_report)
     links = [a["href"] for tag, a in outline.attributes if tag == "a"]
     assert {"#queries", "#questions", "#b-drawn-gallery"} <= set(links)
-    assert all(link[1:] in ids for link in links)
+    assert all(link[1:] in outline.ids for link in links)
 
 
 def test_the_one_script_is_the_one_the_policy_names(gallery_report: str) -> None:

@@ -5,7 +5,6 @@ import hashlib
 import html as html_of
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -18,28 +17,7 @@ from counterfoil.report.page import page
 from counterfoil.report.tables import overview
 
 from .conftest import choice_benchmark, run_of
-
-
-class Outline(HTMLParser):
-    """Tags in order, with a check that they close as they opened."""
-
-    VOID = ("meta", "link", "img", "input", "br")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.attributes: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+from .outlines import Outline
 
 
 def island(text: str) -> dict:
@@ -61,25 +39,17 @@ def plain() -> str:
 
 
 def test_tags_balance_ids_are_unique_and_labels_point_somewhere(report: str) -> None:
-    outline = Outline()
-    outline.feed(report)
-    outline.close()
-    assert outline.open == []
-    ids = [a["id"] for _, a in outline.attributes if "id" in a]
-    assert len(ids) == len(set(ids))
+    outline = Outline.of(report)
     for _, attributes in outline.attributes:
         for name in ("aria-labelledby", "aria-describedby"):
-            assert attributes.get(name, ids[0]) in ids
-        if (attributes.get("href") or "").startswith("#"):
-            assert attributes["href"][1:] in ids
+            assert attributes.get(name, outline.ids[0]) in outline.ids
     tags = [tag for tag, _ in outline.attributes]
     assert tags.count("main") == tags.count("h1") == 1
     assert {"header", "nav", "footer"} <= set(tags)
 
 
 def test_nothing_points_outside_and_only_its_own_script_may_run(report: str) -> None:
-    outline = Outline()
-    outline.feed(report)
+    outline = Outline.of(report)
     for tag, attributes in outline.attributes:
         for name in ("src", "href", "srcset", "action", "xlink:href", "data"):
             value = attributes.get(name)

@@ -1,0 +1,44 @@
+"""A page as its tags: whether they close as they opened, and where they point."""
+
+from html.parser import HTMLParser
+from typing import Self
+
+
+class Outline(HTMLParser):
+    """Tags in order, with a check that they close as they opened."""
+
+    VOID = ("meta", "link", "img", "input", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    @classmethod
+    def of(cls, page: str) -> Self:
+        """The outline of a page that is whole: tags closed, ids there once, links that lead somewhere."""
+        outline = cls()
+        outline.feed(page)
+        outline.close()
+        assert outline.open == []
+        ids = outline.ids
+        assert len(ids) == len(set(ids))
+        for _, attributes in outline.attributes:
+            link = attributes.get("href") or ""
+            assert not link.startswith("#") or link[1:] in ids, link
+        return outline
+
+    @property
+    def ids(self) -> list[str | None]:
+        return [attributes["id"] for _, attributes in self.attributes if "id" in attributes]
