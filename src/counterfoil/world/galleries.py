@@ -109,7 +109,10 @@ def as_collected(made: Benchmark) -> Benchmark:
 def described(
     n: int, captions_each: int, rng: np.random.Generator, style: str
 ) -> tuple[list[Scene], list[Meaning], Items]:
-    """`n` different scenes, captions of them in their order, and the items they are."""
+    """`n` different scenes, captions of them in their order, and the items they are.
+
+    Raises `InputError` for more captions of a scene than can be told apart.
+    """
     items = Items()
     scenes: list[Scene] = []
     meanings: list[Meaning] = []

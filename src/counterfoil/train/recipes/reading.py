@@ -48,6 +48,9 @@ def read_file(name: str | Path) -> Read:
         trains = "projections"
         [run]
         data = "trohn/"
+
+    Raises `UnknownNameError` for a name that no recipe has, and `DataError` or `InputError`, naming the key,
+    for what is wrong in the file.
     """
     path = Path(name)
     if path.suffix != ".toml":
@@ -84,7 +87,10 @@ def overridden(recipe: Recipe, values: Mapping[str, Any], *, where: object = Non
 
 
 def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
-    """The value of a field as the recipe holds it, from TOML's or the caller's."""
+    """The value of a field as the recipe holds it, from TOML's or the caller's.
+
+    Raises `InputError` for a key that the recipe does not have, and a value of the wrong type.
+    """
     hints = _hints(kind)
     if key not in hints:
         near = get_close_matches(key, hints, n=1, cutoff=0.5)
