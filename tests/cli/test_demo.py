@@ -1,31 +1,92 @@
 """`counterfoil demo` and `counterfoil reproduce`, as a newcomer runs them."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from counterfoil.data.folder import load
+from counterfoil.errors import StorageError
 from counterfoil.evaluation.run import find_runs
+from counterfoil.studies import plan
+from counterfoil.studies.plan import Plan
+
+#: A demo of seconds, whose numbers mean nothing.
+TINY = Plan(
+    loose=120,
+    contrasts=80,
+    questions=28,
+    images=20,
+    watched=7,
+    first_steps=12,
+    steps=8,
+    batch_size=16,
+    size=32,
+)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo in seconds."""
+    pytest.importorskip("lightning_fabric")
+    monkeypatch.setattr(plan, "SHORT", TINY)
 
 
 @pytest.mark.models
-def test_the_demo_ends_with_the_path_of_its_report(counterfoil, tmp_path: Path) -> None:
-    pytest.importorskip("open_clip")
-    said = counterfoil("demo", "--out", tmp_path / "demo", "--questions", 28)
+def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
+    counterfoil, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from counterfoil.train import resuming
+
+    save, out = resuming.save, tmp_path / "demo"
+
+    def full(folder: Path, state: Any) -> None:
+        if folder.name == "trohn-text-0":
+            raise StorageError("the disk is full", where=folder, hint="free some space")
+        save(folder, state)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(resuming, "save", full)
+        said = counterfoil("demo", "--out", out)
+    assert said.code == 2
+    assert said.err.splitlines()[-1].endswith("the disk is full; free some space")
+    said = counterfoil("demo", "--out", out)
     assert said.code == 0, said.err
-    report = tmp_path / "demo" / "report.html"
-    assert said.out.splitlines()[-1].endswith(str(report))
-    assert "data:image/" in report.read_text()
-    runs = find_runs([tmp_path / "demo" / "runs"])
-    assert [run.name for run in runs] == [
-        "blind-length",
-        "blind-random",
-        "colour-reader",
-        "untrained-encoder",
-    ]
-    # The saved benchmark asks what the runs answered.
-    assert {run.benchmark.digest for run in runs} == {load(tmp_path / "demo" / "benchmark").digest}
+    assert said.err.startswith("going on with the study in")
+    assert said.err.count("trained coco") == 1
+    assert said.out.splitlines()[-1] == f"The report is in {out / 'report.html'}"
+    numbers = json.loads((out / "findings.json").read_text())
+    words = " ".join(said.out.split())
+    for each in numbers["findings"]:
+        assert f"{each['claim']} {each['verdict'].capitalize()} in this run. {each['sentence']}" in words
+    assert f"The trainings in order. {numbers['order']['sentence']}" in words
+    names = {"pretrained", "coco", "trohn-text", "trohn-img", "detectors", "trohn-img-detectors"}
+    assert {run.result.scorer for run in find_runs([out / "runs"])} == names
+
+
+@pytest.mark.models
+def test_a_folder_of_something_else_is_one_line_and_stays(counterfoil, quick: None, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    said = counterfoil("demo", "--out", tmp_path)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "not of a demo" in said.err
+    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == ["report.html"]
+
+
+def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said = counterfoil("demo", "--out", tmp_path / "file" / "demo")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "choose another folder" in said.err
+
+
+def test_without_torch_it_is_one_line(counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    said = counterfoil("demo", "--out", tmp_path / "demo")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "counterfoil[train]" in said.err
+    assert not (tmp_path / "demo").exists()
 
 
 def test_the_ledger_without_data(counterfoil, tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""The study: every stage said once, stopped anywhere and gone on with, verdicts that follow the numbers."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from counterfoil.engine.progress import Progress
+from counterfoil.evaluation.findings import verdict
+from counterfoil.evaluation.run import find_runs
+from counterfoil.studies import folder
+from counterfoil.studies.demo import Study, study
+
+from .tiny import TINY, facts
+
+
+def _numbers(made: Study) -> tuple[object, ...]:
+    return made.findings, made.order, made.sweeps
+
+
+class _Stopped(BaseException):
+    """As if the process had been killed there."""
+
+
+def _stop_after(words: str) -> Callable[[str], None]:
+    def note(text: str) -> None:
+        if words in text:
+            raise _Stopped
+
+    return note
+
+
+def _stop_at(stage: str, step: int) -> Progress:
+    def progress(name: str, done: int, total: int) -> None:
+        if stage in name and done == step:
+            raise _Stopped
+
+    return progress
+
+
+def test_four_findings_and_an_order(made: Study) -> None:
+    assert [each.key for each in made.findings] == ["direction", "texts", "images", "detectors"]
+    assert all(each.verdict == verdict(each.evidence) for each in made.findings)
+    assert made.order is not None
+    assert len(made.order.levels) == 3
+    assert not made.sweeps
+    assert [each.benchmark for each in made.comparisons] == ["world-quads", "world-choices", "world-gallery"]
+
+
+def test_the_numbers_are_those_of_the_runs_on_disk(made: Study, place: Path) -> None:
+    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / folder.RUNS])}
+    detectors = next(each for each in made.findings if each.key == "detectors")
+    for level in detectors.levels:
+        of = kept[level.label, "world-quads"].result.measures[level.measure]
+        assert (level.value, level.low, level.high) == (of.value, of.low, of.high)
+
+
+def test_two_seeds_are_taken_together(fuller: Study) -> None:
+    assert fuller.order is not None
+    for level in fuller.order.levels:
+        assert len(level.seeds) == 2
+        assert level.value == pytest.approx(sum(level.seeds) / 2)
+    # The tables are of the first seed's networks.
+    assert all(len({run.name for run in each.runs}) == len(each.runs) for each in fuller.comparisons)
+
+
+def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_path: Path) -> None:
+    with pytest.raises(_Stopped):
+        study(TINY, tmp_path, facts=facts, note=_stop_after("trained coco"), draws=200)
+    # Once more, in the middle of a training.
+    with pytest.raises(_Stopped):
+        study(
+            TINY, tmp_path, facts=facts, note=lambda text: None, progress=_stop_at("trohn-text", 3), draws=200
+        )
+    again: list[str] = []
+    assert _numbers(study(TINY, tmp_path, facts=facts, note=again.append, draws=200)) == _numbers(made)
+    assert again[0].startswith("going on")
+
+
+def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place, tmp_path / "copy")
+    written = (tmp_path / "copy/networks/coco-0/resume.pt").stat().st_mtime_ns
+    again = study(TINY, tmp_path / "copy", facts=facts, note=lambda text: None, draws=200)
+    assert _numbers(again) == _numbers(made)
+    assert (tmp_path / "copy/networks/coco-0/resume.pt").stat().st_mtime_ns == written
+    assert again.trained[1].history == made.trained[1].history
+
+
+def test_another_seed_in_the_same_folder_mixes_nothing_and_names_every_stage_once(
+    made: Study, place: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(place, tmp_path / "out")
+    (tmp_path / "out/keep.txt").write_text("mine")
+    other = replace(TINY, seeds=(3,), dialled=(3,))
+    said: list[str] = []
+    again = study(other, tmp_path / "out", facts=facts, note=said.append, draws=200)
+    assert [text.partition(" (")[0] for text in said] == [
+        "drew 200 rows to learn from and 116 questions",
+        "trained on loose captions",
+        "trained coco",
+        "trained trohn-text",
+        "trained trohn-img",
+        "trained detectors of what is synthetic",
+        "measured 6 models",
+    ]
+    assert {path.name.rpartition("-")[2] for path in (tmp_path / "out/networks").iterdir()} == {"3"}
+    assert {path.name.rpartition("-")[2] for path in (tmp_path / "out/runs").iterdir()} == {"3"}
+    assert (tmp_path / "out/keep.txt").read_text() == "mine"
+    assert json.loads((tmp_path / "out/plan.json").read_text())["plan"]["seeds"] == [3]
+    assert again.findings != made.findings

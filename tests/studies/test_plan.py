@@ -1,0 +1,41 @@
+"""Plans: the same steps for all trainings, the papers' losses, and numbers that do not depend on results."""
+
+import json
+
+import pytest
+
+from counterfoil.studies.plan import FULL, SHORT
+from counterfoil.studies.trainings import TUNED
+from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, Triplet
+
+
+@pytest.mark.parametrize("plan", [SHORT, FULL])
+def test_the_trainings_that_are_compared_differ_in_nothing_but_their_negatives(plan) -> None:
+    recipes = {name: plan.recipe(name, seed=0) for name in TUNED}
+    assert [type(each) for each in recipes.values()] == [Coco, NegativeTexts, NegativePairs]
+    for name in ("steps", "lr", "weight_decay", "max_logit_scale", "seed", "select"):
+        assert len({getattr(each, name) for each in recipes.values()}) == 1, name
+    # As many captions in a batch: hard negatives come on top of half of it.
+    sizes = {name: each.batch_size * (1 if name == "coco" else 2) for name, each in recipes.items()}
+    assert set(sizes.values()) == {plan.batch_size}
+
+
+def test_mining_is_all_that_the_triplet_losses_differ_in() -> None:
+    recipes = [FULL.recipe(way, seed=3) for way in FULL.mining]
+    assert all(isinstance(each, Triplet) for each in recipes)
+    assert [each.mining for each in recipes] == ["sum", "semi-hard", "hardest"]
+    assert len({(each.steps, each.lr, each.batch_size, each.margin, each.seed) for each in recipes}) == 1
+
+
+def test_the_seed_is_the_recipe_s() -> None:
+    assert {SHORT.recipe(name, seed=7).seed for name in ("pretrained", *TUNED, "sum")} == {7}
+
+
+def test_dials_are_turned_on_seeds_that_are_trained() -> None:
+    assert set(FULL.dialled) <= set(FULL.seeds)
+    assert not SHORT.noise
+    assert not SHORT.mining
+
+
+def test_a_plan_is_plain_values() -> None:
+    assert json.loads(json.dumps(FULL.to_json()))["noise"] == list(FULL.noise)

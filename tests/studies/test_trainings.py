@@ -1,0 +1,66 @@
+"""The workshop: one start, trainings that part from it, and nothing that two of them share."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.data.questions import Quad
+from counterfoil.evaluation.run import load_run
+from counterfoil.studies import folder
+from counterfoil.studies.demo import DETECTORS, Study
+from counterfoil.studies.measuring import world
+from counterfoil.studies.trainings import LEARNED, TUNED, Workshop, combined
+
+from .tiny import TINY
+
+
+def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> None:
+    names = ("pretrained", *TUNED, *DETECTORS)
+    assert {path.name for path in (place / folder.NETWORKS).iterdir()} == {f"{name}-0" for name in names}
+    for name in names:
+        found = {path.name for path in (place / folder.RUNS / f"{name}-0").iterdir()}
+        forms = {"world-quads", "world-choices"} | ({"world-gallery"} if name not in DETECTORS else set())
+        assert found == forms
+        run = load_run(place / folder.RUNS / f"{name}-0" / "world-quads")
+        assert run.result.scorer == name
+
+
+def test_steps_rows_and_curves_are_as_planned(made: Study) -> None:
+    assert [each.name for each in made.trained] == ["pretrained", *TUNED]
+    for each in made.trained:
+        first = each.name == "pretrained"
+        assert each.steps == (TINY.first_steps if first else TINY.steps)
+        assert each.rows == (TINY.loose if first else TINY.contrasts)
+        assert each.learned == LEARNED[each.name]
+        assert any("validation_group" in row for row in each.history), each.history
+
+
+def test_what_is_watched_is_never_asked(tmp_path: Path) -> None:
+    watched = Workshop(TINY, tmp_path).watched
+    asked = world(TINY)[0]
+    assert isinstance(asked.questions, Quad)
+    assert not {c.text for c in watched.captions} & {c.text for c in asked.captions}
+
+
+def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Study) -> None:
+    torch = pytest.importorskip("torch")
+    from counterfoil.scorers import trained
+
+    weights = {
+        name: trained.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
+        for name in ("pretrained", *TUNED)
+    }
+    assert len({tuple(each) for each in weights.values()}) == 1
+    flat = [torch.cat([w.double().flatten() for w in each.values()]).numpy() for each in weights.values()]
+    for i in range(len(flat)):
+        for j in range(i):
+            assert not np.array_equal(flat[i], flat[j])
+
+
+def test_seconds_add_up_over_seeds_and_curves_are_the_first_s(fuller: Study) -> None:
+    assert all(each.seeds == 2 for each in fuller.trained)
+    first = {each.name: each for each in fuller.trained}
+    doubled = combined([first, first])
+    assert [each.seconds for each in doubled] == [2 * each.seconds for each in fuller.trained]
+    assert [each.history for each in doubled] == [each.history for each in fuller.trained]

@@ -1,0 +1,72 @@
+"""A study as files: the page opens with what held in this run, and shows the world large."""
+
+import base64
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import PIL.Image
+import pytest
+
+from counterfoil.report.study_page import page
+from counterfoil.studies.demo import Study
+from counterfoil.studies.writing import write
+
+
+@pytest.fixture(scope="module")
+def written(made: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(made, tmp_path_factory.mktemp("written"), seconds=12.3).parent
+
+
+def _pictures(html: str) -> list[PIL.Image.Image]:
+    found = re.findall(r"data:image/(?:webp|jpeg);base64,([A-Za-z0-9+/=]+)", html)
+    return [PIL.Image.open(io.BytesIO(base64.b64decode(each))) for each in found]
+
+
+def test_the_page_opens_with_the_findings(made: Study, written: Path) -> None:
+    html = (written / "report.html").read_text()
+    body = re.sub(r"\s+", " ", html[html.index("<main") :])
+    places = [body.index(each.claim) for each in made.findings]
+    assert places == sorted(places)
+    assert body.index(made.findings[0].claim) < body.index('id="world"')
+    for each in made.findings:
+        verb = "it is " if each.verdict == "undecided" else "it "
+        assert f"In this run {verb}<b>{each.verdict}</b>" in body
+        assert each.sentence in body
+
+
+@pytest.mark.parametrize("verdict", ["holds", "does not hold", "undecided"])
+def test_every_verdict_is_said_of_this_run(made: Study, verdict: str) -> None:
+    first, *rest = made.findings
+    html = re.sub(r"\s+", " ", page([replace(first, verdict=verdict), *rest]))
+    said = html[: html.index(first.claim + "</h3>")].rpartition("In this run it ")[2]
+    assert said.removeprefix("is ").startswith(f"<b>{verdict}</b>")
+    assert said.startswith("is ") == (verdict == "undecided")
+
+
+def test_pictures_are_large_on_the_report_and_smaller_beside_questions(written: Path) -> None:
+    report = _pictures((written / "report.html").read_text())
+    assert report
+    assert {picture.size for picture in report} == {(192, 192)}
+    questions = _pictures((written / "questions.html").read_text())
+    assert questions
+    assert {picture.size for picture in questions} == {(96, 96)}
+    assert "see the same scenes at 32 x 32 pixels" in " ".join((written / "report.html").read_text().split())
+
+
+def test_the_numbers_are_the_study_s(made: Study, written: Path) -> None:
+    numbers = json.loads((written / "findings.json").read_text())
+    assert [each["verdict"] for each in numbers["findings"]] == [each.verdict for each in made.findings]
+    assert numbers["plan"] == json.loads(json.dumps(made.plan.to_json()))
+    assert numbers["seconds"]["all"] == 12.3
+    assert numbers["order"]["sentence"] == made.order.sentence
+
+
+def test_both_dials_have_their_places_on_the_page(fuller: Study, tmp_path: Path) -> None:
+    html = write(fuller, tmp_path, seconds=1).read_text()
+    for sweep in fuller.sweeps:
+        assert f'id="{sweep.key}"' in html
+        assert sweep.sentence in html
+    assert "each small ring is one seed" in html

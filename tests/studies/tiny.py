@@ -1,0 +1,26 @@
+"""A study of seconds: everything a study does, and numbers that mean nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.studies.plan import Plan
+
+TINY = Plan(
+    loose=120,
+    contrasts=80,
+    questions=28,
+    images=20,
+    watched=7,
+    first_steps=12,
+    steps=8,
+    batch_size=16,
+    size=32,
+)
+#: As `counterfoil demo --full` is to `counterfoil demo`.
+FULLER = replace(TINY, seeds=(0, 1), noise=(0.61,), mining=("sum", "hardest"))
+
+
+def facts(benchmark: Benchmark, scorer: Any) -> dict[str, Any]:
+    """What a manifest of these runs says."""
+    return {"scorer": {"name": scorer.identity.name}}
