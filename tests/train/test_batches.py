@@ -12,7 +12,8 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
 from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.train.batches import Course, Feed, ahead, in_order, order, steps_per_epoch  # noqa: E402
+from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
+from counterfoil.train.feed import Feed, ahead  # noqa: E402
 from counterfoil.train.pictures import Pictures  # noqa: E402
 from counterfoil.train.tokens import Tokens  # noqa: E402
 

@@ -15,7 +15,7 @@ from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.engine.progress import silent  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Encoded  # noqa: E402
-from counterfoil.train.batches import Feed  # noqa: E402
+from counterfoil.train.feed import Feed  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.pictures import Pictures  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402

@@ -9,7 +9,7 @@ from numpy import ndarray
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.scorers.networks import Backbone
-from counterfoil.train.batches import Batch, Feed
+from counterfoil.train.feed import Batch, Feed
 from counterfoil.train.pictures import Pictures, say_unreadable
 from counterfoil.train.tokens import Tokens
 from counterfoil.train.validation import Objective

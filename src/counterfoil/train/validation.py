@@ -18,7 +18,8 @@ from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Positives, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
-from counterfoil.train.batches import Batch, Feed, in_order
+from counterfoil.train.batches import in_order
+from counterfoil.train.feed import Batch, Feed
 from counterfoil.train.live import asked
 from counterfoil.train.losses import similarity
 from counterfoil.train.pictures import Asked
