@@ -2,14 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from counterfoil.cli.terminal import Report
-    from counterfoil.data.benchmark import Benchmark
-    from counterfoil.world.training import Filter
 
 app = typer.Typer(
     help="A small world of paper shapes in which everything is known: build benchmarks and training sets.",
@@ -21,8 +16,6 @@ app = typer.Typer(
 _NUMBERS = {"quads": 500, "choices": 500, "gallery": 300, "training": 2000}
 #: Pixels to a side where nobody says: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
-#: Positives natural and negatives synthetic, as in BiVLC.
-_MIXED = "mixed"
 
 Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
 
@@ -100,7 +93,7 @@ def build(
     files in the layout of TROHN, a fifth of the rows for validation. Training sets and benchmarks share no
     scene, whatever the seeds.
     """
-    from counterfoil.cli import terminal
+    from counterfoil.cli import terminal, world_building
     from counterfoil.errors import UnknownNameError
     from counterfoil.world.sample import check_number, check_size
 
@@ -118,12 +111,12 @@ def build(
     terminal.check_targets(folder=out)
     with terminal.progress(quiet=quiet) as report:
         if what == "training":
-            rows = _filter(precision, recall)
-            said = _build_training(
+            rows = world_building.filter_of(precision, recall)
+            said = world_building.training(
                 out, amount, kind or "trohn-img", seed, pixels, failure or 0.0, rows, report
             )
         else:
-            said = _build_benchmark(out, what, amount, seed, pixels, style, captions_each, report)
+            said = world_building.benchmark(out, what, amount, seed, pixels, style, captions_each, report)
     if not quiet:
         for line in said:
             terminal.out().print(line, soft_wrap=True, markup=False)
@@ -136,93 +129,6 @@ def _check_options(what: str, options: Mapping[str, object]) -> None:
     given = next((name for name, value in options.items() if value is not None), None)
     if given is not None:
         raise InputError(f"{given} does not go with '{what}'", hint="see 'counterfoil world build --help'")
-
-
-def _build_benchmark(
-    out: Path,
-    what: str,
-    n: int,
-    seed: int,
-    size: int,
-    style: str | None,
-    captions_each: int | None,
-    report: "Report",
-) -> list[str]:
-    from counterfoil.data.folder import check_target, save
-    from counterfoil.data.galleries import Gallery
-    from counterfoil.metrics.ranks import Positives
-
-    check_target(out)
-    made = _drawn(
-        what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
-    )
-    save(made, out, progress=report)
-    asked, right = "questions", ""
-    if isinstance(made.questions, Gallery):
-        positives = made.questions.t2i.positives
-        assert isinstance(positives, Positives)  # what is true of what is a list here, and no rule
-        asked, right = "queries", f", {len(positives.items):,} true pairs"
-    return [
-        f"{len(made):,} {asked}, {len(made.images):,} pictures, "
-        f"{len(made.captions):,} captions{right}: {out}",
-        f"measure a scorer on it: counterfoil evaluate pixels:colours {out}",
-    ]
-
-
-def _drawn(
-    what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Report"
-) -> "Benchmark":
-    from counterfoil.errors import UnknownNameError
-    from counterfoil.world import galleries, sample
-    from counterfoil.world.render import STYLES
-
-    styles = (*STYLES, _MIXED) if what == "quads" else STYLES
-    if style not in styles:
-        raise UnknownNameError("style", style, styles, where=what)
-    if what == "quads":
-        both = ("natural", "synthetic") if style == _MIXED else (style, style)
-        return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
-    if what == "choices":
-        return sample.choices(n, seed=seed, size=size, style=style, progress=report)
-    return galleries.gallery(
-        n, seed=seed, size=size, captions_each=captions_each, style=style, progress=report
-    )
-
-
-def _filter(precision: float | None, recall: float | None) -> "Filter | None":
-    from counterfoil.world.training import Filter
-
-    if precision is None and recall is None:
-        return None
-    return Filter(1.0 if precision is None else precision, 1.0 if recall is None else recall)
-
-
-def _build_training(
-    out: Path,
-    n: int,
-    kind: str,
-    seed: int,
-    size: int,
-    failure: float,
-    rows: "Filter | None",
-    report: "Report",
-) -> list[str]:
-    from counterfoil.world.training import training
-    from counterfoil.world.training_files import check_folder, save_training
-
-    check_folder(out)
-    made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)
-    for_training, for_validation = save_training(made, out, progress=report)
-    said = [
-        f"{for_training:,} rows to learn from and {for_validation:,} for validation "
-        f"({', '.join(made.rows)}): {out}"
-    ]
-    if kind == "trohn-img":
-        wrong = made.groupings["faithful"].count("no")
-        said.append(f"{wrong:,} of {len(made):,} negative images do not show their captions")
-    if len(made) < n:
-        said.append(f"the filter kept {len(made):,} of {n:,} rows")
-    return said
 
 
 #: Kinds of picture a sheet may be, by suffix.

@@ -1,0 +1,102 @@
+"""What `world build` does: a benchmark or a training set drawn, saved, and said in a few lines."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from counterfoil.cli.terminal import Report
+    from counterfoil.data.benchmark import Benchmark
+    from counterfoil.world.training import Filter
+
+#: Positives natural and negatives synthetic, as in BiVLC.
+_MIXED = "mixed"
+
+
+def benchmark(
+    out: Path,
+    what: str,
+    n: int,
+    seed: int,
+    size: int,
+    style: str | None,
+    captions_each: int | None,
+    report: "Report",
+) -> list[str]:
+    """Draw a benchmark and save it; what came of it, in lines."""
+    from counterfoil.data.folder import check_target, save
+    from counterfoil.data.galleries import Gallery
+    from counterfoil.metrics.ranks import Positives
+
+    check_target(out)
+    made = _drawn(
+        what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
+    )
+    save(made, out, progress=report)
+    asked, right = "questions", ""
+    if isinstance(made.questions, Gallery):
+        positives = made.questions.t2i.positives
+        assert isinstance(positives, Positives)  # what is true of what is a list here, and no rule
+        asked, right = "queries", f", {len(positives.items):,} true pairs"
+    return [
+        f"{len(made):,} {asked}, {len(made.images):,} pictures, "
+        f"{len(made.captions):,} captions{right}: {out}",
+        f"measure a scorer on it: counterfoil evaluate pixels:colours {out}",
+    ]
+
+
+def _drawn(
+    what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Report"
+) -> "Benchmark":
+    from counterfoil.errors import UnknownNameError
+    from counterfoil.world import galleries, sample
+    from counterfoil.world.render import STYLES
+
+    styles = (*STYLES, _MIXED) if what == "quads" else STYLES
+    if style not in styles:
+        raise UnknownNameError("style", style, styles, where=what)
+    if what == "quads":
+        both = ("natural", "synthetic") if style == _MIXED else (style, style)
+        return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
+    if what == "choices":
+        return sample.choices(n, seed=seed, size=size, style=style, progress=report)
+    return galleries.gallery(
+        n, seed=seed, size=size, captions_each=captions_each, style=style, progress=report
+    )
+
+
+def filter_of(precision: float | None, recall: float | None) -> "Filter | None":
+    """The filter of these rates, None where neither is given; one that is not given is perfect."""
+    from counterfoil.world.training import Filter
+
+    if precision is None and recall is None:
+        return None
+    return Filter(1.0 if precision is None else precision, 1.0 if recall is None else recall)
+
+
+def training(
+    out: Path,
+    n: int,
+    kind: str,
+    seed: int,
+    size: int,
+    failure: float,
+    rows: "Filter | None",
+    report: "Report",
+) -> list[str]:
+    """Draw a training set and save it; what came of it, in lines."""
+    from counterfoil.world.training import training
+    from counterfoil.world.training_files import check_folder, save_training
+
+    check_folder(out)
+    made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)
+    for_training, for_validation = save_training(made, out, progress=report)
+    said = [
+        f"{for_training:,} rows to learn from and {for_validation:,} for validation "
+        f"({', '.join(made.rows)}): {out}"
+    ]
+    if kind == "trohn-img":
+        wrong = made.groupings["faithful"].count("no")
+        said.append(f"{wrong:,} of {len(made):,} negative images do not show their captions")
+    if len(made) < n:
+        said.append(f"the filter kept {len(made):,} of {n:,} rows")
+    return said
