@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 def encoded(
     backbone: Backbone, data: TrainingSet, recipe: Detection, workers: int, progress: Progress, note: Note
 ) -> dict[str, Pair]:
-    """What the frozen encoder says of every distinct item of `data`, once: of the images, and of the captions.
+    """What the frozen encoder says of every distinct image and caption of `data`, once.
 
     Raises `DataError` for an image that cannot be read, unless the recipe skips its rows and `note` says so;
     `InputError` where no row is left, and `ModelError` for numbers that are not finite.
