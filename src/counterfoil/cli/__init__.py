@@ -7,6 +7,7 @@ import _thread
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, NoReturn
@@ -26,12 +27,16 @@ from counterfoil.cli import (
     rankings,
     reproduce,
     train,
+    usage,
     world,
 )
+from counterfoil.cli.processes import main_process
 from counterfoil.errors import CounterfoilError
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
+#: Seconds that a process of several waits for the first one to say what is wrong.
+_OTHERS_FIRST = 3.0
 
 
 def _flowing(text: str) -> str:
@@ -41,6 +46,7 @@ def _flowing(text: str) -> str:
 
 app = typer.Typer(
     name="counterfoil",
+    cls=usage.OneLine,
     help="Do these images and captions belong together, and how sure can we be of the answer?",
     epilog="Start with: counterfoil demo",
     no_args_is_help=True,
@@ -92,6 +98,10 @@ def main() -> NoReturn:
     try:
         app(standalone_mode=True)
     except CounterfoilError as error:
+        if not main_process():
+            # Of several processes that find the same fault one says it: who starts them ends the others
+            # when the first one ends. Who lives on has found a fault of its own.
+            time.sleep(_OTHERS_FIRST)
         print(f"counterfoil: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:

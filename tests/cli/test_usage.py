@@ -1,0 +1,45 @@
+"""Commands that are mistyped: one line that says what and where to look, and exit code 2."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("trian",), "no such command 'trian'; did you mean 'train'?; see 'counterfoil --help'"),
+        (
+            ("list", "recipe"),
+            "no such command 'recipe'; did you mean 'recipes'?; see 'counterfoil list --help'",
+        ),
+        (("--speed",), "no such option: --speed; see 'counterfoil --help'"),
+        (("train",), "missing argument 'recipe'; see 'counterfoil train --help'"),
+        (("evaluate", "blind:random", "world-quads", "--draws", "many"), "invalid value for '--draws'"),
+        (("world", "build", "quads", "--n", "x"), "see 'counterfoil world build --help'"),
+        (("world", "build", "quads", "more", "--out", "x"), "unexpected extra argument"),
+    ],
+)
+def test_what_is_mistyped_is_one_line(counterfoil, typed: tuple[str, ...], said: str) -> None:
+    found = counterfoil(*typed)
+    assert (found.code, found.out) == (2, "")
+    (line,) = found.err.splitlines()
+    assert line.startswith("counterfoil: ")
+    assert said in line
+
+
+@pytest.mark.parametrize("group", [(), ("world",), ("list",)])
+def test_groups_without_a_command_show_their_help(counterfoil, group: tuple[str, ...]) -> None:
+    found = counterfoil(*group)
+    assert "Commands" in found.out
+    assert found.err == ""
+
+
+def test_of_several_processes_the_first_one_speaks_first(
+    counterfoil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    assert counterfoil("train", "nothing").code == 2
+    assert slept == []
+    monkeypatch.setenv("RANK", "1")
+    assert "unknown recipe" in counterfoil("train", "nothing").err
+    assert len(slept) == 1
