@@ -75,7 +75,7 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
     assert "6 rows: 20% of the rows, drawn with seed 42" in said.out
     assert "6 of 8 rows, 2 epochs" in said.out
     assert "the learning rate only gets to 0.00012" in said.out  # 6 of 50 steps of warm-up
-    assert said.out.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} bivlc")
+    assert said.out.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} world-quads")
     assert facts(tmp_path / "ckpt")["recipe"]["batch_size"] == 8
     done = counterfoil("evaluate", tmp_path / "ckpt", "world-quads", "--json", "-", "--quiet")
     assert done.code == 0, done.err
@@ -112,7 +112,9 @@ def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path: Path
 def test_a_checkpoint_is_a_start_and_an_ended_training_is_not_repeated(train, tmp_path: Path) -> None:
     assert train("coco", "--steps", 3, "--quiet").code == 0
     before = (tmp_path / "ckpt" / "model.safetensors").read_bytes()
-    assert train("coco", "--steps", 3, "--quiet").code == 0
+    again = train("coco", "--steps", 3)
+    assert again.code == 0
+    assert "had ended before, and nothing was repeated" in " ".join(again.out.split())
     assert (tmp_path / "ckpt" / "model.safetensors").read_bytes() == before
     other = train("coco", "--steps", 4, "--quiet")
     assert (other.code, "steps 3, now 4" in other.err) == (2, True)
@@ -171,6 +173,10 @@ def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
         (("--validation", "nowhere"), "nowhere: no such file or folder; check --validation"),
         (("--guard", "world-quad"), "did you mean 'world-quads'?"),
         (("--device", "tpu"), "no such device to train on; given: tpu"),
+        (("--devices", "3"), "cannot be divided among the processes; given: 8 rows, 3 processes"),
+        (("--workers", "-1"), "invalid value for '--workers'"),
+        (("--precision", "fp16"), "'fp16' is not one of 'fp32', 'bf16'; see 'counterfoil train --help'"),
+        (("--validation-share", "0.99"), "give more rows, or others to validate on"),
     ],
 )
 def test_what_is_wrong_is_one_line(train, tmp_path: Path, options, said: str) -> None:
@@ -180,6 +186,25 @@ def test_what_is_wrong_is_one_line(train, tmp_path: Path, options, said: str) ->
     assert line.startswith("counterfoil: ")
     assert said in line
     assert not (tmp_path / "ckpt" / "model.safetensors").exists()
+
+
+def test_the_folder_of_something_else_stays_as_it_is(train, tmp_path: Path) -> None:
+    benchmark = tmp_path / "benchmark"
+    benchmark.mkdir()
+    (benchmark / "card.json").write_text('{"name": "mine"}')
+    for recipe in ("coco", "detector"):
+        said = train(recipe, "--steps", 1, "--out", benchmark, "--quiet")
+        assert (said.code, said.err.count("\n")) == (2, 1)
+        assert "the folder holds a card.json that is no checkpoint's" in said.err
+    assert [each.name for each in benchmark.iterdir()] == ["card.json"]
+
+
+def test_folders_that_are_no_checkpoints_are_told_apart(train, tmp_path: Path) -> None:
+    folder = tmp_path / "clip"
+    folder.mkdir()
+    assert "this folder holds no card.json" in train("coco", "--model", folder).err
+    (folder / "config.json").write_text("{}")
+    assert f"did you mean hf:{folder}?" in train("coco", "--model", folder).err
 
 
 def test_what_is_missing_is_said_before_anything_is_loaded(counterfoil, rows: Path) -> None:

@@ -44,7 +44,11 @@ def network(spec: str, *, allowed: str) -> "Backbone":
 
         return trained.read(Path(spec.removeprefix("ckpt:")))
     if ":" not in spec:
-        raise InputError("no such model", given=spec or "(empty)", allowed=allowed)
+        hint = None
+        if spec and Path(spec).is_dir():
+            known = (Path(spec) / "config.json").is_file()
+            hint = f"did you mean hf:{spec}?" if known else "this folder holds no card.json of a checkpoint"
+        raise InputError("no such model", given=spec or "(empty)", allowed=allowed, hint=hint)
     from counterfoil.scorers import tuned
 
     return tuned.backbone(spec)

@@ -189,7 +189,8 @@ def command(
         rows = training.data(asked, chosen)
     with terminal.busy(f"loading {asked.model}", quiet=quiet):
         backbone = networks.model(asked.model, rows.training, recipe=chosen)
-    plan = training.stages(chosen, backbone, len(rows.training))
+    many = processes.processes(asked.devices)
+    plan = training.stages(chosen, backbone, len(rows.training), processes=many)
     if not quiet:
         console.print(plan_table(rows, backbone, plan))
     if dry_run:
@@ -212,4 +213,6 @@ def command(
     if not quiet:
         console.print(result_table(result))
     if json != "-" and not quiet:
-        console.print(f"counterfoil evaluate {asked.out} {asked.guard or 'bivlc'}", soft_wrap=True)
+        # What a network from scratch has learnt of is likely the world that is at hand.
+        next_on = asked.guard or ("world-quads" if "small" in backbone.name else "bivlc")
+        console.print(f"counterfoil evaluate {asked.out} {next_on}", soft_wrap=True)

@@ -74,8 +74,11 @@ class Stage:
     frozen: int
 
 
-def stages(recipe: Recipe, backbone: "Backbone", rows: int) -> tuple[Stage, ...]:
-    """What each stage will do: steps, and how many numbers are trained and frozen."""
+def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1) -> tuple[Stage, ...]:
+    """What each stage will do: steps, and how many numbers are trained and frozen.
+
+    Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
+    """
     from counterfoil.train.batches import steps_per_epoch
     from counterfoil.train.groups import count, trained
 
@@ -84,6 +87,13 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int) -> tuple[Stage, ...]
         return (Stage(recipe, None, None, everything),)
     found = []
     for stage in recipe.staged():
+        if stage.batch_size % processes:
+            raise InputError(
+                "a batch cannot be divided among the processes",
+                given=f"{stage.batch_size} rows, {processes} processes",
+                allowed="a batch size that is a multiple of the number of processes",
+                hint="choose another --batch-size or --devices",
+            )
         each = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
         if not each:
             raise InputError(

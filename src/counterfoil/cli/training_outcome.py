@@ -31,6 +31,8 @@ class Outcome:
     waiting: float | None = None
     #: What steps are called.
     unit: str = "steps"
+    #: The step after which it went on now, 0 where it began; the last one where there was nothing left to do.
+    since: int = 0
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -60,6 +62,13 @@ def train(
     from counterfoil.train.guard import Guard
     from counterfoil.train.loop import fit
 
+    began: list[int] = []
+
+    def watched(stage: str, done: int, total: int) -> None:
+        if stage == "training" and not began:
+            began.append(done)
+        progress(stage, done, total)
+
     fitted = fit(
         backbone,
         recipe,
@@ -72,7 +81,7 @@ def train(
         devices=processes(wanted.devices),
         workers=_workers(wanted),
         tensorboard=wanted.tensorboard,
-        progress=progress,
+        progress=watched,
         note=note,
     )
     last = max([fitted.step, *(int(entry["step"]) for entry in fitted.history)])
@@ -83,6 +92,7 @@ def train(
         fitted.seconds,
         fitted.rows_per_second,
         fitted.waiting,
+        since=began[0] if began else last,
     )
 
 

@@ -86,11 +86,16 @@ def result_table(outcome: Outcome) -> Group:
         table.add_column(heading, justify="right")
     for name in outcome.measures:
         table.add_row(name, *(_number(point.get(name)) for point in outcome.points.values()))
-    speed = f"{outcome.steps:,} {outcome.unit} in {_time(outcome.seconds)}"
+    unit = outcome.unit.removesuffix("s") if outcome.steps == 1 else outcome.unit
+    speed = f"{outcome.steps:,} {unit} in {_time(outcome.seconds)}"
     if outcome.rows_per_second is not None:
         speed += f", {outcome.rows_per_second:,.1f} rows per second"
     if outcome.waiting is not None:
         speed += f", {outcome.waiting:.1%} of the time waiting for data"
+    if outcome.since == outcome.steps:
+        speed += "; it had ended before, and nothing was repeated (--no-resume starts anew)"
+    elif outcome.since:
+        speed += f"; it went on after step {outcome.since:,}"
     return Group(*([table] if outcome.measures else []), Text(speed, style="dim"))
 
 
@@ -102,7 +107,8 @@ def _schedule(recipe: Recipe) -> str:
 
 def _detection(recipe: Recipe) -> str:
     images = recipe.image_epochs if isinstance(recipe, Detection) else recipe.epochs
-    return f"{images} of images, {recipe.epochs} of captions; {recipe.optimiser} at {recipe.lr:g}"
+    ends = "" if recipe.steps is None else f", {recipe.steps:,} steps of either at most"
+    return f"{images} of images, {recipe.epochs} of captions{ends}; {recipe.optimiser} at {recipe.lr:g}"
 
 
 def _plain() -> Table:

@@ -76,6 +76,7 @@ def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[Tra
             where=data.source or data.name,
             given=f"{share} of {n:,} rows",
             allowed="a share between 0 and 1 that leaves a row on either side",
+            hint="give more rows, or others to validate on",
         )
     order = np.random.default_rng(seed).permutation(n)
     return data.select(order[held:]), data.select(order[:held])

@@ -54,10 +54,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     from safetensors.torch import save as packed
 
     folder = Path(folder)
-    if (folder / CARD).exists() and not is_checkpoint(folder):
-        raise InputError(
-            "the folder holds a card.json that is no checkpoint's", where=folder, hint="choose another folder"
-        )
+    check_target(folder)
     state = _state(backbone)
     card = json.loads(canonical_json(backbone.card))
     said: dict[str, Any] = {
@@ -154,6 +151,14 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     processor = Path(argument) / PROCESSOR
     files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
     return scorer(backbone, options, where=where, weights=said["weights"], files=files)
+
+
+def check_target(folder: Path) -> None:
+    """Raise `InputError` where a folder has a card of something else: a checkpoint would replace it."""
+    if (folder / CARD).exists() and not is_checkpoint(folder):
+        raise InputError(
+            "the folder holds a card.json that is no checkpoint's", where=folder, hint="choose another folder"
+        )
 
 
 def is_checkpoint(folder: Path) -> bool:

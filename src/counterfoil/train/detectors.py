@@ -104,6 +104,7 @@ def fit(
     """
     if out is not None:
         check_writable(out, folder=True)
+        trained.check_target(out)
     given = [data] if validation is None else [data, validation]
     for each in given:
         for role in ("negative_image", "negative_caption"):

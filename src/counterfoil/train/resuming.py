@@ -14,6 +14,7 @@ from lightning_fabric import Fabric
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note
 from counterfoil.errors import InputError, StorageError
+from counterfoil.scorers import trained
 from counterfoil.scorers.dual import digest_tensors
 from counterfoil.scorers.networks import Backbone
 from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
@@ -122,6 +123,7 @@ def found(
         return {}, None
     same = identity(backbone, recipe, data, validation)
     check_writable(out, folder=True)
+    trained.check_target(out)
     state = load(out) if resume else None
     if state is not None:
         check_same(state["identity"], same, where=out)
