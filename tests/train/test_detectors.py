@@ -245,7 +245,7 @@ def test_images_that_cannot_be_read() -> None:
         detectors.fit(thumb(), FAST, broken)
     notes: list[str] = []
     fitted = detectors.fit(thumb(), replace(FAST, unreadable="skip"), broken, note=notes.append)
-    assert "1 images cannot be read, 1 rows are left out: photos/broken.png" in notes[0]
+    assert "1 image cannot be read, 1 row is left out: photos/broken.png: not an image" in notes[0]
     # What is left is what was never there.
     without = data.select(np.setdiff1d(np.arange(12), [2]))
     exact = detectors.fit(thumb(), FAST, without).backbone.network.state_dict()

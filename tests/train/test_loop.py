@@ -216,8 +216,8 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
     skipping = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last", unreadable="skip")
     found = fit(thumbnails.thumb(), skipping, broken, device="cpu", note=said.append)
     assert len(said) == 1
-    assert said[0].startswith("1 images cannot be read, 1 rows are left out: ")
-    assert "broken.jpg" in said[0]
+    assert said[0].startswith("1 image cannot be read, 1 row is left out: ")
+    assert said[0].count("broken.jpg") == 1
     # As if the row had never been there.
     without = data.select(np.delete(np.arange(20), 3))
     assert close(found.backbone, fit(thumbnails.thumb(), skipping, without, device="cpu").backbone, within=0)

@@ -121,7 +121,12 @@ def say_unreadable(images: Sequence[Image], positions: Sequence[int], rows: int,
     names = ", ".join(str(images[i].source or images[i].id) for i in positions[:3])
     more = ", ..." if len(positions) > 3 else ""
     first = why(images[positions[0]])
-    note(f"{len(positions)} images cannot be read, {rows} rows are left out: {names}{more} ({first})")
+    if len(positions) == 1:
+        # The reason begins with the name.
+        names, first = first or names, ""
+    many = f"{len(positions):,} image{'s' if len(positions) > 1 else ''} cannot be read"
+    left = f"{rows:,} row{'s are' if rows > 1 else ' is'} left out"
+    note(f"{many}, {left}: {names}{more}" + (f" ({first})" if first else ""))
 
 
 class _Images(Sequence[Sequence[Image]]):
