@@ -11,6 +11,7 @@ import PIL.Image
 import pytest
 
 from counterfoil.report.study_page import page
+from counterfoil.studies import writing
 from counterfoil.studies.demo import Study
 from counterfoil.studies.writing import write
 
@@ -54,6 +55,19 @@ def test_pictures_are_large_on_the_report_and_smaller_beside_questions(written: 
     assert questions
     assert {picture.size for picture in questions} == {(96, 96)}
     assert "see the same scenes at 32 x 32 pixels" in " ".join((written / "report.html").read_text().split())
+
+
+def test_beside_questions_the_pictures_last_for_every_form(
+    made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_PICTURED", 7)
+    html = (write(made, tmp_path, seconds=1).parent / "questions.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+    for benchmark in data["benchmarks"]:
+        # Later questions may share a picture with the first ones.
+        assert 7 <= benchmark["pictured"] < len(benchmark["ids"])
+    (gallery,) = data["galleries"]
+    assert gallery["pictured"] == len(gallery["ids"])
 
 
 def test_the_numbers_are_the_study_s(made: Study, written: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study_page import page
@@ -16,15 +17,17 @@ from counterfoil.studies.measuring import world
 from counterfoil.world.drawings import sized
 
 #: Pixels to a side at which the pages show what the networks see smaller: the few pictures of the report, and
-#: the many beside the questions, with what those may take in bytes.
-_SHOWN, _SHOWN_SMALL, _BUDGET = 192, 96, 1_200_000
+#: the many beside the questions, of which there are those of so many questions of a form.
+_SHOWN, _SHOWN_SMALL, _PICTURED = 192, 96, 1_400
+#: What those may take in bytes. All of them take about 2.6 million.
+_BUDGET = 4_000_000
 
 
 def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
     drawn = world(plan, size=_SHOWN, lazy=True)
-    small = _pictured(study.comparisons, [sized(each, _SHOWN_SMALL) for each in drawn])
+    small = _pictured(study.comparisons, [_some(sized(each, _SHOWN_SMALL)) for each in drawn])
     write_text(
         out / QUESTIONS,
         questions_page(small, title="The small world, question by question", budget=_BUDGET),
@@ -61,6 +64,20 @@ def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> 
     return tuple(
         replace(each, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in each.runs))
         for each in comparisons
+    )
+
+
+def _some(benchmark: Benchmark) -> Benchmark:
+    """The benchmark with the pictures of its first questions; of a gallery, which is small, with all."""
+    if isinstance(benchmark.questions, Gallery) or len(benchmark) <= _PICTURED:
+        return benchmark
+    _, images = benchmark.paired.pairs()
+    shown = set(images[:_PICTURED].reshape(-1).tolist())
+    return replace(
+        benchmark,
+        images=tuple(
+            image if at in shown else replace(image, source=None) for at, image in enumerate(benchmark.images)
+        ),
     )
 
 
