@@ -33,7 +33,7 @@ from counterfoil.train.saving import Saver
 from counterfoil.train.schedule import learning_rate
 from counterfoil.train.selection import Selection, Validate
 from counterfoil.train.stock import stock
-from counterfoil.train.validation import Objective, Validation
+from counterfoil.train.validation import Aim, Validation
 
 #: The journal of a training, in its folder.
 JOURNAL = "journal.csv"
@@ -75,7 +75,7 @@ def fit(
     save_seconds: float = 300.0,
     journal_every: int = 10,
     tensorboard: bool = False,
-    objective: Callable[[Recipe], Objective] = objective_of,
+    objective: Callable[[Recipe], Aim] = objective_of,
     progress: Progress = silent,
     note: Note = warn,
 ) -> Fitted:

@@ -12,14 +12,14 @@ from counterfoil.scorers.networks import Backbone
 from counterfoil.train.feed import Batch, Feed
 from counterfoil.train.pictures import Pictures, say_unreadable
 from counterfoil.train.tokens import Tokens
-from counterfoil.train.validation import Objective
+from counterfoil.train.validation import Aim
 
 
 def stock(
     data: TrainingSet,
     *,
     backbone: Backbone,
-    aims: Sequence[Objective],
+    aims: Sequence[Aim],
     varies: Sequence[bool],
     skip: bool,
     left_out: Sequence[int] = (),

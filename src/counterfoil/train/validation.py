@@ -29,8 +29,8 @@ _BLOCK = 512
 
 
 @runtime_checkable
-class Objective(Protocol):
-    """What training minimises: which roles are encoded, and the loss of what the network says of them."""
+class Aim(Protocol):
+    """What training minimises, as `objectives.Objective` does: which roles are encoded, and their loss."""
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class Validation:
     """Rows that are not learnt from, ready to be asked about."""
 
     feed: Feed
-    objective: Objective
+    objective: Aim
     batch_size: int
     #: Whether retrieval over all rows is measured as well.
     retrieval: bool = False
