@@ -77,9 +77,11 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
     assert "the learning rate only gets to 0.00012" in said.out  # 6 of 50 steps of warm-up
     assert said.out.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} world-quads")
     assert facts(tmp_path / "ckpt")["recipe"]["batch_size"] == 8
-    done = counterfoil("evaluate", tmp_path / "ckpt", "world-quads", "--json", "-", "--quiet")
+    quads = tmp_path / "quads"
+    assert counterfoil("world", "build", "quads", "--n", 7, "--size", 48, "--out", quads).code == 0
+    done = counterfoil("evaluate", tmp_path / "ckpt", quads, "--draws", 100, "--json", "-", "--quiet")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["benchmark"] == "world-quads"
+    assert json.loads(done.out)["measures"]["i2t"]["n"] == 7
 
 
 @pytest.mark.parametrize("name", ["coco", "negclip", "trohn-text", "pac", "vse0", "vse++", "pvse", "pcme"])
@@ -138,7 +140,9 @@ def test_a_file_may_say_everything(counterfoil, rows: Path, tmp_path: Path) -> N
     assert (made["recipe"]["name"], made["recipe"]["steps"], made["step"]) == ("mine", 3, 3)
 
 
-def test_a_guard_is_measured_on_the_way(train) -> None:
+def test_a_guard_is_measured_on_the_way(train, monkeypatch) -> None:
+    # Small pictures are drawn faster.
+    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
     said = train("coco", "--steps", 3, "--guard", "world-choices", "--json", "-", "--quiet")
     assert said.code == 0, said.err
     moments = json.loads(said.out)["points"]

@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from counterfoil.errors import DataError, InputError
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
-
-if TYPE_CHECKING:
-    pass
 
 
 def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[str]) -> Recipe:
