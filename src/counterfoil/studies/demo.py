@@ -25,6 +25,8 @@ from counterfoil.studies.trainings import TUNED, Workshop, combined
 
 #: Which network each pair of detectors stands on.
 DETECTORS = {"detectors": "pretrained", "trohn-img-detectors": "trohn-img"}
+#: What every model is compared with.
+BASELINE = "pretrained"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ def study(
         order = ordering(runs, draws=draws)
         per_form = len(plan.seeds)
         first = [run for each in runs.values() for run in each[: len(each) // per_form]]
-        comparisons = compare(first, baseline="pretrained", draws=2_000)
+        comparisons = compare(first, baseline=BASELINE, draws=2_000)
     return Study(
         plan, found, order, tuple(swept), comparisons, combined(makings), bench.benchmarks, clock.seconds
     )

@@ -38,21 +38,23 @@ class Plan:
     noise: tuple[float, ...] = ()
     #: Ways to choose the negatives of a triplet loss.
     mining: tuple[str, ...] = ()
+    #: Steps of those trainings, after the same start.
+    mining_steps: int = 500
     #: The seeds, of those above, of both studies with a dial.
     dialled: tuple[int, ...] = (0,)
 
     def recipe(self, name: str, *, seed: int) -> Recipe:
         """The recipe of one training: "pretrained", "coco", "trohn-text", "trohn-img", or a way of mining."""
-        first = name == "pretrained"
+        first, mined = name == "pretrained", name in ("sum", "semi-hard", "hardest")
         shared: dict[str, Any] = {
-            "steps": self.first_steps if first else self.steps,
+            "steps": self.first_steps if first else self.mining_steps if mined else self.steps,
             "lr": self.first_lr if first else self.lr,
             "weight_decay": self.weight_decay,
             "select": "last",
             "seed": seed,
         }
         shared["validate_every"] = max(1, shared["steps"] // 5)
-        if name in ("sum", "semi-hard", "hardest"):
+        if mined:
             # VSE's, with the optimiser of the others, so that the choice of negatives is all that differs.
             return Triplet(
                 name=f"triplet-{name}",
@@ -80,7 +82,7 @@ class Plan:
 SHORT = Plan()
 #: A quarter of an hour: three seeds, what noise costs, and which negatives to count.
 FULL = Plan(
-    questions=7_000,
+    questions=14_000,
     steps=1_000,
     seeds=(0, 1, 2),
     noise=(0.3, 0.61),

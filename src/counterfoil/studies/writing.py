@@ -5,20 +5,28 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.evaluation.compare import Comparison
+from counterfoil.data.scores import Rankings, Scores
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import Run
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study_page import page
 from counterfoil.store import write_json, write_text
-from counterfoil.studies.demo import Study
+from counterfoil.studies.demo import BASELINE, Study
 from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
 from counterfoil.studies.measuring import world
 from counterfoil.world.drawings import sized
 
 #: Pixels to a side at which the pages show what the networks see smaller: the few pictures of the report, and
-#: the many beside the questions, of which there are those of so many questions of a form.
-_SHOWN, _SHOWN_SMALL, _PICTURED = 192, 96, 1_400
+#: the many beside the questions.
+_SHOWN, _SHOWN_SMALL = 192, 96
+#: How many questions of a form can be looked at one by one: a page of all would be too large to open.
+_BROWSED = 1_400
+#: Draws of the bootstrap on that page.
+_DRAWS = 2_000
 #: What those may take in bytes. All of them take about 2.6 million.
 _BUDGET = 4_000_000
 
@@ -27,11 +35,11 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
     drawn = world(plan, size=_SHOWN, lazy=True)
-    small = _pictured(study.comparisons, [_some(sized(each, _SHOWN_SMALL)) for each in drawn])
-    write_text(
-        out / QUESTIONS,
-        questions_page(small, title="The small world, question by question", budget=_BUDGET),
-    )
+    small = _pictured(_first(study.comparisons), [sized(each, _SHOWN_SMALL) for each in drawn])
+    title = "The small world, question by question"
+    if plan.questions > _BROWSED:
+        title += f" (the first {_BROWSED:,} of each form)"
+    write_text(out / QUESTIONS, questions_page(small, title=title, budget=_BUDGET))
     facts = {
         "Learned from": f"{plan.loose:,} scenes with loose captions, then {plan.contrasts:,} contrasts",
         "Trained for": f"{plan.first_steps:,} steps, then {plan.steps:,} steps each, "
@@ -67,18 +75,27 @@ def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> 
     )
 
 
-def _some(benchmark: Benchmark) -> Benchmark:
-    """The benchmark with the pictures of its first questions; of a gallery, which is small, with all."""
-    if isinstance(benchmark.questions, Gallery) or len(benchmark) <= _PICTURED:
-        return benchmark
-    _, images = benchmark.paired.pairs()
-    shown = set(images[:_PICTURED].reshape(-1).tolist())
-    return replace(
-        benchmark,
-        images=tuple(
-            image if at in shown else replace(image, source=None) for at, image in enumerate(benchmark.images)
-        ),
+def _first(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The runs over the first questions of each form, compared anew; a gallery, which is small, is whole."""
+    return compare(
+        [_shortened(run) for each in comparisons for run in each.runs], baseline=BASELINE, draws=_DRAWS
     )
+
+
+def _shortened(run: Run) -> Run:
+    """The run as if it had been asked its first questions alone."""
+    benchmark, answers = run.benchmark, run.answers
+    if isinstance(answers, Rankings) or len(benchmark) <= _BROWSED:
+        return run
+    shorter = benchmark.select(np.arange(_BROWSED))
+    if isinstance(answers, Scores):
+        answers = replace(answers, values=answers.values[:_BROWSED])
+    else:
+        right = {name: values[:_BROWSED] for name, values in answers.right.items()}
+        answers = replace(answers, right=right)
+    result = evaluate(shorter, answers, scorer=run.name, draws=_DRAWS, provenance=dict(run.result.provenance))
+    items = {name: values[:_BROWSED] for name, values in run.items.items()}
+    return replace(run, benchmark=shorter, answers=answers, items=items, result=result)
 
 
 def _numbers(study: Study, seconds: float) -> dict[str, Any]:
