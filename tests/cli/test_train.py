@@ -74,6 +74,7 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
     assert "24 of rows: image, negative_image" in " ".join(said.out.split())
     assert "6 rows: 20% of the rows, drawn with seed 42" in said.out
     assert "6 of 8 rows, 2 epochs" in said.out
+    assert "first (step 0)" in said.out
     assert "the learning rate only gets to 0.00012" in said.out  # 6 of 50 steps of warm-up
     assert said.out.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} world-quads")
     assert facts(tmp_path / "ckpt")["recipe"]["batch_size"] == 8

@@ -105,6 +105,21 @@ def test_workers_and_memory_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert close(first.backbone, second.backbone, within=0)
 
 
+def test_a_first_look_decides_nothing_and_changes_nothing() -> None:
+    data, held = thumbnails.rows(24), thumbnails.rows(16)
+    recipe = Coco(batch_size=8, epochs=2, lr=3e-3, warmup=2)
+    plain_one = fit(thumbnails.thumb(), recipe, data, validation=held, device="cpu")
+    looked = fit(thumbnails.thumb(), recipe, data, validation=held, device="cpu", look_first=True)
+    assert close(looked.backbone, plain_one.backbone, within=0)
+    assert (looked.step, looked.best) == (plain_one.step, plain_one.best)
+    assert [entry["step"] for entry in looked.history] == [0, *(e["step"] for e in plain_one.history)]
+    # What it says is what the untouched network says: with a learning rate of next to nothing, for ever.
+    still = Coco(batch_size=8, epochs=1, lr=1e-12, warmup=0)
+    unmoved = fit(thumbnails.thumb(), still, data, validation=held, device="cpu").history[-1]
+    for name in ("validation_accuracy", "validation_loss"):
+        assert looked.history[0][name] == pytest.approx(unmoved[name], abs=1e-5)
+
+
 def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
     data = thumbnails.rows(32)
     values = iter([0.2, 0.5, 0.5, 0.1])

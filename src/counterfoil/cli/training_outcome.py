@@ -81,6 +81,7 @@ def train(
         devices=processes(wanted.devices),
         workers=_workers(wanted),
         tensorboard=wanted.tensorboard,
+        look_first=True,
         progress=watched,
         note=note,
     )

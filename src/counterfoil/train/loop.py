@@ -75,6 +75,7 @@ def fit(
     save_seconds: float = 300.0,
     journal_every: int = 10,
     tensorboard: bool = False,
+    look_first: bool = False,
     objective: Callable[[Recipe], Aim] = objective_of,
     progress: Progress = silent,
     note: Note = warn,
@@ -85,7 +86,8 @@ def fit(
     epoch's last rows that make no whole batch are left out. Validation is the recipe's objective on
     `validation` (accuracy within batches, loss, rsum where the recipe selects by it) and whatever `validate`
     adds, called with the network ready to answer; the weights of the strictly best one are kept. Without
-    either the last weights are.
+    either the last weights are. With `look_first` the journal begins with what `validation` says of the
+    weights at the start, which decides nothing.
 
     With a folder `out` the selected weights lie there as a checkpoint as soon as they are better, the journal
     beside them, and every `save_every` steps, every `save_seconds` seconds and at the end all that it takes
@@ -135,9 +137,15 @@ def fit(
         since=now.step,
         tensorboard=folder / "tensorboard" if folder is not None and tensorboard else None,
     )
+    start: dict[str, float] = {}
+    if look_first and checks and state is None:
+        at_first = checks[0].measure(fabric, progress=progress)
+        start |= {f"validation_{name}": value for name, value in at_first.items()}
     if guard is not None and now.held_out is None:
         now.held_out = on_first(fabric, partial(guard.measure, backbone))
-        journal.write({"step": 0, guard.name: now.held_out})
+        start[guard.name] = now.held_out
+    if start:
+        journal.write({"step": 0, **start})
     watch = None if guard is None or now.held_out is None else Watch(guard, now.held_out)
 
     # Who writes down how far it has come, and who says which weights are the best.
