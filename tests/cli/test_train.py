@@ -170,6 +170,7 @@ def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
         (("--set", "lr"), "--set: no setting; given: lr"),
         (("--lr", "-1"), "lr is out of range"),
         (("--lr", "1e30"), "training stops"),
+        (("--lr", "1e13", "--set", "validate_every=1"), "in validation is nan; training stops"),
         (("--batch-size", "400"), "too few rows to train on; given: 24; allowed: at least 400"),
         (("--model", "big"), "no such model; given: big; allowed: open-clip:ARCH/WEIGHTS"),
         (("--model", "clip:big"), "unknown kind of trainable model"),

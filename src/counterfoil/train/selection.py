@@ -1,5 +1,6 @@
 """Which weights a training ends with: those of the best validation, or the last."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -7,6 +8,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from counterfoil.engine.progress import Note, Progress
+from counterfoil.errors import InputError
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.devices import on_first
 from counterfoil.train.guard import Watch
@@ -58,11 +60,19 @@ class Selection:
         """Validate: what the journal says of it, and whether these weights are the best so far.
 
         If so they are kept, as a checkpoint too, and `now` says so. What is forgotten on the way is measured
-        beside it. Raises `InputError` where what decides is not measured.
+        beside it. Raises `InputError` where what decides is not measured, or is no number.
         """
         measured: dict[str, float] = {}
         if self._checks:
             measured |= self._checks[now.stage].measure(self._fabric, progress=self._progress)
+            # Weights may be beyond all numbers though the loss before the step was not: they are not kept.
+            broken = [name for name, value in measured.items() if not math.isfinite(value)]
+            if broken:
+                raise InputError(
+                    f"step {now.step}: {broken[0]} in validation is {measured[broken[0]]}; "
+                    "training stops, and what was saved last is kept",
+                    hint="try a lower lr, or clip_norm",
+                )
         if self._validate is not None:
             measured |= on_first(self._fabric, partial(_ask, self._validate, self._backbone))
         entry = {f"validation_{name}": value for name, value in measured.items()}
