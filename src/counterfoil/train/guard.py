@@ -77,9 +77,13 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         names = [name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name)]
         raise ModelError(
             "weights of two different networks do not mix",
-            given=f"{names[0]}: {shapes[0].get(names[0])} and {shapes[1].get(names[0])}",
+            given=f"{names[0]} is {_said(shapes[0], names[0])} in the one, {_said(shapes[1], names[0])} in the other",
         )
     return {name: _between(start[name], tuned[name], alpha) for name in tuned}
+
+
+def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
+    return "not there" if name not in shapes else "x".join(map(str, shapes[name])) or "a number"
 
 
 def _between(start: Tensor, tuned: Tensor, alpha: float) -> Tensor:
