@@ -77,7 +77,9 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         names = [name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name)]
         raise ModelError(
             "weights of two different networks do not mix",
-            given=f"{names[0]} is {_said(shapes[0], names[0])} in the one, {_said(shapes[1], names[0])} in the other",
+            given="{} is {} in the one, {} in the other".format(
+                names[0], *(_said(each, names[0]) for each in shapes)
+            ),
         )
     return {name: _between(start[name], tuned[name], alpha) for name in tuned}
 
