@@ -21,13 +21,14 @@ EPILOG = """Examples:
 
   counterfoil demo --seed 3 --out another"""
 
-#: What the summary shows of each model: the form, the measure, the column's head.
+#: What the summary shows of each model: the benchmark, the measure, the column's head.
 _COLUMNS = (
-    ("quad", "i2t", "I2T"),
-    ("quad", "t2i", "T2I"),
-    ("quad", "group", "group"),
-    ("choice", "accuracy", "choice"),
-    ("gallery", "mean_map_at_r", "mAP@R"),
+    ("world-quads", "i2t", "I2T"),
+    ("world-quads", "t2i", "T2I"),
+    ("world-quads", "group", "group"),
+    ("world-quads-alike", "group", "one style"),
+    ("world-choices", "accuracy", "choice"),
+    ("world-gallery", "mean_map_at_r", "mAP@R"),
 )
 _MARKS = {"holds": "[green]✓[/green]", "does not hold": "[red]✗[/red]", "undecided": "[yellow]?[/yellow]"}
 #: Columns of a terminal from which the summary has room for intervals, and the most that words run over.
@@ -92,7 +93,7 @@ def show(made: "Study", console: "Console") -> None:
     console.print()
     console.print(_summary(made, intervals=console.width >= _ROOMY))
     about = "In per cent" + (", with 95 % intervals" if console.width >= _ROOMY else "")
-    about += f"; networks of seed {seeds[0]}."
+    about += f"; networks of seed {seeds[0]}. One style: group where both pictures are drawn alike."
     if len(seeds) > 1:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
@@ -131,10 +132,9 @@ def _summary(made: "Study", *, intervals: bool) -> "Table":
     rows: dict[str, dict[str, str]] = {}
     chance: dict[str, str] = {}
     for comparison in made.comparisons:
-        form = comparison.runs[0].benchmark.questions.form
         for run in comparison.runs:
             for of, measure, head in _COLUMNS:
-                if of == form and measure in run.result.measures:
+                if of == comparison.benchmark and measure in run.result.measures:
                     found = run.result.measures[measure]
                     rows.setdefault(run.name, {})[head] = _said(found, intervals)
                     if found.chance is not None:

@@ -5,7 +5,7 @@ finding holds is decided by the runs; nothing here depends on how it comes out.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,7 +19,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Sweep
 from counterfoil.report.study_page import Trained
 from counterfoil.studies import dials, folder
-from counterfoil.studies.measuring import Bench, world
+from counterfoil.studies.measuring import ALIKE, Bench, world
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.trainings import TUNED, Workshop, combined
 
@@ -34,6 +34,7 @@ class Study:
     """What came of it."""
 
     plan: Plan
+    #: P000's findings, then those of them that the control can answer as well.
     findings: tuple[Finding, ...]
     order: Ordering | None
     sweeps: tuple[Sweep, ...]
@@ -71,6 +72,7 @@ def study(
     note(f"drew {rows:,} rows to learn from and {sum(map(len, bench.benchmarks)):,} questions")
 
     runs: dict[str, list[Run]] = {}
+    controls: dict[str, list[Run]] = {}
     makings: list[dict[str, Trained]] = []
     for seed in plan.seeds:
         suffix = f", seed {seed}" if len(plan.seeds) > 1 else ""
@@ -86,26 +88,39 @@ def study(
         with clock("measuring", f"measured {len(places)} models{suffix}"):
             for name, place in places.items():
                 forms = ("quad", "choice") if name in DETECTORS else ()
-                runs.setdefault(name, []).extend(bench.measure(name, place, forms=forms))
+                for run in bench.measure(name, place, forms=forms):
+                    kept = controls if run.benchmark.name == ALIKE else runs
+                    kept.setdefault(name, []).append(run)
 
-    swept = []
+    swept: list[Sweep] = []
     if plan.noise:
         with clock("the study of noise", "studied noise"):
             of_seeds = [run for run in runs["trohn-img"] if isinstance(run.benchmark.questions, Quad)]
-            clean = [run for run, seed in zip(of_seeds, plan.seeds, strict=True) if seed in plan.dialled]
-            swept.append(dials.noise(workshop, bench, clean, draws=draws))
+            both = zip(plan.seeds, of_seeds, controls["trohn-img"], strict=True)
+            clean = [run for seed, *two in both if seed in plan.dialled for run in two]
+            swept += dials.noise(workshop, bench, clean, draws=draws)
     if plan.mining:
         with clock("the study of mining", "studied mining"):
             swept.append(dials.mining(workshop, bench, draws=draws))
     with clock("statistics"):
-        found = findings(runs, draws=draws)
+        found = (*findings(runs, draws=draws), *map(controlled, findings(controls, draws=draws)))
         order = ordering(runs, draws=draws)
-        per_form = len(plan.seeds)
-        first = [run for each in runs.values() for run in each[: len(each) // per_form]]
+        first = [
+            run
+            for of_models in (runs, controls)
+            for each in of_models.values()
+            for run in each[: len(each) // len(plan.seeds)]
+        ]
         comparisons = compare(first, baseline=BASELINE, draws=2_000)
     return Study(
         plan, found, order, tuple(swept), comparisons, combined(makings), bench.benchmarks, clock.seconds
     )
+
+
+def controlled(finding: Finding) -> Finding:
+    """A finding from the control, called so."""
+    claim = finding.claim[0].lower() + finding.claim[1:]
+    return replace(finding, key=f"{finding.key}-alike", claim=f"With both pictures in one style, {claim}")
 
 
 class _Clock:

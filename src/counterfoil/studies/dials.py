@@ -1,12 +1,13 @@
 """Two studies with a dial, from a network that is already there: noise in negative pictures, and mining."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation import sweeps
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Sweep, Trial
-from counterfoil.studies.measuring import Bench
+from counterfoil.studies.measuring import ALIKE, Bench
 from counterfoil.studies.trainings import Workshop
 from counterfoil.world.training import training
 
@@ -16,11 +17,15 @@ _RAW = "as generated"
 _WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
 
 
-def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int) -> Sweep:
+def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int) -> tuple[Sweep, Sweep]:
     """trohn-img where a share of the negative pictures is wrong, and what dropping those brings back.
 
     `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
     the last rate there is a second training, after a perfect filter: the most that filtering can bring back.
+    Judged twice: by quads whose second picture is synthetic, as the negatives in training are, and by the
+    same quads in one style. A network can learn from wrong pictures that what looks synthetic goes with a
+    caption that reads like a negative; the second judge pays nothing for that.
+
     Raises `InputError` for a plan without rates of noise.
     """
     plan = workshop.plan
@@ -37,7 +42,19 @@ def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int)
             runs += bench.measure(name, workshop.place(name, seed), forms=("quad",))
         label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
         trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
-    return sweeps.noise(trials, draws=draws)
+
+    def judged(control: bool) -> Sweep:
+        return sweeps.noise(
+            [
+                replace(each, runs=[run for run in each.runs if (run.benchmark.name == ALIKE) == control])
+                for each in trials
+            ],
+            draws=draws,
+        )
+
+    alike = judged(True)
+    question = f"With both pictures in one style, {alike.question[0].lower()}{alike.question[1:]}"
+    return judged(False), replace(alike, key=f"{alike.key}-alike", question=question)
 
 
 def mining(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:

@@ -1,7 +1,7 @@
 """Networks measured on the benchmarks of a study, as runs like any others."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,13 @@ from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.scorers.base import Options
+from counterfoil.scorers.base import Classifier, Options
 from counterfoil.studies.plan import Plan
 from counterfoil.world.galleries import as_collected, gallery
 from counterfoil.world.sample import choices, quads
+
+#: The control: the same quads with both pictures in one style, so that style tells nobody anything.
+ALIKE = "world-quads-alike"
 
 #: Draws of the bootstrap behind the intervals of single runs; findings draw more.
 _DRAWS = 2_000
@@ -32,13 +35,18 @@ class Bench:
     progress: Progress = silent
 
     def measure(self, name: str, checkpoint: Path, *, forms: tuple[str, ...] = ()) -> list[Run]:
-        """The runs of one checkpoint on the benchmarks, or on those of the `forms` named."""
+        """The runs of one checkpoint on the benchmarks, or on those of the `forms` named.
+
+        A detector of styles is not asked the control, in which there is nothing to detect.
+        """
         from counterfoil.scorers import trained
 
         scorer = trained.load(str(checkpoint), Options(device="cpu"))
         made = []
         for benchmark in self.benchmarks:
             if forms and benchmark.questions.form not in forms:
+                continue
+            if benchmark.name == ALIKE and isinstance(scorer, Classifier):
                 continue
             given = run(benchmark, scorer, batch_size=256, progress=self.progress)
             made.append(self._keep(name, checkpoint, benchmark, given, scorer))
@@ -69,10 +77,13 @@ class Bench:
 
 
 def world(plan: Plan, *, size: int | None = None, lazy: bool = False) -> tuple[Benchmark, ...]:
-    """Quads in both styles, choices and a gallery; unless a `size` is given, as the networks see them."""
+    """Quads in both styles and in one, choices and a gallery; without a `size` as the networks see them."""
     size = plan.size if size is None else size
+    control = quads(plan.questions, size=size, styles=("natural", "natural"), lazy=lazy)
+    card = control.card.model_copy(update={"name": ALIKE, "title": "World, quads in one style"})
     return (
         quads(plan.questions, size=size, styles=("natural", "synthetic"), lazy=lazy),
+        replace(control, card=card),
         choices(plan.questions, size=size, lazy=lazy),
         gallery(plan.images, size=size, lazy=lazy),
     )

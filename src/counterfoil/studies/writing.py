@@ -17,7 +17,7 @@ from counterfoil.report.study_page import page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies.demo import BASELINE, Study
 from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
-from counterfoil.studies.measuring import world
+from counterfoil.studies.measuring import ALIKE, world
 from counterfoil.world.drawings import sized
 
 #: Pixels to a side at which the pages show what the networks see smaller: the few pictures of the report, and
@@ -35,7 +35,8 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
     drawn = world(plan, size=_SHOWN, lazy=True)
-    small = _pictured(_first(study.comparisons), [sized(each, _SHOWN_SMALL) for each in drawn])
+    browsed = [each for each in study.comparisons if each.runs[0].benchmark.name != ALIKE]
+    small = _pictured(_first(browsed), [sized(each, _SHOWN_SMALL) for each in drawn])
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
         title += f" (the first {_BROWSED:,} of each form)"
