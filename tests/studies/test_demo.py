@@ -42,12 +42,37 @@ def _stop_at(stage: str, step: int) -> Progress:
 
 
 def test_four_findings_and_an_order(made: Study) -> None:
-    assert [each.key for each in made.findings] == ["direction", "texts", "images", "detectors"]
+    four = ["direction", "texts", "images", "detectors"]
+    assert [each.key for each in made.findings] == [*four, "direction-alike", "images-alike"]
     assert all(each.verdict == verdict(each.evidence) for each in made.findings)
     assert made.order is not None
     assert len(made.order.levels) == 3
     assert not made.sweeps
-    assert [each.benchmark for each in made.comparisons] == ["world-quads", "world-choices", "world-gallery"]
+    worlds = {"world-quads", "world-quads-alike", "world-choices", "world-gallery"}
+    assert {each.benchmark for each in made.comparisons} == worlds
+    assert made.comparisons[0].benchmark == "world-quads"
+
+
+def test_the_control_asks_the_same_in_one_style(made: Study, place: Path) -> None:
+    asked = {each.name: each for each in made.benchmarks}
+    quads, control = asked["world-quads"], asked["world-quads-alike"]
+    assert quads.questions.ids == control.questions.ids
+    assert [each.text for each in quads.captions] == [each.text for each in control.captions]
+    first, second = quads.paired.pairs()[1].reshape(-1, 4)[:, [0, -1]].T
+    same = [
+        quads.images[i].read() == control.images[j].read()
+        for i, j in zip(first, control.paired.pairs()[1].reshape(-1, 4)[:, 0], strict=True)
+    ]
+    # First pictures are natural in both; second ones are synthetic in one of them.
+    assert all(same)
+    other = control.paired.pairs()[1].reshape(-1, 4)[:, -1]
+    assert not any(
+        quads.images[i].read() == control.images[j].read() for i, j in zip(second, other, strict=True)
+    )
+    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / folder.RUNS])}
+    level = next(each for each in made.findings if each.key == "images-alike").levels[0]
+    found = kept[level.label, "world-quads-alike"].result.measures[level.measure]
+    assert (level.value, level.low, level.high) == (found.value, found.low, found.high)
 
 
 def test_the_numbers_are_those_of_the_runs_on_disk(made: Study, place: Path) -> None:

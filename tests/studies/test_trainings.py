@@ -20,8 +20,8 @@ def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> No
     assert {path.name for path in (place / folder.NETWORKS).iterdir()} == {f"{name}-0" for name in names}
     for name in names:
         found = {path.name for path in (place / folder.RUNS / f"{name}-0").iterdir()}
-        forms = {"world-quads", "world-choices"} | ({"world-gallery"} if name not in DETECTORS else set())
-        assert found == forms
+        more = set() if name in DETECTORS else {"world-gallery", "world-quads-alike"}
+        assert found == {"world-quads", "world-choices"} | more
         run = load_run(place / folder.RUNS / f"{name}-0" / "world-quads")
         assert run.result.scorer == name
 
