@@ -123,7 +123,7 @@ def test_another_seed_in_the_same_folder_mixes_nothing_and_names_every_stage_onc
     said: list[str] = []
     again = study(other, tmp_path / "out", facts=facts, note=said.append, draws=200)
     assert [text.partition(" (")[0] for text in said] == [
-        "drew 200 rows to learn from and 116 questions",
+        "drew 200 rows to learn from and 144 questions",
         "trained on loose captions",
         "trained coco",
         "trained trohn-text",

@@ -26,7 +26,7 @@ _COLUMNS = (
     ("world-quads", "i2t", "I2T"),
     ("world-quads", "t2i", "T2I"),
     ("world-quads", "group", "group"),
-    ("world-quads-alike", "group", "one style"),
+    ("world-quads-alike", "group", "alike"),
     ("world-choices", "accuracy", "choice"),
     ("world-gallery", "mean_map_at_r", "mAP@R"),
 )
@@ -93,7 +93,7 @@ def show(made: "Study", console: "Console") -> None:
     console.print()
     console.print(_summary(made, intervals=console.width >= _ROOMY))
     about = "In per cent" + (", with 95 % intervals" if console.width >= _ROOMY else "")
-    about += f"; networks of seed {seeds[0]}. One style: group where both pictures are drawn alike."
+    about += f"; networks of seed {seeds[0]}. Alike: group where both pictures are drawn in one style."
     if len(seeds) > 1:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
