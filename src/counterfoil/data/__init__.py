@@ -6,6 +6,7 @@ The forms, readers and files of benchmarks live here. Nothing here knows a model
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.ratings import Preference, Rated, References
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
 
@@ -21,8 +22,11 @@ __all__ = [
     "Image",
     "Outcomes",
     "Placed",
+    "Preference",
     "Quad",
     "Rankings",
+    "Rated",
+    "References",
     "Scores",
     "Search",
 ]

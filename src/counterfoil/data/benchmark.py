@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice, Quad, clusters
+from counterfoil.data.questions import Choice, Quad, clusters, numbered
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
@@ -25,7 +26,9 @@ class Card(BaseModel):
 
     name: str
     title: str
-    form: Literal["quad", "choice", "gallery"]
+    form: Literal["quad", "choice", "gallery", "rated", "preference"]
+    #: What its captions are of.
+    shows: Literal["image", "video"] = "image"
     #: Number of questions of the official release; None where it is the user's own.
     size: int | None = None
     #: Number of questions in each group that readers check, {group: questions}.
@@ -67,7 +70,7 @@ class Benchmark:
     card: Card
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
-    questions: Quad | Choice | Gallery
+    questions: Quad | Choice | Gallery | Rated | Preference
     source: str = ""
     #: The folder or file a user named with --data, so that a report can find the pictures again.
     path: Path | None = None
@@ -87,6 +90,8 @@ class Benchmark:
                 )
             return
         captions, images = self.questions.pairs()
+        if isinstance(self.questions, Rated | Preference):
+            captions = self.questions.mentioned()
         for kind, positions, items in (("caption", captions, self.captions), ("image", images, self.images)):
             if positions.min() < 0 or positions.max() >= len(items):
                 raise DataError(
@@ -105,9 +110,33 @@ class Benchmark:
 
     @property
     def paired(self) -> Quad | Choice:
-        """The questions, where they are about pairs; raises `DataError` for a gallery, which lists none."""
+        """The questions, where they are quads or choices; raises `DataError` for other forms."""
+        if not isinstance(self.questions, Quad | Choice):
+            raise DataError(
+                "neither quads nor choices",
+                where=self.name,
+                given=f"a benchmark of form '{self.questions.form}'",
+                allowed="quads or choices",
+            )
+        return self.questions
+
+    @property
+    def listed(self) -> Quad | Choice | Rated | Preference:
+        """The questions, where they list their pairs; raises `DataError` for a gallery, which lists none."""
         if isinstance(self.questions, Gallery):
-            raise DataError("a gallery asks about no pairs", where=self.name, allowed="quads or choices")
+            raise DataError("a gallery asks about no pairs", where=self.name, allowed="any other form")
+        return self.questions
+
+    @property
+    def judged(self) -> Rated | Preference:
+        """The questions, where people judged captions; raises `DataError` for other forms."""
+        if not isinstance(self.questions, Rated | Preference):
+            raise DataError(
+                "nobody judged captions here",
+                where=self.name,
+                given=f"a benchmark of form '{self.questions.form}'",
+                allowed="flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",
+            )
         return self.questions
 
     @property
@@ -127,10 +156,17 @@ class Benchmark:
         """(n,) numbers; questions that share an image or a caption, directly or through others, share one.
 
         Captions are the same where their texts are; images where they show one photograph (`photos`). In a
-        gallery an image and the captions written for it share one.
+        gallery an image and the captions written for it share one; where people judged captions, questions
+        about one image do, though a caption may have been shown with several.
         """
         if isinstance(self.questions, Gallery):
             return self.questions.clusters()
+        if isinstance(self.questions, Rated | Preference):
+            shown = _same(list(self.photos))[self.questions.images]
+            if isinstance(self.questions, Rated):
+                return numbered(shown)
+            first = np.searchsorted(self.questions.owners, np.arange(len(self)))
+            return numbered(shown[first])
         captions, images = self.paired.pairs()
         text_of = _same([c.text if c.text is not None else (c.id,) for c in self.captions])
         return clusters([text_of[captions], _same(list(self.photos))[images]])
@@ -180,6 +216,8 @@ class Benchmark:
         has_text = np.asarray([caption.text is not None for caption in self.captions])
         has_source = np.asarray([image.source is not None for image in self.images])
         both = has_text[captions] & has_source[images]
+        if isinstance(self.questions, Preference):
+            both = np.bincount(self.questions.owners, weights=~both, minlength=len(self)) == 0
         at_hand: NDArray[np.bool_] = both.reshape(len(self), -1).all(axis=1)
         if at_hand.all():
             return self
@@ -202,6 +240,8 @@ class Benchmark:
         names = [[i.id, i.crop] for i in self.images]
         if isinstance(self.questions, Gallery):
             return _gallery_digest(self.questions, texts, names)
+        if isinstance(self.questions, Rated | Preference):
+            return _judged_digest(self.questions, texts, names)
         captions, images = self.questions.pairs()
         return digest_value(
             {
@@ -225,6 +265,8 @@ class Benchmark:
         old = self.questions
         if isinstance(old, Gallery):
             return replace(self, questions=old.select(np.sort(positions)))
+        if isinstance(old, Rated | Preference):
+            return _of_used(self, old.select(positions.astype(np.int64)))
         ids = tuple(old.ids[i] for i in positions)
         groupings = {name: tuple(labels[i] for i in positions) for name, labels in old.groupings.items()}
         captions, images = (part[positions] for part in old.pairs())
@@ -255,6 +297,45 @@ class Benchmark:
             images=tuple(self.images[i] for i in kept_images),
             captions=tuple(self.captions[i] for i in kept_captions),
         )
+
+
+def _of_used(benchmark: Benchmark, questions: Rated | Preference) -> Benchmark:
+    """The benchmark of these questions, without items that none of them mentions."""
+    captions, images = questions.mentioned(), np.unique(questions.images)
+    caption_of = np.full(len(benchmark.captions), -1, dtype=np.int64)
+    image_of = np.full(len(benchmark.images), -1, dtype=np.int64)
+    caption_of[captions], image_of[images] = np.arange(len(captions)), np.arange(len(images))
+    return replace(
+        benchmark,
+        questions=questions.renumber(caption_of, image_of),
+        images=tuple(benchmark.images[i] for i in images),
+        captions=tuple(benchmark.captions[i] for i in captions),
+    )
+
+
+def _judged_digest(questions: Rated | Preference, texts: Sequence[object], names: Sequence[object]) -> str:
+    """Names candidates, images, references and what people said."""
+    references = questions.references
+    facts: dict[str, object] = {
+        "form": questions.form,
+        "ids": questions.ids,
+        "captions": [texts[i] for i in questions.captions],
+        "images": [names[i] for i in questions.images],
+        "references": references and [references.counts.tolist(), [texts[i] for i in references.captions]],
+        "groupings": {name: list(labels) for name, labels in questions.groupings.items()},
+    }
+    if isinstance(questions, Rated):
+        said = [[None if np.isnan(value) else value for value in row] for row in questions.ratings.tolist()]
+        facts |= {"ratings": said, "raters": questions.raters, "decimals": questions.decimals}
+    else:
+        facts |= {
+            "owners": questions.owners.tolist(),
+            "sides": questions.sides.tolist(),
+            "votes": questions.votes.tolist(),
+            "label": questions.label.tolist(),
+            "draws": [questions.sample, questions.draws, questions.seed],
+        }
+    return digest_value(facts)
 
 
 def _gallery_digest(questions: Gallery, texts: Sequence[object], names: Sequence[object]) -> str:

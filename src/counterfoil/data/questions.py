@@ -89,7 +89,12 @@ class Quad(Questions):
 
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions, and of the images, in order of first use."""
-        return _first_use(self.captions), _first_use(self.images)
+        return first_use(self.captions), first_use(self.images)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its scores, (n, 2, 2)."""
+        return (len(self), 2, 2)
 
     def pairs(self) -> tuple[Ids, Ids]:
         """(caption, image) positions of every score asked for, each of shape (n, 2, 2)."""
@@ -130,7 +135,12 @@ class Choice(Questions):
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions, and of the images, in order of first use."""
         captions, images = self.pairs()
-        return _first_use(captions), _first_use(images)
+        return first_use(captions), first_use(images)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its scores, (n, k)."""
+        return (len(self), self.candidates.shape[1])
 
     def pairs(self) -> tuple[Ids, Ids]:
         """(caption, image) positions of every score asked for, each of shape (n, k)."""
@@ -174,7 +184,8 @@ def numbered(labels: ndarray) -> Ids:
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
 
 
-def _first_use(positions: ndarray) -> Ids:
+def first_use(positions: ndarray) -> Ids:
+    """The distinct positions, in order of first use."""
     values, first = np.unique(positions, return_index=True)
     return values[np.argsort(first)].astype(np.int64)
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.ratings import Preference
 from counterfoil.errors import ScoreError
 
 
@@ -14,15 +15,17 @@ from counterfoil.errors import ScoreError
 class Scores:
     """One float64 score per pair a question asks about; higher means a better match.
 
-    `values` is (n, 2 captions, 2 images) for quads and (n, k) for choices.
+    `values` is (n, 2 captions, 2 images) for quads, (n, k) for choices, (n,) for rated captions, and (n, 2)
+    for preferences; (n, 2, draws) where a metric was asked once per draw of references.
     """
 
     values: NDArray[np.float64]
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
-        shape = benchmark.paired.pairs()[0].shape
-        if self.values.shape != shape:
+        shape = benchmark.listed.shape
+        drawn = isinstance(benchmark.questions, Preference) and self.values.ndim == 3
+        if (self.values.shape[:2] if drawn else self.values.shape) != shape:
             raise ScoreError(
                 "scores have the wrong shape", where=where, given=self.values.shape, allowed=str(shape)
             )

@@ -30,8 +30,15 @@ def from_benchmark(benchmark: Benchmark) -> TrainingSet:
         }
     elif isinstance(questions, Choice):
         source, rows = _of_choices(questions)
-    else:
+    elif isinstance(questions, Gallery):
         source, rows = _of_gallery(questions)
+    else:
+        raise DataError(
+            "captions that people judged are no training set",
+            where=benchmark.source or benchmark.name,
+            given=f"a benchmark of form '{questions.form}'",
+            allowed="quads, choices or a gallery",
+        )
     groupings = questions.groupings
     if isinstance(questions, Gallery):
         # A gallery groups its queries; a row here is a pair, and no query.

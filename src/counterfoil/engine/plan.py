@@ -37,7 +37,7 @@ class Plan:
     row_of: Int64[ndarray, "..."]
 
     def spread(self, scores: Float64[ndarray, "pairs"]) -> Float64[ndarray, "..."]:
-        """One score per distinct pair to one per question and position: (n, 2, 2) or (n, k)."""
+        """One score per distinct pair to one per pair that the questions list, in their shape."""
         return scores[self.row_of]
 
 
@@ -75,7 +75,7 @@ def plan(
     """
     none = np.empty(0, np.int64)
     gallery = isinstance(benchmark.questions, Gallery)
-    captions, images = pairs or ((none, none) if gallery else benchmark.paired.pairs())
+    captions, images = pairs or ((none, none) if gallery else benchmark.listed.pairs())
     used_i, used_c = used_images(benchmark), used_captions(benchmark)
     image_of, first_i = _distinct(used_i, image_keys, len(benchmark.images))
     texts = [benchmark.captions[position].text for position in used_c]

@@ -8,6 +8,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
+from counterfoil.data.ratings import Preference
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
 from counterfoil.engine.answers import Given, answers
@@ -48,7 +49,7 @@ def run(
     what is computed. `progress` is called after every batch, `note` with what went wrong without stopping
     the run (a damaged shard that is computed again, rows of a table that belong to no question).
 
-    Returns float64 scores, (n, 2, 2) or (n, k), all finite; or outcomes, of a classifier or where
+    Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
     the table holds only those; or the places of a gallery's right answers.
     Raises `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
@@ -96,7 +97,10 @@ def run(
         values = _compare(scorer, work, *embed(scorer, work, shelf, batch_size, workers, progress, note))
     else:
         values = score_pairs(scorer, work, shelf, batch_size, progress, note)
-    return Scores(work.spread(values)).check(benchmark, where=f"scores of {scorer.identity.name}")
+    scores = work.spread(values)
+    if isinstance(benchmark.questions, Preference):
+        scores = benchmark.questions.collect(scores)
+    return Scores(scores).check(benchmark, where=f"scores of {scorer.identity.name}")
 
 
 def _compare(

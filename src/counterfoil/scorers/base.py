@@ -136,6 +136,10 @@ class Options:
     seed: int = 0
     #: An npz file with the ids of the images and captions that a given similarity is of.
     ids: Path | None = None
+    #: Of a caption metric: the model behind it, as a scorer is named (`metric:clip-s` needs one).
+    backbone: str = ""
+    #: Of a caption metric: what it does otherwise than officially, {"prefix": "", "references": "paper"}.
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 DEFAULT = Options()
