@@ -10,20 +10,7 @@ import pytest
 from counterfoil.errors import StorageError
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
-from counterfoil.studies.plan import Plan
-
-#: A demo of seconds, whose numbers mean nothing.
-TINY = Plan(
-    loose=120,
-    contrasts=80,
-    questions=28,
-    images=20,
-    watched=7,
-    first_steps=12,
-    steps=8,
-    batch_size=16,
-    size=32,
-)
+from tiny_study import TINY
 
 
 @pytest.fixture

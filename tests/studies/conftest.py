@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.studies.demo import Study, study
-
-from .tiny import FULLER, TINY, facts
+from tiny_study import FULLER, TINY, facts
 
 
 @pytest.fixture(scope="session")

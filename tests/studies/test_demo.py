@@ -13,8 +13,7 @@ from counterfoil.evaluation.findings import verdict
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import folder
 from counterfoil.studies.demo import Study, study
-
-from .tiny import TINY, facts
+from tiny_study import TINY, facts
 
 
 def _numbers(made: Study) -> tuple[object, ...]:

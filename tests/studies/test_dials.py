@@ -11,8 +11,7 @@ from counterfoil.studies.demo import Study
 from counterfoil.studies.measuring import Bench, world
 from counterfoil.studies.trainings import Workshop
 from counterfoil.world.galleries import as_collected
-
-from .tiny import TINY, facts
+from tiny_study import TINY, facts
 
 
 def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) -> None:

@@ -8,8 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.store import read_json, write_json
 from counterfoil.studies import folder
-
-from .tiny import TINY
+from tiny_study import TINY
 
 OTHER = replace(TINY, seeds=(5,))
 

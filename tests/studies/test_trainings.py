@@ -11,8 +11,7 @@ from counterfoil.studies import folder
 from counterfoil.studies.demo import DETECTORS, Study
 from counterfoil.studies.measuring import world
 from counterfoil.studies.trainings import LEARNED, TUNED, Workshop, combined
-
-from .tiny import TINY
+from tiny_study import TINY
 
 
 def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> None:

@@ -128,7 +128,7 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
     def validate(backbone) -> dict[str, float]:
         assert not backbone.network.training
         seen.append({name: tensor.clone() for name, tensor in backbone.network.state_dict().items()})
-        return {"mine": next(values)}
+        return {"mine": next(values), "undefined": float("nan")}
 
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="mine")
     found = fit(thumbnails.thumb(), recipe, data, validate=validate, out=tmp_path, device="cpu")
@@ -138,7 +138,8 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
         state = backbone.network.state_dict()
         assert all(torch.equal(state[name], seen[1][name]) for name in state)
     assert trained.facts(tmp_path)["step"] == 8
-    assert trained.facts(tmp_path)["validation"] == {"mine": 0.5}
+    # A measure that is undefined is no number, and none that JSON could hold.
+    assert trained.facts(tmp_path)["validation"] == {"mine": 0.5, "undefined": None}
     assert [e["validation_mine"] for e in found.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
 
 

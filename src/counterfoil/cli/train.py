@@ -7,7 +7,7 @@ import typer
 
 EPILOG = """Examples:
 
-  counterfoil train trohn-img --model open-clip:ViT-B-32-quickgelu/openai --data TROHN-Img/ --out ckpt/
+  counterfoil train trohn-img --model open-clip:ViT-B-32 --data TROHN-Img/ --images train2017/ --out ckpt/
 
   counterfoil train coco --model small --data world/ --steps 500 --lr 2e-3 --batch-size 128 --out ckpt/
 

@@ -157,7 +157,7 @@ def only(scorer: str, options: Options, *concerning: str) -> None:
     """
     for option in fields(options):
         value = getattr(options, option.name)
-        if value != option.default and option.name not in (*concerning, "seed", "device"):
+        if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
             raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
 
 

@@ -65,7 +65,7 @@ class Tokens:
 
     `ids` are all ids that the tokenizer gave, padding included where the model has it (EMScore counts
     documents over them); `vectors` (tokens, width) are unit vectors of the tokens from the mark of begin to
-    that of the end, inclusive; `used` (tokens,) their ids; `whole` (width,) the unit embedding of the caption.
+    that of the end, inclusive; `used` (tokens,) their ids; `whole` (width,) the unit embedding of it all.
     """
 
     ids: Int64[ndarray, "padded"]

@@ -10,6 +10,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, optim
 
 from counterfoil.data.training import TrainingSet
+from counterfoil.evaluation.result import or_none
 from counterfoil.scorers import trained
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train import resuming
@@ -84,7 +85,8 @@ class Saver:
             "recipe": asdict(self._recipe),
             "data": {"name": self._data.name, "source": self._data.source, "rows": len(self._data)},
             "step": step,
-            "validation": dict(measured),
+            # A caller's own measure may be undefined, which JSON cannot say.
+            "validation": {name: or_none(value) for name, value in measured.items()},
         }
         trained.save(self._folder, self._backbone, facts)
 
