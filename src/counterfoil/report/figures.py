@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import Choice
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.ratings import Preference
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
@@ -20,7 +21,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.metrics import choice, quad
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.placing import Box, place
-from counterfoil.report.tables import LABELS, groupings, main_measures, ranking
+from counterfoil.report.tables import LABELS, groupings, main_measures, ranking, style_of
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -57,7 +58,7 @@ def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = 
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
-    """Scorers by groups, each cell its value in per cent, the deeper the higher."""
+    """Scorers by groups, each cell its value times a hundred, the deeper the farther from 0."""
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
     order = ranking(comparison)
     results = {run.name: run.result.groups for run in comparison.runs}
@@ -66,13 +67,14 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
         for label in labels
     }
     cells = {
-        (i, j): (results[name][label][measure].value, f"{100 * results[name][label][measure].value:.1f}", "")
+        (i, j): (value := results[name][label][measure].value, f"{100 * value:.1f}".replace("-", "−"), "")
         for i, name in enumerate(order)
         for j, label in enumerate(labels)
         if measure in results[name].get(label, {})
     }
     heads = [f"{short(label)}\n{sizes[label]:,}" for label in labels]
-    title = f"{LABELS.get(measure, measure)} (%); questions per group"
+    unit = "%" if style_of(measure) == "percent" else "x 100"
+    title = f"{LABELS.get(measure, measure)} ({unit}); questions per group"
     return matrix(order, heads, cells, title=title, width=0.62)
 
 
@@ -183,18 +185,26 @@ def significance(comparison: Comparison, measure: str) -> Any:
                 0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
             )
             cells[at[row], at[column]] = (float(strength), _points(value), p)
-    title = f"{LABELS.get(measure, measure)}: row less column, in points; p after Holm's correction"
+    unit = "in points" if style_of(measure) == "percent" else "times 100"
+    title = f"{LABELS.get(measure, measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
 
 
 def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
-    """(n,) margins of `measure` in the unit of the scores, positive where right; None without scores."""
+    """(n,) margins of `measure` in the unit of the scores, positive where right; None where there are none.
+
+    Of a preference it is the score of the preferred caption less that of the other, the mean over draws.
+    """
     if not isinstance(run.answers, Scores):
         return None
     questions = run.benchmark.questions
     if isinstance(questions, Choice):
         return choice.margin(run.answers.values, correct=questions.correct)
-    return quad.margins(run.answers.values)[measure]
+    if isinstance(questions, Preference):
+        values = run.answers.values.reshape(len(questions), 2, -1).mean(axis=2)
+        rows = np.arange(len(questions))
+        return values[rows, questions.label] - values[rows, 1 - questions.label]
+    return quad.margins(run.answers.values)[measure] if isinstance(questions, Quad) else None
 
 
 def _dots(
@@ -323,9 +333,9 @@ def _label_points(
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """A little more than the values span, on whole tens, within 0 and 100."""
+    """A little more than the values span, on whole tens, within 0 (-100 where some are negative) and 100."""
     low, high = 10 * np.floor((min(values) - 1) / 10), 10 * np.ceil((max(values) + 1) / 10)
-    return float(max(low, -1)), float(min(high, 101))
+    return float(max(low, -101 if min(values) < 0 else -1)), float(min(high, 101))
 
 
 def _p(value: float) -> str:

@@ -1,7 +1,8 @@
 """A table as a value, and in writing: Markdown, LaTeX and CSV.
 
 A table knows nothing of terminals or pages; whoever shows it (the command line, the HTML page, a paper)
-reads the same cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print.
+reads the same cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print;
+correlations are in [-1, 1], and times a hundred with one decimal, as the papers print them.
 """
 
 import csv
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-Style = Literal["percent", "points", "p", "text"]
+#: "points" and "shift" are differences of percentages and of correlations.
+Style = Literal["percent", "points", "correlation", "shift", "p", "text"]
+#: Decimals in print; the others have two.
+_DECIMALS = {"correlation": 1, "shift": 1}
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,14 @@ class Table:
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
-    """A cell as print has it: per cent with two decimals, p-values with three.
+    """A cell as print has it: per cent with two decimals, correlations with one, p-values with three.
+
+    What is text stays as it is; a value that is missing is a dash.
 
     >>> written(Cell(0.758268, 0.742, 0.7735), Column("I2T"), interval=True)
     '75.83 [74.20, 77.35]'
+    >>> written(Cell(-0.3217, -0.341, -0.3), Column("τ-b", style="correlation"), interval=True)
+    '−32.2 [−34.1, −30.0]'
     >>> written(Cell(0.00004), Column("p", style="p")), written(Cell(), Column("I2T"))
     ('<0.001', '–')
     """
@@ -77,11 +85,29 @@ def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
         return cell.value
     if column.style == "p":
         return "<0.001" if cell.value < 0.001 else f"{cell.value:.3f}"
-    sign = "+" if column.style == "points" else ""
-    text = f"{100 * cell.value:{sign}.2f}"
+    text = number(cell.value, column.style)
     if interval and cell.low is not None and cell.high is not None:
-        return f"{text} [{100 * cell.low:{sign}.2f}, {100 * cell.high:{sign}.2f}]"
+        return f"{text} [{number(cell.low, column.style)}, {number(cell.high, column.style)}]"
     return text
+
+
+def number(value: float, style: Style = "percent") -> str:
+    """A ratio, a correlation or a difference of such times a hundred, without a unit.
+
+    >>> number(-0.00012, "correlation"), number(0.25, "shift"), number(-0.25, "points")
+    ('0.0', '+25.0', '-25.00')
+    """
+    sign = "+" if style in ("points", "shift") else ""
+    text = f"{100 * value:{sign}.{decimals(style)}f}"
+    if style not in _DECIMALS:
+        return text
+    # A minus as papers print it; what rounds to nothing has no sign.
+    return text.lstrip("+-") if not float(text) else text.replace("-", "−")
+
+
+def decimals(style: Style) -> int:
+    """How many decimals a number of that style has in print, times a hundred."""
+    return _DECIMALS.get(style, 2)
 
 
 def to_markdown(table: Table, *, intervals: bool = False) -> str:
@@ -143,7 +169,7 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
 
 
 def to_csv(*tables: Table) -> str:
-    """One line per number, values in [0, 1] at full precision, with interval and number of questions."""
+    """One line per number at full precision (in [0, 1]; correlations in [-1, 1]), with interval and count."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["model", "of", "measure", "column", "value", "low", "high", "n"])
@@ -179,6 +205,9 @@ _LATEX = {
     '"': "''",
     "–": "--",
     "−": r"$-$",
+    # The letters of correlations, which text fonts of LaTeX lack.
+    "τ": r"$\tau$",
+    "ρ": r"$\rho$",
 }
 
 

@@ -35,7 +35,15 @@ _LABELS = {
     "ndcg": "nDCG",
     "graded_r_precision": "graded R-Precision",
     "pmrp": "PMRP",
+    # Those of P004.
+    "kendall_tau_b": "Kendall τ-b",
+    "kendall_tau_c": "Kendall τ-c",
+    "spearman": "Spearman ρ",
+    "pearson": "Pearson r",
 }
+
+#: The measures in [-1, 1], which are printed times a hundred with one decimal and never as a per cent.
+CORRELATIONS = ("kendall_tau_b", "kendall_tau_c", "spearman", "pearson")
 
 _MEANINGS = {
     "i2t": "both images pick their own caption",
@@ -54,6 +62,11 @@ _MEANINGS = {
     "ndcg": "right answers worth less the later they come, over the best possible order",
     "graded_r_precision": "as R-Precision, with a partial match worth its part",
     "pmrp": "R-Precision where all that shows nearly the same classes of object is right",
+    "kendall_tau_b": "of pairs that differ in rating and in score, how many more agree than disagree; "
+    "corrected for ties on both sides, times 100",
+    "kendall_tau_c": "the same, corrected for how few ratings there are to give, times 100",
+    "spearman": "whether ranks by score and ranks by rating go together, times 100",
+    "pearson": "whether score and rating lie on a line, times 100",
 }
 
 _RECALL = re.compile(r"(graded_)?recall_at_([1-9]\d*)")

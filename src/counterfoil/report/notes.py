@@ -7,7 +7,8 @@ from typing import Literal
 from counterfoil.data.scores import Outcomes
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
-from counterfoil.report.tables import LABELS, main_measures
+from counterfoil.report.markup import number
+from counterfoil.report.tables import LABELS, main_measures, style_of
 
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
 NOTABLE = 0.01
@@ -43,9 +44,10 @@ def lead(comparison: Comparison) -> str:
     runs = [run for run in comparison.runs if measure in run.result.measures]
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
-    text = f"{best.name} has {label} {percent(e.value)} ({percent(e.low)} to {percent(e.high)})"
+    value, low, high = (said(measure, each) for each in (e.value, e.low, e.high))
+    text = f"{best.name} has {label} {value} ({low} to {high})"
     if e.chance is not None:
-        text += f", where chance is {percent(e.chance)}"
+        text += f", where chance is {said(measure, e.chance)}"
     if len(runs) == 1:
         return f"{text}."
     rivals = [
@@ -54,7 +56,8 @@ def lead(comparison: Comparison) -> str:
         if d.measure == measure and best.name in (d.a, d.b) and d.p_holm >= 0.05
     ]
     if not rivals:
-        return f"{text}: ahead of the {len(runs) - 1} others by more than luck (p < 0.05 after Holm)."
+        others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
+        return f"{text}: ahead of the {others} by more than luck (p < 0.05 after Holm)."
     return f"{text}: the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {listed(rivals)}."
 
 
@@ -143,6 +146,16 @@ def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> 
 def percent(value: float) -> str:
     """Per cent with two decimals; the sign stays on the number's line."""
     return f"{100 * value:.2f}\N{NO-BREAK SPACE}%"
+
+
+def said(measure: str, value: float) -> str:
+    """A value of a measure in a sentence: correlations times a hundred without a unit, others per cent.
+
+    >>> said("kendall_tau_b", -0.3217)
+    '−32.2'
+    """
+    style = style_of(measure)
+    return percent(value) if style == "percent" else number(value, style)
 
 
 def listed(names: Sequence[str]) -> str:

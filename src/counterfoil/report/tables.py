@@ -8,8 +8,19 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
-from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, written
-from counterfoil.report.naming import LABELS, MEANINGS, SIDES, parted
+from counterfoil.report.markup import (
+    Cell,
+    Column,
+    Row,
+    Style,
+    Table,
+    decimals,
+    to_csv,
+    to_latex,
+    to_markdown,
+    written,
+)
+from counterfoil.report.naming import CORRELATIONS, LABELS, MEANINGS, SIDES, parted
 
 __all__ = [
     "LABELS",
@@ -26,11 +37,27 @@ __all__ = [
     "main_measures",
     "overview",
     "ranking",
+    "style_of",
     "to_csv",
     "to_latex",
     "to_markdown",
     "written",
 ]
+
+
+#: The forms whose measures all stand under the benchmark's title.
+_ONE_BLOCK = ("choice", "rated", "preference")
+
+
+def style_of(measure: str, *, difference: bool = False) -> Style:
+    """How the values of a measure, or differences of them, are written.
+
+    >>> style_of("accuracy"), style_of("spearman"), style_of("spearman", difference=True)
+    ('percent', 'correlation', 'shift')
+    """
+    if measure in CORRELATIONS:
+        return "shift" if difference else "correlation"
+    return "points" if difference else "percent"
 
 
 def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
@@ -47,11 +74,12 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
         for name, block, label in _headed(
             comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
         ):
-            columns.append(Column(label, block, measure=name, size=_size(comparison, name)))
+            size = _size(comparison, name)
+            columns.append(Column(label, block, style_of(name), measure=name, size=size))
             values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
-    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
+    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values, columns))
 
 
 def _headed(
@@ -77,7 +105,7 @@ def _headed(
     first = [name for name in names if name in main]
     other = "finer measures" if alone else f"{title} (finer)"
     return [
-        (name, title if name in first or form == "choice" else other, LABELS.get(name, name))
+        (name, title if name in first or form in _ONE_BLOCK else other, LABELS.get(name, name))
         for name in [*first, *(name for name in names if name not in first)]
     ]
 
@@ -113,10 +141,10 @@ def by_group(
                 if name in run.result.groups.get(group, {})
             }
             size = next((estimate.n for estimate in of_run.values()), None)
-            columns.append(Column(LABELS.get(name, name), group, measure=name, size=size))
+            columns.append(Column(LABELS.get(name, name), group, style_of(name), measure=name, size=size))
             values.append(of_run)
     caption = f"Results on {run.benchmark.card.title} by {grouping}." if grouping else "No groups."
-    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
+    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values, columns))
 
 
 def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
@@ -131,14 +159,14 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
     rows = []
     for group in labels[grouping]:
         found = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
-        ranks = _ranks({name: e.value for name, e in found.items() if e is not None})
+        ranks = _ranks({name: e.value for name, e in found.items() if e is not None}, style_of(measure))
         cells = [
             Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
             for name, e in found.items()
         ]
         n = next((cell.n for cell in cells if cell.n), 0)
         rows.append(Row(f"{group} ({n:,})", tuple(cells)))
-    columns = tuple(Column(run.name, measure=measure) for run in comparison.runs)
+    columns = tuple(Column(run.name, style=style_of(measure), measure=measure) for run in comparison.runs)
     caption = f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {grouping}."
     return Table(caption, columns, tuple(rows), grouping)
 
@@ -146,7 +174,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
 def differences(comparison: Comparison, measure: str) -> Table:
     """One row per pair of scorers: the first less the second, its interval, and what the tests say."""
     columns = (
-        Column("Difference", style="points", measure=measure),
+        Column("Difference", style=style_of(measure, difference=True), measure=measure),
         Column("p", style="p", measure=measure),
         Column("p (Holm)", style="p", measure=measure),
         Column("p (McNemar)", style="p", measure=measure),
@@ -184,7 +212,7 @@ def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
         for run in comparison.runs
         if chosen in run.result.measures
     }
-    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -1.0))
+    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -2.0))
 
 
 def groupings(questions: Questions) -> dict[str, tuple[str, ...]]:
@@ -210,9 +238,14 @@ def groupings(questions: Questions) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
+def _rows(
+    scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]], columns: Sequence[Column]
+) -> tuple[Row, ...]:
     """A row of chance, then one per scorer, with the best two of each column marked."""
-    ranks = [_ranks({name: e.value for name, e in column.items()}) for column in values]
+    ranks = [
+        _ranks({name: e.value for name, e in of.items()}, column.style)
+        for of, column in zip(values, columns, strict=True)
+    ]
     chances = [next((e.chance for e in column.values()), None) for column in values]
     rows = [
         Row(
@@ -227,11 +260,11 @@ def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> t
     return (Row("Random chance", tuple(Cell(chance) for chance in chances), "chance"), *rows)
 
 
-def _ranks(values: Mapping[str, float]) -> dict[str, int]:
+def _ranks(values: Mapping[str, float], style: Style) -> dict[str, int]:
     """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
     if len(values) < 2:
         return {}
-    printed = {name: round(100 * value, 2) for name, value in values.items()}
+    printed = {name: round(100 * value, decimals(style)) for name, value in values.items()}
     order = sorted(set(printed.values()), reverse=True)
     if len(order) < 2:
         return {}
