@@ -41,6 +41,8 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/pooling.py
 	$(BIN)/python benchmarks/world.py --size 48
 	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/captions.py
+	$(BIN)/python benchmarks/meteor.py
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
