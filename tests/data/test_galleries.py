@@ -172,7 +172,7 @@ def test_a_gallery_is_measured_whole() -> None:
     whole = _benchmark(_gallery())
     assert whole.available() is whole
     assert whole.gallery is whole.questions
-    with pytest.raises(DataError, match="a gallery asks about no pairs"):
+    with pytest.raises(DataError, match="neither quads nor choices"):
         _ = whole.paired
     without = replace(whole, images=(*whole.images[:2], Image("c")))
     with pytest.raises(DataError, match=r"some of its items are not at hand; given: 1 images missing; give"):

@@ -1,0 +1,180 @@
+"""What the readers of human judgements share: texts as captions, ratings, and what is left out, said."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.columns import shown
+from counterfoil.data.questions import Ids
+from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.readers.build import check_counts
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.references import collapsed
+from counterfoil.errors import DataError
+
+
+@dataclass
+class Captions:
+    """Captions as they are met, one per text, called by the name that the text was first met under."""
+
+    items: list[Caption] = field(default_factory=list)
+    _at: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def add(self, text: str, name: str) -> int:
+        """The position of a text that was collapsed already."""
+        at = self._at.get(text)
+        if at is None:
+            at = self._at[text] = len(self.items)
+            self.items.append(Caption(name, text))
+        return at
+
+    def add_all(self, texts: Iterable[str], name: str) -> list[int]:
+        """The positions of several texts, called NAME#0, NAME#1 and so on."""
+        return [self.add(text, f"{name}#{number}") for number, text in enumerate(texts)]
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts by position."""
+        return [str(item.text) for item in self.items]
+
+
+@dataclass
+class Left:
+    """What a reader left out and why, counted, to be said where the benchmark comes from."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def out(self, why: str, number: int = 1) -> None:
+        """`number` more were left out, which `why` says in words ("rows without a rating")."""
+        if number:
+            self.counts[why] = self.counts.get(why, 0) + number
+
+    def said(self, source: str, *more: str) -> str:
+        """The source with what was left out behind it.
+
+        >>> left = Left()
+        >>> left.out("rows without a rating", 3)
+        >>> left.said("a.csv", "", "no references")
+        'a.csv (3 rows without a rating left out; no references)'
+        """
+        parts = [f"{number:,} {why} left out" for why, number in self.counts.items()]
+        parts += [each for each in more if each]
+        return f"{source} ({'; '.join(parts)})" if parts else source
+
+
+def spoken(cell: object, where: object, what: str = "caption") -> str:
+    """A caption with its white space collapsed; raises `DataError` for what is no text, and for an empty one.
+
+    >>> spoken(7, "a.csv, row 2")
+    Traceback (most recent call last):
+    counterfoil.errors.DataError: a.csv, row 2: a caption is no text; given: 7; allowed: a text
+    """
+    if not isinstance(cell, str):
+        raise DataError(f"a {what} is no text", where=where, given=shown(cell), allowed="a text")
+    text = collapsed(cell)
+    if not text:
+        raise DataError(f"an empty {what}", where=where, allowed="a text")
+    return text
+
+
+def rating(cell: object, where: object, *, missing: bool = False) -> float:
+    """A rating as a number; raises `DataError` for anything else, and for NaN unless it may be `missing`.
+
+    >>> rating("0.5", "a.csv, row 2")
+    0.5
+    """
+    try:
+        number = float(cell) if isinstance(cell, str | int | float | np.number) else None
+    except ValueError:
+        number = None
+    if number is None or isinstance(cell, bool) or math.isinf(number):
+        raise DataError("a rating is no number", where=where, given=shown(cell), allowed="a finite number")
+    if math.isnan(number) and not missing:
+        raise DataError("a rating is missing", where=where, given=shown(cell), allowed="a finite number")
+    return number
+
+
+def once_each(names: Sequence[str]) -> tuple[str, ...]:
+    """Ids made unique: the second question of one name is called NAME/2, the third NAME/3.
+
+    >>> once_each(["a", "b", "a"])
+    ('a', 'b', 'a/2')
+    """
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}/{seen[name]}")
+    return tuple(found)
+
+
+def placed(names: Sequence[str]) -> tuple[list[str], Ids]:
+    """Distinct names in order of first use, and the position of each one given."""
+    number: dict[str, int] = {}
+    positions = [number.setdefault(name, len(number)) for name in names]
+    return list(number), np.array(positions, dtype=np.int64)
+
+
+def rated(
+    card: Card,
+    ids: Sequence[str],
+    captions: Sequence[Caption],
+    images: Sequence[Image],
+    candidates: Ids,
+    pictures: Ids,
+    ratings: NDArray[np.float64],
+    *,
+    references: References | None,
+    left: Left,
+    source: str,
+    notes: Sequence[str] = (),
+    path: Path | None,
+    groupings: Mapping[str, tuple[str, ...]] | None = None,
+    **facts: object,
+) -> Benchmark:
+    """The benchmark of rated candidates, as many as the card says.
+
+    Rows without any rating are left out, and rows without a reference where there are references at all;
+    what was left out is said in the source.
+    """
+    rated_rows = ~np.isnan(ratings).all(axis=1)
+    left.out("rows without a rating", int((~rated_rows).sum()))
+    keep = rated_rows
+    if references is not None:
+        bare = rated_rows & (references.counts == 0)
+        left.out("rows without a reference", int(bare.sum()))
+        keep = rated_rows & ~bare
+    rows: Ids = np.flatnonzero(keep).astype(np.int64)
+    if not len(rows):
+        raise DataError("no row is left", where=left.said(source))
+    questions = Rated(
+        tuple(ids[row] for row in rows.tolist()),
+        groupings={
+            name: tuple(labels[row] for row in rows.tolist()) for name, labels in (groupings or {}).items()
+        },
+        captions=candidates[rows],
+        images=pictures[rows],
+        ratings=ratings[rows],
+        references=None if references is None else references.take(rows),
+        **facts,  # type: ignore[arg-type]
+    )
+    return finished(card, captions, images, questions, source=left.said(source, *notes), path=path)
+
+
+def finished(
+    card: Card,
+    captions: Sequence[Caption],
+    images: Sequence[Image],
+    questions: Rated | Preference,
+    *,
+    source: str,
+    path: Path | None,
+) -> Benchmark:
+    """The benchmark with the items that its questions mention, if it has as many as its card says."""
+    whole = Benchmark(card, tuple(images), tuple(captions), questions, source=source, path=path)
+    return check_counts(whole.select(np.arange(len(questions))))

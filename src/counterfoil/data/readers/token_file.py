@@ -1,0 +1,43 @@
+"""Token files of the Flickr releases: NAME.jpg#K, a tab, the caption."""
+
+import re
+from pathlib import Path
+
+from counterfoil.data.columns import shown
+from counterfoil.data.references import collapsed
+from counterfoil.errors import DataError
+
+_TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
+
+
+def read_tokens(path: Path) -> dict[str, list[tuple[str, str]]]:
+    """For every image the ids and texts of its captions, white space collapsed, in the order of the file.
+
+    Raises `DataError` naming the line that is no caption, is empty, or has an id for the second time.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    found: dict[str, list[tuple[str, str]]] = {}
+    seen: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            match = _TOKEN.fullmatch(line.rstrip("\r"))
+            if match is None or not collapsed(match[3]):
+                raise DataError(
+                    "not a caption",
+                    where=f"{path}, line {number}",
+                    given=shown(line),
+                    allowed="NAME.jpg#0, a tab, the caption",
+                )
+            name = f"{match[1]}#{match[2]}"
+            if name in seen:
+                raise DataError("caption id occurs twice", where=f"{path}, line {number}", given=name)
+            seen.add(name)
+            found.setdefault(match[1], []).append((name, collapsed(match[3])))
+    if not found:
+        raise DataError("no captions", where=path)
+    return found
