@@ -148,14 +148,14 @@ def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
     captions, images = benchmark.paired.pairs()
     where = given.identity.name
     image_rows = item_rows(
-        "image", [i.id for i in benchmark.images], given.image_ids, len(given.images), benchmark, where
+        "image", [i.id for i in benchmark.images], given.image_ids, len(given.images), benchmark.name, where
     )
     caption_rows = item_rows(
         "caption",
         [c.id for c in benchmark.captions],
         given.caption_ids,
         len(given.captions),
-        benchmark,
+        benchmark.name,
         where,
     )
     return Scores(
@@ -177,19 +177,19 @@ def item_rows(
     asked: Sequence[str],
     ids: Sequence[str] | None,
     rows: int,
-    benchmark: Benchmark,
+    whose: str,
     where: str,
     *,
     held: str = "embedding",
 ) -> Int64[ndarray, "items"]:
-    """For every image (or caption) of the benchmark its row of embeddings, or of what else is `held`."""
+    """For every image (or caption) of `whose`, by name, its row of embeddings, or of what else is `held`."""
     if ids is None:
         if rows != len(asked):
             raise DataError(
-                f"the number of {kind} {held}s is not the number of {kind}s of {benchmark.name}",
+                f"the number of {kind} {held}s is not the number of {kind}s of {whose}",
                 where=where,
                 given=f"{rows} rows",
-                allowed=f"{len(asked)}, in the benchmark's order",
+                allowed=f"{len(asked)}, in their order",
                 hint=f"or an array '{kind}_ids' beside them",
             )
         return np.arange(rows, dtype=np.int64)
@@ -197,7 +197,7 @@ def item_rows(
     missing = [name for name in asked if name not in row_of]
     if missing:
         raise DataError(
-            f"{kind}s of {benchmark.name} have no {held}",
+            f"{kind}s of {whose} have no {held}",
             where=where,
             given=f"{len(missing)} of {len(asked)} missing: {_few(missing)}",
             hint=f"ids in the file look like {_few(ids)}",

@@ -21,6 +21,7 @@ from counterfoil.engine.plan import plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
+from counterfoil.scorers.caption_metrics import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 from counterfoil.scorers.rankings import GivenRankings
 from counterfoil.scorers.similarity import GivenSimilarity
@@ -33,7 +34,7 @@ ALL_PAIRS = 1_000_000
 
 def answers(
     benchmarks: Sequence[Benchmark],
-    scorer: Embedder | Scorer | Classifier | Given,
+    scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
     *,
     first_stage: Embedder | Scorer | Given | None = None,
     depth: int = 32,
@@ -62,6 +63,13 @@ def answers(
             "a table of answers to questions cannot rank a gallery",
             where=scorer.identity.name,
             allowed="a similarity (npy), rankings (json, npz) or embeddings (embeddings:x.npz)",
+        )
+    if isinstance(scorer, CaptionMetric):
+        raise InputError(
+            "a caption metric cannot rank a gallery",
+            where=scorer.identity.name,
+            given=", ".join(each.name for each in benchmarks),
+            hint="rank it with the model behind the metric",
         )
     if isinstance(scorer, Classifier):
         raise InputError(
@@ -215,8 +223,8 @@ def _rows(
     held = "embedding" if isinstance(given, GivenEmbeddings) else "score"
     image_ids, caption_ids = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     return (
-        item_rows("image", image_ids, given.image_ids, images, benchmark, where, held=held),
-        item_rows("caption", caption_ids, given.caption_ids, captions, benchmark, where, held=held),
+        item_rows("image", image_ids, given.image_ids, images, benchmark.name, where, held=held),
+        item_rows("caption", caption_ids, given.caption_ids, captions, benchmark.name, where, held=held),
     )
 
 

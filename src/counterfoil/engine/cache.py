@@ -5,6 +5,9 @@ place is decided by everything that made it and nothing else:
 
     FOLDER / v1 / IDENTITY / images | captions | pairs / DIGEST-OF-THE-KEYS.npz
 
+Frames of videos and tokens of captions lie beside them, in `frames` and `tokens`: of those an item has any
+number, so such a shard holds named arrays, and how many rows of each belong to which key.
+
 A key is the digest of content (an image's encoded bytes and crop, a caption's text), so neither batch size
 nor number of workers nor the benchmark that asked is part of it, and two benchmarks that share photographs
 share their embeddings. Several processes may use one folder at once: each adds whole files of its own.
@@ -30,10 +33,13 @@ from counterfoil.store import digest, write_json, writing
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
 SCHEMA = 1
 
-Kind = Literal["images", "captions", "pairs"]
+Kind = Literal["images", "captions", "pairs", "frames", "tokens", "limits"]
+
+#: The parts of one item: named arrays of rows.
+Parts = Mapping[str, ndarray]
 
 #: Bytes in a key: one digest for an item, two for a pair (caption, then image).
-KEY_BYTES = {"images": 16, "captions": 16, "pairs": 32}
+KEY_BYTES = {"images": 16, "captions": 16, "pairs": 32, "frames": 16, "tokens": 16, "limits": 16}
 
 Values = Float32[ndarray, "rows width"] | Float64[ndarray, "rows width"]
 
@@ -106,6 +112,35 @@ class Cache:
 
     def write(self, kind: Kind, keys: Sequence[str], values: Values) -> None:
         """Keep one shard; raises `StorageError` where there is no room, and then keeps nothing of it."""
+        self._put(kind, keys, {"values": np.ascontiguousarray(values)})
+
+    def read_parts(self, kind: Kind, keys: Sequence[str]) -> tuple[dict[int, Parts], tuple[Path, ...]]:
+        """The parts of the known ones among `keys`, by position; and the shards that cannot be read."""
+        if self.folder is None:
+            return {}, ()
+        wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
+        found: dict[int, Parts] = {}
+        broken: list[Path] = []
+        for path in sorted(self._place(kind).glob("*.npz")):
+            try:
+                known = _read_parts(path, wanted, KEY_BYTES[kind])
+            except FileNotFoundError:  # another process cleared it away
+                continue
+            except _BROKEN:
+                broken.append(path)
+                continue
+            found |= {wanted.pop(key): parts for key, parts in known.items()}
+        return found, tuple(broken)
+
+    def write_parts(self, kind: Kind, keys: Sequence[str], parts: Sequence[Parts]) -> None:
+        """Keep the parts of some items, in one shard; all have arrays of the same names."""
+        arrays: dict[str, ndarray] = {}
+        for name in parts[0]:
+            arrays[f"{name}.counts"] = np.asarray([len(each[name]) for each in parts], dtype=np.int64)
+            arrays[f"{name}.rows"] = np.concatenate([each[name] for each in parts])
+        self._put(kind, keys, arrays)
+
+    def _put(self, kind: Kind, keys: Sequence[str], arrays: Mapping[str, ndarray]) -> None:
         if self.folder is None:
             return
         place = self._place(kind)
@@ -115,7 +150,7 @@ class Cache:
             write_json(note, self.identity.to_json())
         with writing(place / f"{digest(packed)}.npz") as file:
             table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
-            file.write(_packed_arrays({"keys": table, "values": np.ascontiguousarray(values)}))
+            file.write(_packed_arrays({"keys": table, **arrays}))
 
     def sweep(self) -> None:
         """Remove what processes that were killed while writing left behind."""
@@ -166,20 +201,51 @@ def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tupl
     The values are read only where a key is wanted, and the archive's checksums are verified as they are.
     """
     with zipfile.ZipFile(path) as shard:
-        keys = _array(shard, "keys")
-        if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
-            raise ValueError("keys of another layout")
-        packed = keys.tobytes()
-        seen: dict[bytes, int] = {}
-        for row in range(len(keys)):
-            key = packed[row * key_bytes : (row + 1) * key_bytes]
-            if key in wanted:
-                seen.setdefault(key, row)
+        rows, seen = _wanted_keys(shard, wanted, key_bytes)
         if not seen:
             return [], None
         values = _array(shard, "values")
-        if values.ndim != 2 or len(values) != len(keys) or values.dtype not in (np.float32, np.float64):
+        if values.ndim != 2 or len(values) != rows or values.dtype not in (np.float32, np.float64):
             raise ValueError("values of another layout")
         if not np.isfinite(values).all():
             raise ValueError("values that are not finite")
         return list(seen), values[list(seen.values())]
+
+
+def _read_parts(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> dict[bytes, Parts]:
+    """The parts of the wanted keys of a shard."""
+    with zipfile.ZipFile(path) as shard:
+        rows, seen = _wanted_keys(shard, wanted, key_bytes)
+        if not seen:
+            return {}
+        found: dict[bytes, dict[str, ndarray]] = {key: {} for key in seen}
+        ending = ".counts.npy"
+        for member in sorted(shard.namelist()):
+            if not member.endswith(ending):
+                continue
+            name = member.removesuffix(ending)
+            counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
+            if counts.shape != (rows,) or counts.dtype != np.int64 or counts.sum() != len(values):
+                raise ValueError("parts of another layout")
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError("values that are not finite")
+            ends = np.cumsum(counts)
+            for key, row in seen.items():
+                found[key][name] = values[ends[row] - counts[row] : ends[row]]
+        return dict(found)
+
+
+def _wanted_keys(
+    shard: zipfile.ZipFile, wanted: Mapping[bytes, int], key_bytes: int
+) -> tuple[int, dict[bytes, int]]:
+    """How many keys a shard holds, and the rows of the wanted ones."""
+    keys = _array(shard, "keys")
+    if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
+        raise ValueError("keys of another layout")
+    packed = keys.tobytes()
+    seen: dict[bytes, int] = {}
+    for row in range(len(keys)):
+        key = packed[row * key_bytes : (row + 1) * key_bytes]
+        if key in wanted:
+            seen.setdefault(key, row)
+    return len(keys), seen

@@ -5,7 +5,7 @@ are (the digest of their encoded bytes, and the crop).
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -76,26 +76,53 @@ def plan(
     none = np.empty(0, np.int64)
     gallery = isinstance(benchmark.questions, Gallery)
     captions, images = pairs or ((none, none) if gallery else benchmark.listed.pairs())
-    used_i, used_c = used_images(benchmark), used_captions(benchmark)
-    image_of, first_i = _distinct(used_i, image_keys, len(benchmark.images))
-    texts = [benchmark.captions[position].text for position in used_c]
-    names = [(benchmark.captions[p].id,) if t is None else t for p, t in zip(used_c, texts, strict=True)]
-    caption_of, first_c = _distinct(used_c, names, len(benchmark.captions))
-
-    asked_c, asked_i = caption_of[captions].ravel(), image_of[images].ravel()
+    found = items(
+        benchmark.images,
+        benchmark.captions,
+        used_images=used_images(benchmark),
+        image_keys=image_keys,
+        used_captions=used_captions(benchmark),
+    )
+    asked_c, asked_i = found.caption_of[captions].ravel(), found.image_of[images].ravel()
     # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
-    number = asked_i * len(first_c) + asked_c
+    number = asked_i * len(found.captions) + asked_c
     distinct, inverse = np.unique(number, return_inverse=True)
-    asked = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
+    asked = np.stack([distinct % len(found.captions), distinct // len(found.captions)], axis=1)
+    return replace(
+        found, pairs=asked.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
+    )
+
+
+def items(
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    *,
+    used_images: Int64[ndarray, "used_images"],
+    image_keys: Sequence[str],
+    used_captions: Int64[ndarray, "used_captions"],
+) -> Plan:
+    """The distinct items among those in use, and no pairs.
+
+    >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog"]))
+    >>> none = np.array([], int)
+    >>> found = items((), captions, used_images=none, image_keys=[], used_captions=np.array([2, 0]))
+    >>> [caption.text for caption in found.captions], found.caption_of.tolist()
+    (['dog'], [0, -1, 0])
+    """
+    texts = [captions[position].text for position in used_captions]
+    names = [(captions[p].id,) if t is None else t for p, t in zip(used_captions, texts, strict=True)]
+    image_of, first_i = _distinct(used_images, image_keys, len(images))
+    caption_of, first_c = _distinct(used_captions, names, len(captions))
+    none = np.empty(0, np.int64)
     return Plan(
-        images=tuple(benchmark.images[used_i[row]] for row in first_i),
-        captions=tuple(benchmark.captions[used_c[row]] for row in first_c),
+        images=tuple(images[used_images[row]] for row in first_i),
+        captions=tuple(captions[used_captions[row]] for row in first_c),
         image_keys=tuple(image_keys[row] for row in first_i),
-        caption_keys=tuple(_caption_key(benchmark.captions[used_c[row]]) for row in first_c),
+        caption_keys=tuple(_caption_key(captions[used_captions[row]]) for row in first_c),
         image_of=image_of,
         caption_of=caption_of,
-        pairs=asked.astype(np.int64),
-        row_of=inverse.reshape(captions.shape).astype(np.int64),
+        pairs=none.reshape(0, 2),
+        row_of=none,
     )
 
 

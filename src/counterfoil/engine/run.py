@@ -14,10 +14,12 @@ from counterfoil.engine.align import align
 from counterfoil.engine.answers import Given, answers
 from counterfoil.engine.classify import classify
 from counterfoil.engine.compute import embed, prepared, score_pairs
+from counterfoil.engine.judge import judge
 from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
+from counterfoil.scorers.caption_metrics import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
@@ -26,7 +28,7 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: Embedder | Scorer | Classifier | Given,
+    scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
     *,
     cache: Path | None = None,
     batch_size: int = 32,
@@ -40,6 +42,8 @@ def run(
     * A `Scorer` scores each distinct pair once.
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.classify`).
+    * A caption metric reads candidates beside their references, or looks at their images
+      (`counterfoil.engine.judge`).
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
     * A gallery is ranked (`counterfoil.engine.answers`).
 
@@ -59,6 +63,16 @@ def run(
         raise InputError("batch size", given=batch_size, allowed="1 or more")
     if workers < 0:
         raise InputError("number of workers", given=workers, allowed="0 or more")
+    if isinstance(scorer, CaptionMetric):
+        return judge(
+            benchmark,
+            scorer,
+            cache=cache,
+            batch_size=batch_size,
+            workers=workers,
+            progress=progress,
+            note=note,
+        )
     if isinstance(scorer, Classifier):
         return classify(
             benchmark,

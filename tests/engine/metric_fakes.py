@@ -1,0 +1,152 @@
+"""Caption metrics of the engine's own tests: cheap, countable, of texts, of embeddings, of parts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
+from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.scorers.base import Identity
+from counterfoil.scorers.caption_metrics import Tokens
+
+
+@dataclass
+class Overlap:
+    """Words of the candidate that its references have, over rows: it counts the rows it is given."""
+
+    identity: Identity = field(default_factory=lambda: Identity("metric:overlap"))
+    needs: tuple[str, ...] = ("captions", "references")
+    rows: list[int] = field(default_factory=list)
+
+    def of_texts(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
+        self.rows.append(len(candidates))
+        return np.array(
+            [
+                len(set(candidate.split()) & set(" ".join(others).split())) / len(candidates)
+                for candidate, others in zip(candidates, references, strict=True)
+            ]
+        )
+
+    def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+        return float(self.of_texts(candidates, references).mean())
+
+
+@dataclass
+class Cosine:
+    """The cosine with the image plus the mean cosine with the references, of what it needs."""
+
+    embedder: object
+    needs: tuple[str, ...] = ("images", "captions")
+    identity: Identity = field(default_factory=lambda: Identity("metric:cosine"))
+    blocks: list[int] = field(default_factory=list)
+
+    def of_embeddings(self, candidates, images, references, starts) -> np.ndarray:
+        self.blocks.append(len(candidates))
+        found = np.zeros(len(candidates))
+        if images is not None:
+            found += np.einsum("ij,ij->i", candidates.astype(float), images.astype(float))
+        if references is not None:
+            for row in range(len(candidates)):
+                found[row] += (
+                    references[starts[row] : starts[row + 1]].astype(float) @ candidates[row]
+                ).mean()
+        return found
+
+
+def word_vector(word: str) -> np.ndarray:
+    value = np.random.default_rng([ord(letter) for letter in word]).standard_normal(4)
+    return (value / np.linalg.norm(value)).astype(np.float32)
+
+
+@dataclass
+class Words:
+    """Words are tokens; a picture's frames are as many as its first byte says, from its bytes."""
+
+    identity: Identity = field(default_factory=lambda: Identity("fake:words"))
+    captions_seen: list[str] = field(default_factory=list)
+    images_seen: list[str] = field(default_factory=list)
+    #: Raises after so many images.
+    stop_after: int | None = None
+
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+        for batch in batches:
+            self.captions_seen += [str(caption.text) for caption in batch]
+            yield [self.tokens(str(caption.text)) for caption in batch]
+
+    def tokens(self, text: str) -> Tokens:
+        words = text.split()
+        vectors = np.stack([word_vector(word) for word in words])
+        ids = np.array([len(word) for word in words], dtype=np.int64)
+        whole = vectors.mean(axis=0)
+        return Tokens(ids, ids, vectors, (whole / np.linalg.norm(whole)).astype(np.float32))
+
+    def embed_frames(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[list[np.ndarray]]:
+        for batch in batches:
+            if self.stop_after is not None and len(self.images_seen) + len(batch) > self.stop_after:
+                raise KeyboardInterrupt
+            self.images_seen += [image.id for image in batch]
+            yield [frames(image.read()) for image in batch]
+
+
+def frames(data: bytes) -> np.ndarray:
+    value = np.random.default_rng(list(data)).standard_normal((1 + len(data) % 5, 4))
+    return (value / np.linalg.norm(value, axis=1, keepdims=True)).astype(np.float32)
+
+
+@dataclass
+class Best:
+    """The mean over tokens of the best frame (and of the best token of any reference)."""
+
+    local: Words
+    needs: tuple[str, ...] = ("images", "captions")
+    identity: Identity = field(default_factory=lambda: Identity("metric:best"))
+
+    def of_parts(self, candidates, images, references) -> np.ndarray:
+        found = np.zeros(len(candidates))
+        for row, tokens in enumerate(candidates):
+            if images is not None:
+                found[row] += (tokens.vectors @ images[row].T).max(axis=1).mean()
+            if references is not None:
+                others = np.concatenate([each.vectors for each in references[row]])
+                found[row] += (tokens.vectors @ others.T).max(axis=1).mean()
+        return found
+
+
+def rated(n: int, *, references: bool = True, images: int = 4) -> Benchmark:
+    """`n` candidates of `images` images; each row has 1 to 3 references; texts repeat."""
+    pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(images))
+    captions = tuple(Caption(f"c{i}", f"a word{i % 3} and more{i % 5}") for i in range(2 * n))
+    found = References.of([[n + (row + k) % n for k in range(1 + row % 3)] for row in range(n)])
+    questions = Rated(
+        tuple(f"q{i}" for i in range(n)),
+        captions=np.arange(n),
+        images=np.arange(n) % images,
+        ratings=np.arange(n, dtype=float)[:, None],
+        references=found if references else None,
+    )
+    return Benchmark(Card(name="fake", title="Fake", form="rated"), pictures, captions, questions)
+
+
+def preferred(n: int, *, sentences: int = 1, sample: int | None = None, draws: int = 1) -> Benchmark:
+    """`n` questions of two candidates, each of some sentences of images of their own; 4 references."""
+    rows = n * 2 * sentences
+    pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(sentences))
+    captions = tuple(Caption(f"c{i}", f"word{i % 11} is on line{i % 7}") for i in range(rows + 4 * n))
+    shared = References.of([[rows + 4 * row + k for k in range(4)] for row in range(n)])
+    owners = np.repeat(np.arange(n), 2 * sentences)
+    questions = Preference(
+        tuple(f"q{i}" for i in range(n)),
+        captions=np.arange(rows),
+        images=np.tile(np.arange(sentences), 2 * n),
+        owners=owners,
+        sides=np.tile(np.repeat([0, 1], sentences), n),
+        votes=np.tile([[2.0, 1.0]], (n, 1)),
+        label=np.zeros(n, dtype=np.int64),
+        references=shared.take(owners),
+        sample=sample,
+        draws=draws,
+    )
+    return Benchmark(Card(name="fake", title="Fake", form="preference"), pictures, captions, questions)
