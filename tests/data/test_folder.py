@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
@@ -15,7 +16,9 @@ from counterfoil.data.cards import card
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.records import BytesSource, Caption, FileSource, Image
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Sampling, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
@@ -212,7 +215,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path, quads: Benchmark) -> None:
     manifest["schema_version"] = SCHEMA_VERSION + 1
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(
-        DataError, match=r"saved by a newer counterfoil; given: schema version 3; .*update counterfoil"
+        DataError, match=r"saved by a newer counterfoil; given: schema version 4; .*update counterfoil"
     ):
         load(tmp_path)
 
@@ -290,3 +293,188 @@ def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
     again = load(tmp_path)
     assert again.digest == found.digest
     assert [image.read() for image in again.images] == [image.read() for image in found.images]
+
+
+def _judged(quads: Benchmark) -> dict[str, Benchmark]:
+    """Ratings with gaps, with and without references; preferences between captions and between paragraphs."""
+    gaps = np.array([[1.0, np.nan], [0.1 + 0.2, -3.0], [np.nan, 4.0]])
+    references = References.of([[3], [], [0, 0, 2]])
+    rated = Rated(
+        ("a", "b", "c"),
+        groupings={"source": ("x", "", "y")},
+        captions=np.array([2, 0, 2]),
+        images=np.array([3, 3, 1]),
+        ratings=gaps,
+        references=references,
+        raters="apart",
+        decimals=4,
+    )
+    between = Preference.between(
+        ("a", "b"),
+        np.array([[0, 1], [2, 1]]),
+        np.array([3, 0]),
+        np.array([[24.0, 24.0], [47.0, 1.0]]),
+        np.array([1, 0]),
+        references=References.of([[3, 2, 1], [1]]),
+        groupings={"category": ("HC", "MM")},
+        sample=2,
+        draws=3,
+        seed=11,
+    )
+    paragraphs = Preference(
+        ("p",),
+        captions=np.array([0, 1, 3]),
+        images=np.array([0, 1, 0]),
+        owners=np.array([0, 0, 0]),
+        sides=np.array([0, 0, 1]),
+        votes=np.array([[1.0, 0.0]]),
+        label=np.array([0]),
+    )
+    return {
+        "rated": replace(quads, card=card("flickr8k-expert"), questions=rated),
+        "bare": replace(quads, card=card("flickr8k-cf"), questions=replace(rated, references=None)),
+        "between": replace(quads, questions=between),
+        "paragraphs": replace(quads, questions=paragraphs),
+    }
+
+
+@pytest.mark.parametrize("which", ["rated", "bare", "between", "paragraphs"])
+def test_captions_that_people_judged_round_trip(quads: Benchmark, tmp_path: Path, which: str) -> None:
+    before = _judged(quads)[which]
+    save(before, tmp_path / "one")
+    assert json.loads((tmp_path / "one" / "manifest.json").read_text())["schema_version"] == 3
+    after = load(tmp_path / "one")
+    assert after.digest == before.digest
+    assert after.card == before.card
+    assert after.captions == before.captions
+    old, new = before.judged, after.judged
+    assert type(new) is type(old)
+    for name, value in vars(old).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, getattr(new, name), strict=True)
+        elif isinstance(value, References):
+            np.testing.assert_array_equal(value.starts, getattr(new, name).starts, strict=True)
+            np.testing.assert_array_equal(value.captions, getattr(new, name).captions, strict=True)
+        else:
+            assert getattr(new, name) == value
+    if isinstance(old, Preference) and isinstance(new, Preference):
+        for one, other in zip(old.drawn(), new.drawn(), strict=True):
+            np.testing.assert_array_equal(one.captions, other.captions)
+    save(after, tmp_path / "two")
+    names = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*"))
+    assert names == sorted(path.relative_to(tmp_path / "two") for path in (tmp_path / "two").rglob("*"))
+    for name in names:
+        if (tmp_path / "one" / name).is_file():
+            assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    # In the place of another form, whose tables go.
+    save(quads, tmp_path / "two")
+    assert not (tmp_path / "two" / "references.parquet").exists()
+    assert load(tmp_path / "two").digest == quads.digest
+
+
+def test_references_that_were_tampered_with(quads: Benchmark, tmp_path: Path) -> None:
+    save(_judged(quads)["rated"], tmp_path)
+    (tmp_path / "references.parquet").unlink()
+    with pytest.raises(DataError, match=r"references\.parquet: file of the benchmark is missing"):
+        load(tmp_path)
+    save(_judged(quads)["rated"], tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    del manifest["raters"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="the manifest is incomplete \\('raters'\\); was it edited"):
+        load(tmp_path)
+
+
+class _Stack:
+    """Two frames that are drawn when asked for."""
+
+    rate = 2.0
+
+    def __len__(self) -> int:
+        return 2
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        return PIL.Image.new("RGB", (4, 3), (number * 200, 0, 9))
+
+    def read(self) -> bytes:
+        return b"a name for both"
+
+    def __str__(self) -> str:
+        return "drawn"
+
+
+def _videos(quads: Benchmark, folder: Path, jpeg: Callable[..., bytes]) -> Benchmark:
+    """Two parts of one file, features, a folder of frames, drawn frames, and one that is not at hand."""
+    folder.mkdir()
+    (folder / "clip.MP4").write_bytes(b"a film")
+    np.save(folder / "clip.npy", np.arange(6.0).reshape(3, 2))
+    (folder / "frames").mkdir()
+    for number in (2, 10, 1):
+        (folder / "frames" / f"f{number}.jpg").write_bytes(jpeg(number))
+    whole = FileSource(folder / "clip.MP4")
+    items = (
+        Video("v_1", whole, None, "v", 0.5, 1.25, Sampling(count=3)),
+        Video("v_2", whole, (0, 0, 3, 2), "v", None, 2.0, Sampling(rate=0.1)),
+        Video("f", FrameFeatures(folder / "clip.npy", 12.5)),
+        Video("d", FrameFolder(folder / "frames", 25.0)),
+        Video("s", _Stack()),
+        Video("away", start=1.0),
+    )
+    rated = Rated(tuple("abcdef"), captions=np.arange(6) % 4, images=np.arange(6), ratings=np.ones((6, 1)))
+    return replace(quads, images=items, questions=rated)
+
+
+def test_videos_round_trip(quads: Benchmark, tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+    before = _videos(quads, tmp_path / "source", jpeg)
+    save(before, tmp_path / "one")
+    after = load(tmp_path / "one")
+    assert after.digest == before.digest
+    facts = [
+        (i.id, i.crop, i.photo, i.start, i.end, i.sampling) for i in after.images if isinstance(i, Video)
+    ]
+    assert facts == [
+        (i.id, i.crop, i.photo or i.id, i.start, i.end, i.sampling)
+        for i in before.images
+        if isinstance(i, Video)
+    ]
+    part, other, features, frames, drawn, away = (image.source for image in after.images)
+    assert isinstance(part, FileSource)
+    assert part == other
+    assert part.path.suffix == ".mp4"
+    assert part.read() == b"a film"
+    assert isinstance(features, FrameFeatures)
+    assert features.duration == 12.5
+    np.testing.assert_array_equal(features.read(), np.arange(6.0).reshape(3, 2))
+    assert isinstance(frames, FrameFolder)
+    assert frames.rate == 25.0
+    # In the order of their numbers, bytes as they were.
+    assert frames.read() == jpeg(1) + jpeg(2) + jpeg(10)
+    assert isinstance(drawn, FrameFolder)
+    assert drawn.rate == 2.0
+    assert [drawn.frame(number).getpixel((0, 0)) for number in range(2)] == [(0, 0, 9), (200, 0, 9)]
+    assert away is None
+    assert len(list((tmp_path / "one" / "images").iterdir())) == 4  # the film is kept once
+    save(after, tmp_path / "two")
+    for path in (tmp_path / "one").rglob("*"):
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+    save(after, tmp_path / "one")  # in place: nothing is lost
+    again = load(tmp_path / "one")
+    assert again.digest == before.digest
+    assert [str(image.source) for image in again.images] == [str(image.source) for image in after.images]
+    (frames.path / "000001.jpg").write_bytes(jpeg(7))
+    with pytest.raises(DataError, match="file was changed after it was saved"):
+        load(tmp_path / "one")
+    load(tmp_path / "one", verify=False)
+    save(quads, tmp_path / "one")
+    assert not frames.path.exists()
+
+
+def test_videos_that_cannot_be_read_leave_nothing(
+    quads: Benchmark, tmp_path: Path, jpeg: Callable[..., bytes]
+) -> None:
+    before = _videos(quads, tmp_path / "source", jpeg)
+    lost = replace(before, images=(*before.images[:5], Video("x", FileSource(tmp_path / "lost.mp4"))))
+    with pytest.raises(DataError, match=r"lost\.mp4"):
+        save(lost, tmp_path / "new")
+    assert [path for path in (tmp_path / "new").rglob("*") if path.is_file()] == []

@@ -4,16 +4,18 @@
     card.json          the facts
     questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
     members.parquet, positives.parquet    of a gallery: who is in it, and what is right
+    candidates.parquet, references.parquet    of captions that people judged
     captions.parquet   id, text (null where it is not at hand)
     images.parquet     id, file, digest (both null where the image is not at hand), crop,
-                       photo (the photograph it shows)
-    images/            the encoded bytes as they were, called by their digest: equal ones are kept once
+                       photo (the photograph it shows); of videos the part and the frames looked at
+    images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
+                       of videos the file, the frames or their features
 
 The same benchmark gives the same bytes. A folder without a manifest is not a benchmark: saving takes an old
 manifest away first and puts the new one there last, so a stopped machine never leaves a folder that lies.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,28 +25,21 @@ from pydantic import ValidationError
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.question_tables import files, from_tables, to_tables
-from counterfoil.data.records import Caption, FileSource, Image
-from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.store import (
-    digest,
-    digest_file,
-    read_json,
-    read_parquet,
-    write_bytes,
-    write_json,
-    write_parquet,
-)
+from counterfoil.data.question_tables import TABLES, files, from_tables, to_tables
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.records import Caption
+from counterfoil.data.stored_items import Store, check_file, has_videos, load_items, remove, save_items
+from counterfoil.errors import DataError, InputError
+from counterfoil.store import digest_file, read_json, read_parquet, write_json, write_parquet
 
-#: Raised with every change that older code could not read: 2 has galleries; the others are written as 1.
-SCHEMA_VERSION = 2
+#: Raised with every change that older code could not read: 2 has galleries, 3 captions that people judged and
+#: videos; the others are written as 1.
+SCHEMA_VERSION = 3
 
 _FORMAT = "counterfoil benchmark"
 _MANIFEST = "manifest.json"
 _FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
-
-_MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 
 
 #: Called with ("saving", done, total) as images are written.
@@ -74,10 +69,11 @@ def save(benchmark: Benchmark, folder: Path, *, progress: Progress = _silent) ->
     written stays behind then.
     """
     check_target(folder)
-    _remove(folder / _MANIFEST)
+    remove(folder / _MANIFEST)
     written: list[Path] = []
+    store = Store(folder / _IMAGES)
     try:
-        names, digests = _save_images(benchmark.images, folder, written, progress)
+        images = save_items(benchmark.images, benchmark.photos, store, progress)
         questions, facts = to_tables(benchmark.questions)
         tables = {
             **questions,
@@ -87,30 +83,25 @@ def save(benchmark: Benchmark, folder: Path, *, progress: Progress = _silent) ->
                     "text": pa.array([caption.text for caption in benchmark.captions], pa.string()),
                 }
             ),
-            "images.parquet": pa.table(
-                {
-                    "id": pa.array([image.id for image in benchmark.images], pa.string()),
-                    "file": pa.array(names, pa.string()),
-                    "digest": pa.array(digests, pa.string()),
-                    "crop": pa.array([image.crop for image in benchmark.images], pa.list_(pa.int64())),
-                    "photo": pa.array(benchmark.photos, pa.string()),
-                }
-            ),
+            "images.parquet": images,
         }
         for name, table in tables.items():
             written.append(folder / name)
             write_parquet(folder / name, table)
         written.append(folder / "card.json")
         write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
-        _drop_stale(folder, {name for name in names if name is not None}, set(questions))
+        for name in set(TABLES) - set(questions):
+            remove(folder / name)
+        store.drop_others()
         manifest = {
             "format": _FORMAT,
-            "schema_version": SCHEMA_VERSION if isinstance(benchmark.questions, Gallery) else 1,
+            "schema_version": _version(benchmark),
             **facts,
             "files": {name: digest_file(folder / name) for name in _files(benchmark.questions.form)},
         }
         write_json(folder / _MANIFEST, manifest)
     except BaseException:
+        store.undo()
         for path in written:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -126,7 +117,7 @@ def load(folder: Path, *, verify: bool = True) -> Benchmark:
     """
     manifest = _read_manifest(folder)
     for name, expected in manifest["files"].items():
-        _check_file(folder / name, expected)
+        check_file(folder / name, expected)
     try:
         card = Card.model_validate(read_json(folder / "card.json"))
     except ValidationError as error:
@@ -135,7 +126,7 @@ def load(folder: Path, *, verify: bool = True) -> Benchmark:
     images = read_parquet(folder / "images.parquet").to_pylist()
     return Benchmark(
         card=card,
-        images=tuple(_image(row, folder, verify) for row in images),
+        images=load_items(images, folder / _IMAGES, verify=verify),
         captions=tuple(Caption(row["id"], row["text"]) for row in captions),
         questions=from_tables(
             {name: read_parquet(folder / name) for name in files(manifest["form"])},
@@ -151,7 +142,7 @@ def check_target(folder: Path) -> None:
     """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
-    ours = {_MANIFEST, _IMAGES, *_files(Gallery.form)}
+    ours = {_MANIFEST, _IMAGES, *_FILES, *TABLES}
     strange = [
         each.name
         for each in (folder.iterdir() if folder.is_dir() else ())
@@ -167,57 +158,16 @@ def check_target(folder: Path) -> None:
         )
 
 
-def _save_images(
-    images: Sequence[Image], folder: Path, written: list[Path], progress: Progress
-) -> tuple[list[str | None], list[str | None]]:
-    """The file name and the digest of every image, None where it is not at hand; equal bytes are one file."""
-    files: list[str | None] = []
-    digests: list[str | None] = []
-    done: set[str] = set()
-    for at, image in enumerate(images):
-        progress("saving", at, len(images))
-        if image.source is None:
-            files.append(None)
-            digests.append(None)
-            continue
-        data = image.read()
-        name = digest(data)
-        file = name + next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
-        if file not in done:
-            path = folder / _IMAGES / file
-            # A source may be this very file, where a benchmark is loaded and saved in place.
-            if not path.is_file() or digest_file(path) != name:
-                written.append(path)
-                write_bytes(path, data)
-            done.add(file)
-        files.append(file)
-        digests.append(name)
-    return files, digests
+def _version(benchmark: Benchmark) -> int:
+    """The oldest version that can say all of it."""
+    if isinstance(benchmark.questions, Rated | Preference) or has_videos(benchmark.images):
+        return 3
+    return 2 if isinstance(benchmark.questions, Gallery) else 1
 
 
 def _files(form: str) -> tuple[str, ...]:
-    """The files of a benchmark of that form; those of a gallery are all there are."""
+    """The files of a benchmark of that form."""
     return (*_FILES, *files(form))
-
-
-def _drop_stale(folder: Path, images: set[str], tables: set[str]) -> None:
-    """Images and tables of the benchmark that was here before, for which there is no use now."""
-    for name in files(Gallery.form):
-        if name not in tables:
-            _remove(folder / name)
-    if (folder / _IMAGES).is_dir():
-        for path in (folder / _IMAGES).iterdir():
-            if path.name not in images:
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"cannot be removed: {error.strerror or error}", where=path, hint="choose another folder"
-        ) from None
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -242,27 +192,3 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if lacking or set(manifest.get("files", {})) != set(_files(manifest["form"])):
         raise DataError("the manifest is incomplete", where=path, hint="was it edited?")
     return manifest
-
-
-def _check_file(path: Path, expected: str) -> None:
-    if not path.is_file():
-        raise DataError("file of the benchmark is missing", where=path)
-    found = digest_file(path)
-    if found != expected:
-        raise DataError(
-            "file was changed after it was saved",
-            where=path,
-            given=f"digest {found}",
-            allowed=expected,
-            hint="get the benchmark again, or save it anew",
-        )
-
-
-def _image(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
-    crop = tuple(row["crop"]) if row["crop"] is not None else None
-    if row["file"] is None:
-        return Image(row["id"], None, crop, row["photo"])
-    path = folder / _IMAGES / Path(row["file"]).name
-    if verify:
-        _check_file(path, row["digest"])
-    return Image(row["id"], FileSource(path), crop, row["photo"])

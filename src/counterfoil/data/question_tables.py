@@ -4,6 +4,8 @@
                         gallery `query` (the image, or the caption, that asks) and `code`
     members.parquet     of a gallery: its images, then its captions: owner (of captions), part, code
     positives.parquet   of a gallery: question, item (null where the gallery does not hold it), gain
+    candidates.parquet  of preferences: question, side, positions of caption and image; a row per sentence
+    references.parquet  of ratings and preferences: row (of the questions, or of the candidates), caption
 
 A code is the classes of object of `Plausible`, a bit each, packed into bytes; null where right answers are
 listed. Which direction has which, and how many of the questions ask for captions, is in the facts.
@@ -18,21 +20,34 @@ from numpy.typing import NDArray
 
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.ratings import Preference, Rated, References
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
 
 QUESTIONS, MEMBERS, POSITIVES = "questions.parquet", "members.parquet", "positives.parquet"
 
+CANDIDATES, REFERENCES = "candidates.parquet", "references.parquet"
+
+#: Every table that some form has.
+TABLES = (QUESTIONS, MEMBERS, POSITIVES, CANDIDATES, REFERENCES)
+
 _GROUP = "group:"
+
+Form = Quad | Choice | Gallery | Rated | Preference
 
 
 def files(form: str) -> tuple[str, ...]:
     """The tables of a form, by file name."""
-    return (QUESTIONS, MEMBERS, POSITIVES) if form == Gallery.form else (QUESTIONS,)
+    others = {
+        Gallery.form: (MEMBERS, POSITIVES),
+        Rated.form: (REFERENCES,),
+        Preference.form: (CANDIDATES, REFERENCES),
+    }
+    return (QUESTIONS, *others.get(form, ()))
 
 
-def to_tables(questions: Quad | Choice | Gallery) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+def to_tables(questions: Form) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     """The tables by file name, and the facts that go into the manifest."""
     columns: dict[str, Any] = {"id": pa.array(questions.ids, pa.string())}
     facts: dict[str, Any] = {"form": questions.form, "groupings": list(questions.groupings)}
@@ -42,6 +57,23 @@ def to_tables(questions: Quad | Choice | Gallery) -> tuple[dict[str, pa.Table], 
     elif isinstance(questions, Choice):
         columns |= {"query": pa.array(questions.query)} | _columns("candidate_", questions.candidates)
         facts |= {"correct": questions.correct, "asks": questions.asks}
+    elif isinstance(questions, Rated):
+        columns |= {"caption": pa.array(questions.captions), "image": pa.array(questions.images)}
+        columns |= _columns("rating_", questions.ratings)
+        facts |= {"raters": questions.raters, "decimals": questions.decimals}
+        facts |= {"references": questions.references is not None}
+        others = {REFERENCES: _references(questions.references)}
+    elif isinstance(questions, Preference):
+        columns |= {"label": pa.array(questions.label)} | _columns("votes_", questions.votes)
+        facts |= {"sample": questions.sample, "draws": questions.draws, "seed": questions.seed}
+        facts |= {"references": questions.references is not None}
+        rows = {
+            "question": pa.array(questions.owners),
+            "side": pa.array(questions.sides),
+            "caption": pa.array(questions.captions),
+            "image": pa.array(questions.images),
+        }
+        others = {CANDIDATES: pa.table(rows), REFERENCES: _references(questions.references)}
     else:
         i2t, t2i = questions.i2t, questions.t2i
         columns |= {
@@ -57,9 +89,7 @@ def to_tables(questions: Quad | Choice | Gallery) -> tuple[dict[str, pa.Table], 
     return {QUESTIONS: pa.table(columns), **others}, facts
 
 
-def from_tables(
-    tables: Mapping[str, pa.Table], facts: Mapping[str, Any], *, where: object
-) -> Quad | Choice | Gallery:
+def from_tables(tables: Mapping[str, pa.Table], facts: Mapping[str, Any], *, where: object) -> Form:
     """The questions; raises `DataError` where the facts do not say what the tables need."""
     table = tables[QUESTIONS]
     try:
@@ -81,12 +111,53 @@ def from_tables(
                 correct=facts["correct"],
                 asks=facts["asks"],
             )
+        if facts["form"] == Rated.form:
+            return Rated(
+                ids,
+                groupings=groupings,
+                captions=table.column("caption").to_numpy(),
+                images=table.column("image").to_numpy(),
+                ratings=_numbers(table, "rating_"),
+                references=_read_references(tables[REFERENCES], len(ids), facts),
+                raters=facts["raters"],
+                decimals=facts["decimals"],
+            )
+        if facts["form"] == Preference.form:
+            rows = tables[CANDIDATES]
+            return Preference(
+                ids,
+                groupings=groupings,
+                captions=rows.column("caption").to_numpy(),
+                images=rows.column("image").to_numpy(),
+                owners=rows.column("question").to_numpy(),
+                sides=rows.column("side").to_numpy(),
+                votes=_numbers(table, "votes_"),
+                label=table.column("label").to_numpy(),
+                references=_read_references(tables[REFERENCES], len(rows), facts),
+                sample=facts["sample"],
+                draws=facts["draws"],
+                seed=facts["seed"],
+            )
         return _gallery(tables, facts, ids, groupings)
     except (KeyError, TypeError) as error:
         raise DataError(f"the manifest is incomplete ({error})", where=where, hint="was it edited?") from None
 
 
 _BITS = pa.binary()
+
+
+def _references(references: References | None) -> pa.Table:
+    found = references or References.of([])
+    return pa.table({"row": pa.array(found.rows), "caption": pa.array(found.captions)})
+
+
+def _read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> References | None:
+    if not facts["references"]:
+        return None
+    counts = np.bincount(table.column("row").to_numpy(), minlength=rows)
+    return References(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), table.column("caption").to_numpy()
+    )
 
 
 def _facts(search: Search) -> dict[str, Any]:
@@ -202,10 +273,15 @@ def _bits(rows: list[bytes], classes: int) -> NDArray[np.bool_]:
     return np.unpackbits(packed, axis=1, count=classes).astype(bool)
 
 
-def _columns(prefix: str, positions: NDArray[np.int64]) -> dict[str, pa.Array]:
-    return {f"{prefix}{i}": pa.array(positions[:, i]) for i in range(positions.shape[1])}
+def _columns(prefix: str, cells: NDArray[np.int64] | NDArray[np.float64]) -> dict[str, pa.Array]:
+    return {f"{prefix}{i}": pa.array(cells[:, i]) for i in range(cells.shape[1])}
 
 
 def _positions(table: pa.Table, prefix: str) -> NDArray[np.int64]:
     names = [name for name in table.column_names if name.startswith(prefix)]
     return np.stack([table.column(name).to_numpy() for name in names], axis=1)
+
+
+def _numbers(table: pa.Table, prefix: str) -> NDArray[np.float64]:
+    names = [name for name in table.column_names if name.startswith(prefix)]
+    return np.stack([table.column(name).to_numpy().astype(np.float64) for name in names], axis=1)
