@@ -1,38 +1,209 @@
 """Videos: an image item that moves. Its frames are read when asked, one after another, never all at once."""
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
+import numpy as np
 import PIL.Image
+from jaxtyping import Float, Float32
+from numpy import ndarray
 
-from counterfoil.data.records import Image
+from counterfoil.data.decoding import pictures
+from counterfoil.data.frames import ALL, Sampling, Timeline, chosen, cut, evenly
+from counterfoil.data.records import FileSource, Image, Source, decode
 from counterfoil.errors import DataError
+
+__all__ = ["FrameFeatures", "FrameFolder", "FrameStack", "Sampling", "Video", "find"]
+
+#: Video files by the end of their names, in the order in which they are looked for.
+VIDEOS = (".mp4", ".avi", ".mkv", ".webm", ".mov", ".gif")
+#: Files of frames that a model has embedded.
+FEATURES = (".npy", ".pt")
+#: Pictures that a folder of frames may hold.
+_PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+
+
+@runtime_checkable
+class FrameStack(Protocol):
+    """Frames by number that need no decoder: a folder of pictures, a scene that moves. Must be picklable."""
+
+    @property
+    def rate(self) -> float | None:
+        """Frames per second, None where nobody knows."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        """One frame in RGB, counted from 0."""
+        ...
+
+    def read(self) -> bytes:
+        """Bytes that are the same only for the same frames; no picture need be drawn for them."""
+        ...
+
+    def __str__(self) -> str:
+        """Where that is, for error messages."""
+        ...
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """Which frames of a video are looked at: all, `count` evenly spaced ones, or `rate` per second."""
+class FrameFolder:
+    """A folder with a picture per frame, in the order of the numbers in their names; `rate` per second."""
 
-    count: int | None = None
+    path: Path
     rate: float | None = None
+
+    def files(self) -> tuple[FileSource, ...]:
+        """The pictures in order; raises `DataError` where the folder is not there or holds none."""
+        return tuple(FileSource(self.path / name) for name in _listed(self.path))
+
+    def __len__(self) -> int:
+        return len(_listed(self.path))
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        """One frame in RGB; raises `DataError` naming the file where it is broken."""
+        source = FileSource(self.path / _listed(self.path)[number])
+        return decode(source.read(), where=str(source))
+
+    def read(self) -> bytes:
+        """The bytes of all pictures, one after another."""
+        return b"".join(source.read() for source in self.files())
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class FrameFeatures:
+    """Frames that a model has embedded already: a file of (frames, width) numbers, .npy or .pt.
+
+    `duration` is the length of the video in seconds, without which no part of it can be cut out.
+    """
+
+    path: Path
+    duration: float | None = None
+
+    def read(self) -> Float32[ndarray, "frames width"]:
+        """All of a .npy file; `Video.part_of` cuts it.
+
+        Raises `DataError` where there is no such file, it is no array of two dimensions, is empty or holds
+        numbers that are not finite; and for .pt files, which only what runs the model can read.
+        """
+        if self.path.suffix != ".npy":
+            raise DataError(
+                "only a model's own library reads this file",
+                where=self.path,
+                allowed="frame features as .npy",
+                hint="save them with numpy.save",
+            )
+        try:
+            found = np.load(self.path, allow_pickle=False)
+        except FileNotFoundError:
+            raise DataError(
+                "no such file of frame features", where=self.path, hint="check the path"
+            ) from None
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(
+                f"frame features cannot be read: {error}", where=self.path, hint="is the file cut off?"
+            ) from None
+        return self.checked(found)
+
+    def checked(self, found: object) -> Float32[ndarray, "frames width"]:
+        """What was read, as float32 and in its own right; raises as `read`."""
+        if not isinstance(found, ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu":
+            given = f"{found.dtype} of {found.shape}" if isinstance(found, ndarray) else type(found).__name__
+            raise DataError(
+                "not frame features", where=self.path, given=given, allowed="numbers, (frames, width)"
+            )
+        if not found.size:
+            raise DataError("the video has no frames", where=self.path, given=f"an array of {found.shape}")
+        rows = np.array(found, dtype=np.float32)
+        broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(broken):
+            raise DataError(
+                "frame features are not finite",
+                where=f"{self.path}, frame {broken[0]}",
+                given=f"{len(broken):,} of {len(rows):,} frames with NaN or infinity",
+            )
+        return rows
+
+    def __str__(self) -> str:
+        return str(self.path)
 
 
 @dataclass(frozen=True)
 class Video(Image):
     """A video, or the part of it from `start` to `end` (seconds; None is its begin and its end).
 
-    `source` is a file, a folder of frames (`FrameFolder`), or frames that a model has embedded already
-    (`FrameFeatures`).
+    `source` is a file, a folder of frames (`FrameFolder`) or any other `FrameStack`, or frames that a model
+    has embedded already (`FrameFeatures`). `crop` applies to every frame.
     """
 
+    # Embedded frames are no bytes; who reads videos tells the kinds of source apart.
+    source: Source | FrameFeatures | None = None  # type: ignore[assignment]
     start: float | None = None
     end: float | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling = ALL
 
     def frames(self) -> Iterator[PIL.Image.Image]:
-        """Its frames in RGB, in order."""
-        raise NotImplementedError
+        """Its frames in RGB, in order, one at a time; the file is open while the iterator is in use.
+
+        Which ones: `counterfoil.data.frames.chosen`. Raises `DataError` naming the video where it is not at
+        hand, is none, has no frames, is cut off or has no such part, and `MissingExtraError` without PyAV.
+        """
+        source = self.source
+        if source is None:
+            raise DataError(
+                f"video '{self.id}' is not at hand",
+                hint="give the folder that holds the videos with --images",
+            )
+        if isinstance(source, FrameFeatures):
+            raise DataError(
+                "embedded frames where pictures are asked for",
+                where=source,
+                hint="give the videos themselves, or measure with em-score, which reads frame features",
+            )
+        if isinstance(source, FileSource):
+            found = pictures(source.path, self.sampling, self.start, self.end)
+        elif isinstance(source, FrameStack):
+            found = (source.frame(int(number)) for number in self._numbers(source))
+        else:
+            raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
+        for picture in found:
+            yield picture if self.crop is None else picture.crop(self.crop)
+
+    def part_of(self, features: Float[ndarray, "frames width"]) -> Float[ndarray, "chosen width"]:
+        """The rows of the whole video's features that belong to this part, sampled as its frames would be.
+
+        The part is cut out by shares of `duration` (`counterfoil.data.frames.cut`). Raises `DataError` for a
+        part where the duration is not known, and for frames by rate, since nobody knows when they were shown.
+
+        >>> talk = Video("talk", FrameFeatures(Path("talk.npy"), duration=10.0), start=2.0, end=5.0)
+        >>> talk.part_of(np.arange(20.0)[:, None])[:, 0]
+        array([4., 5., 6., 7., 8., 9.])
+        """
+        where = f"video '{self.id}'"
+        duration = self.source.duration if isinstance(self.source, FrameFeatures) else None
+        if self.sampling.rate is not None:
+            raise DataError(
+                "embedded frames are not taken by rate", where=where, allowed="all of them, or a count"
+            )
+        first, last = 0, len(features)
+        if self.start is not None or self.end is not None:
+            if duration is None:
+                raise DataError(
+                    "a part of a video whose duration is not known", where=where, hint="give its duration"
+                )
+            first, last = cut(len(features), duration, self.start, self.end, where=where)
+        if self.sampling.count is not None:
+            return features[first + evenly(last - first, self.sampling.count)]
+        return features[first:last]
 
     def decode(self) -> PIL.Image.Image:
         """A video is no picture: raises `DataError`."""
@@ -42,9 +213,89 @@ class Video(Image):
             hint="em-score, or pac-s, looks at the frames of videos",
         )
 
+    def _numbers(self, stack: FrameStack) -> Iterable[int]:
+        """The frames of a stack that are looked at."""
+        if not len(stack):
+            raise DataError("the video has no frames", where=stack)
+        timed = self.start is not None or self.end is not None or self.sampling.rate is not None
+        if timed and stack.rate is None:
+            raise DataError(
+                "nobody knows when these frames are shown",
+                where=stack,
+                allowed="all of them, or a count",
+                hint="give their rate",
+            )
+        shown = Timeline.of_rate(len(stack), stack.rate or 1.0)
+        return chosen(shown, self.sampling, self.start, self.end, where=stack).tolist()
 
-@dataclass(frozen=True)
-class FrameFeatures:
-    """Frames that a model has embedded already: a file of (frames, width) numbers, .npy or .pt."""
 
-    path: Path
+def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
+    """Where the videos of these ids are: files of that name in `folder`, folders of frames, frame features.
+
+    A name may carry its ending already. Of several things of one name the first of these is taken: `VIDEOS`
+    in their order, a folder of pictures, `FEATURES`. Videos that are not there are left out. Raises
+    `DataError` where there is no such folder, and where none of them is in it.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "v_1.mp4").touch(); (folder / "v_2.npy").touch()
+    >>> [type(source).__name__ for source in find(folder, ["v_1", "v_2", "v_3"]).values()]
+    ['FileSource', 'FrameFeatures']
+    """
+    if not folder.is_dir():
+        raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")
+    asked = tuple(dict.fromkeys(ids))
+    there = set(os.listdir(folder))
+    found: dict[str, Source | FrameFeatures] = {}
+    for name in asked:
+        source = _found(folder, name, there)
+        if source is not None:
+            found[name] = source
+    if asked and not found:
+        raise DataError(
+            f"none of the {len(asked):,} videos is in this folder",
+            where=folder,
+            hint=f"it should hold {asked[0]} with one of {', '.join((*VIDEOS, *FEATURES))}, or its frames",
+        )
+    return found
+
+
+def _found(folder: Path, name: str, there: set[str]) -> Source | FrameFeatures | None:
+    if name in there and name.lower().endswith(VIDEOS):
+        return FileSource(folder / name)
+    if name in there and name.lower().endswith(FEATURES):
+        return FrameFeatures(folder / name)
+    for ending in VIDEOS:
+        for written in (ending, ending.upper()):
+            if name + written in there:
+                return FileSource(folder / (name + written))
+    if name in there and (folder / name).is_dir():
+        return FrameFolder(folder / name)
+    for ending in FEATURES:
+        if name + ending in there:
+            return FrameFeatures(folder / (name + ending))
+    return None
+
+
+def _listed(folder: Path) -> tuple[str, ...]:
+    """The pictures of a folder in natural order: frame 10 after frame 9."""
+    try:
+        return _listed_at(folder, os.stat(folder).st_mtime_ns)
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError("no such folder of frames", where=folder, hint="check the folder of videos") from None
+
+
+@lru_cache(maxsize=64)
+def _listed_at(folder: Path, _: int) -> tuple[str, ...]:
+    # Asked once per frame; the folder's time of change is part of the question.
+    names = [name for name in os.listdir(folder) if name.lower().endswith(_PICTURES)]
+    if not names:
+        raise DataError(
+            "the video has no frames", where=folder, hint=f"a folder of frames holds {', '.join(_PICTURES)}"
+        )
+    return tuple(sorted(names, key=_natural))
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(1, int(part), part) if part.isdigit() else (0, 0, part) for part in parts if part]

@@ -1,4 +1,4 @@
-"""Which images are the same: a name for each image's content, reading each file once.
+"""Which images are the same: a name for each image's content, reading each file once, and in blocks.
 
 A file that was read before and has not been touched since is not read again: the cache folder keeps a list
 of (path, size, times) and digests.
@@ -16,16 +16,20 @@ import pyarrow as pa
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import FileSource, Image, PixelSource, Source
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import used_captions, used_images
 from counterfoil.engine.progress import Progress
 from counterfoil.errors import DataError
-from counterfoil.store import digest, read_parquet, write_parquet
+from counterfoil.store import digest, digest_file, read_parquet, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
 _READERS = 8
 
 #: A file changed this recently could change again without its times showing it (coarse clocks).
 _UNSETTLED_NS = 2_000_000_000
+
+#: Files of more bytes than this are read in blocks: a video may be larger than the memory.
+_WHOLE = 1 << 24
 
 #: The list of digests in a cache folder.
 _MEMO = "files-v1.parquet"
@@ -67,15 +71,15 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
 def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
     """A name for the content of each image: the digest of its encoded bytes (or pixels), with its crop.
 
-    Images without a source are named by their id. Raises `DataError` where a file cannot be read. Calls
-    `progress("reading images", done, total)`.
+    A video is named by its file, or by all files of its frames, and by the part and the frames of it that are
+    looked at. Images without a source are named by their id. Raises `DataError` where a file cannot be
+    read. Calls `progress("reading images", done, total)`.
     """
     memo = _load_memo(cache)
     digests: dict[Hashable, str] = {}
     unread: dict[Hashable, Source] = {}
-    for image in images:
-        source = image.source
-        if source is None or _name(source) in digests or _name(source) in unread:
+    for source in (part for image in images for part in _parts(image.source)):
+        if _name(source) in digests or _name(source) in unread:
             continue
         if isinstance(source, PixelSource):
             # Its bytes are there; encoding them first would take ten times as long.
@@ -102,6 +106,15 @@ def _name(source: Source) -> Hashable:
     return source if isinstance(source, FileSource) else id(source)
 
 
+def _parts(source: Source | FrameFeatures | None) -> Sequence[Source]:
+    """What must be read to name a source: itself, or the files that it stands for."""
+    if source is None:
+        return ()
+    if isinstance(source, FrameFeatures):
+        return (FileSource(source.path),)
+    return source.files() if isinstance(source, FrameFolder) else (source,)
+
+
 def _of_pixels(source: PixelSource) -> str:
     return digest(f"\0pixels\0{source.pixels.shape}\0".encode() + source.pixels.tobytes())
 
@@ -109,8 +122,18 @@ def _of_pixels(source: PixelSource) -> str:
 def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
     if image.source is None:
         return id_key(image)
-    content = digests[_name(image.source)]
+    content = " ".join(digests[_name(part)] for part in _parts(image.source))
+    if isinstance(image, Video):
+        content = digest(f"{content} video {_seen(image)}".encode())
     return digest(f"{content} crop {image.crop}".encode()) if image.crop else content
+
+
+def _seen(video: Video) -> str:
+    """Which frames of a video are looked at; with its bytes that is all that a model sees."""
+    source, sampling = video.source, video.sampling
+    known = getattr(source, "rate", None), getattr(source, "duration", None)
+    said = type(source).__name__, video.start, video.end, sampling.count, sampling.rate, *known
+    return repr(said)
 
 
 def _read_all(sources: Mapping[Hashable, Source], progress: Progress) -> dict[Hashable, _Read]:
@@ -137,10 +160,19 @@ def _read_all(sources: Mapping[Hashable, Source], progress: Progress) -> dict[Ha
 
 def _read(source: Source) -> _Read:
     before = _stamp(source)
-    name = digest(source.read())
+    name = _digest(source, before[0] if before else 0)
     settled = before is not None and max(before[1:]) < time.time_ns() - _UNSETTLED_NS
     # The stamp is taken on both sides of reading: a file that changed meanwhile is not remembered.
     return _Read(name, before if settled and _stamp(source) == before else None)
+
+
+def _digest(source: Source, size: int) -> str:
+    if isinstance(source, FileSource) and size > _WHOLE:
+        try:
+            return digest_file(source.path)
+        except OSError:
+            pass  # Reading it says what is wrong, in a line.
+    return digest(source.read())
 
 
 def _stamp(source: Source) -> Stamp | None:
@@ -154,8 +186,10 @@ def _stamp(source: Source) -> Stamp | None:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _exists(source: Source | None) -> bool:
-    return source is not None and (not isinstance(source, FileSource) or source.path.exists())
+def _exists(source: Source | FrameFeatures | None) -> bool:
+    if isinstance(source, FileSource | FrameFolder | FrameFeatures):
+        return source.path.exists()
+    return source is not None
 
 
 def _path(source: FileSource) -> str:
