@@ -1,7 +1,7 @@
 """Names to things: benchmarks, scorers, measures, recipes. Resolved when asked for, with "did you mean"."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,11 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers import metric_names
+from counterfoil.scorers.base import DEFAULT, Embedder, Options
+from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.metric_names import METRICS, MetricEntry
 from counterfoil.scorers.remembered import remembered
 from counterfoil.scorers.trained import is_checkpoint
 from counterfoil.train.recipes import NAMES, Recipe, read
@@ -89,6 +93,14 @@ _SCORERS = (
         "counterfoil.scorers.blind:load",
     ),
     ScorerEntry(
+        "metric",
+        "NAME",
+        "a caption metric (see 'counterfoil list metrics'); one that looks at images has a model behind it, "
+        "named with --scorer",
+        "metric:cider",
+        "counterfoil.scorers.metric_names:load",
+    ),
+    ScorerEntry(
         "world",
         "oracle",
         "knows the scenes behind the world's pictures, and gets everything right",
@@ -121,6 +133,16 @@ _MEASURES = (
     MeasureEntry(
         "accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"
     ),
+    MeasureEntry("accuracy", "preference", "the preferred caption scores above the other", "1/2"),
+    MeasureEntry(
+        "accuracy_macro", "preference", "mean over the benchmark's groups of each group's accuracy", "1/2"
+    ),
+    MeasureEntry("kendall_tau_b", "rated", "pairs in order minus pairs out of order, ties allowed for", "0"),
+    MeasureEntry(
+        "kendall_tau_c", "rated", "the same for scales of different numbers of grades (Stuart)", "0"
+    ),
+    MeasureEntry("spearman", "rated", "correlation of ranks, ties at their mean rank", "0"),
+    MeasureEntry("pearson", "rated", "correlation of the numbers themselves", "0"),
     # Of galleries, written with i2t_, t2i_ or mean_ before them, or without for all three.
     MeasureEntry("recall_at_1", "gallery", "whether the first item is right", "R/n"),
     MeasureEntry("recall_at_5", "gallery", "whether any of the first 5 is right", "1-C(n-R,5)/C(n,5)"),
@@ -162,8 +184,18 @@ def scorers() -> Mapping[str, ScorerEntry]:
 
 
 def measures() -> Mapping[str, MeasureEntry]:
-    """All measures, by name."""
-    return {entry.name: entry for entry in _MEASURES}
+    """All measures by name; what several forms share stands once, under all of them."""
+    found: dict[str, MeasureEntry] = {}
+    for entry in _MEASURES:
+        known = found.get(entry.name)
+        form = entry.form if known is None else f"{known.form}, {entry.form}"
+        found[entry.name] = replace(known or entry, form=form)
+    return found
+
+
+def metrics() -> Mapping[str, MetricEntry]:
+    """All caption metrics, by name."""
+    return METRICS
 
 
 def recipes() -> Mapping[str, Recipe]:
@@ -221,10 +253,11 @@ def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
 def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None) -> Any:
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
-    Returns a `Scorer`, an `Embedder` or a `Classifier`, or numbers that are already there: `GivenTable`,
-    `GivenEmbeddings`, `GivenSimilarity` or `GivenRankings`. The folder of a checkpoint is what `ckpt:FOLDER`
-    names. With a folder `memory`, a model in local files whose identity is remembered there is loaded only
-    once something is left to compute. Raises `UnknownNameError` for a prefix nobody knows.
+    Returns a `Scorer`, an `Embedder`, a `Classifier` or a caption metric, or numbers that are already there:
+    `GivenTable`, `GivenEmbeddings`, `GivenSimilarity` or `GivenRankings`. The folder of a checkpoint is what
+    `ckpt:FOLDER` names; of `metric:NAME`, `options.backbone` is the model behind it, where it has one. With a
+    folder `memory`, a model in local files whose identity is remembered there is loaded only once something
+    is left to compute. Raises `UnknownNameError` for a prefix nobody knows.
     """
     if spec and is_checkpoint(Path(spec)):
         spec = f"ckpt:{spec}"
@@ -243,10 +276,44 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     if not argument:
         entry = known[prefix]
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
+    if prefix == "metric":
+        return caption_metrics([argument], options, memory=memory)[argument]
+    if options.backbone or options.settings:
+        what = "--scorer" if options.backbone else "--set"
+        raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
     load = _resolve(known[prefix].target)
     if memory is not None and known[prefix].extra == "models":
         return remembered(prefix, argument, options, load, memory)
     return load(argument, options)
+
+
+def caption_metrics(
+    names: Sequence[str], options: Options = DEFAULT, *, memory: Path | None = None
+) -> dict[str, CaptionMetric]:
+    """Caption metrics by name; those that look with the same model, asked in the same way, share it.
+
+    Raises `UnknownNameError` for a metric that nobody knows, and `InputError` where a model is missing, or
+    what is named as one embeds nothing.
+    """
+    models: dict[str, Any] = {}
+
+    def backbone(wanted: Options) -> Any:
+        plain = replace(wanted, backbone="", settings={})
+        if options.backbone.startswith("embeddings:"):
+            # Whoever embedded has put the prompt around captions already.
+            plain = replace(plain, prompt=DEFAULT.prompt)
+        key = repr(plain)
+        if key not in models:
+            models[key] = scorer(options.backbone, plain, memory=memory)
+        if not isinstance(models[key], Embedder | GivenEmbeddings):
+            raise InputError(
+                "no model to look with: it does not embed images and captions one by one",
+                where=f"--scorer {options.backbone}",
+                allowed="open-clip:..., hf:..., a checkpoint of a dual encoder, or embeddings:PATH",
+            )
+        return models[key]
+
+    return {name: metric_names.load(name, options, backbone) for name in names}
 
 
 def _resolve(target: str) -> Any:

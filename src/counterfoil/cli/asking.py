@@ -79,6 +79,25 @@ def answers(
         yield answer
 
 
+def settings(pairs: Sequence[str]) -> dict[str, str]:
+    """What `--set KEY=VALUE` says, by key; raises `InputError` for what is no such pair, and for a key twice.
+
+    >>> settings(["prefix=", "references=paper"])
+    {'prefix': '', 'references': 'paper'}
+    """
+    from counterfoil.errors import InputError
+
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError("--set needs KEY=VALUE", given=pair, allowed="such as references=paper")
+        if key in found:
+            raise InputError("--set names one key twice", given=pair)
+        found[key] = value
+    return found
+
+
 def beside(path: Path | None, data: Path | None) -> Path | None:
     """A relative path may also be meant from the data folder."""
     return data / path if path and data and not path.exists() and (data / path).exists() else path

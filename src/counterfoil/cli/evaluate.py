@@ -18,7 +18,11 @@ EPILOG = """Examples:
 
   counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
 
-  counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r"""
+  counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
+
+  counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
+
+  counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/pac.pth"""
 
 
 def command(
@@ -108,6 +112,24 @@ def command(
         str | None,
         typer.Option(help="Column of a given table; default: guessed and said.", rich_help_panel="Model"),
     ] = None,
+    behind: Annotated[
+        str | None,
+        typer.Option(
+            "--scorer",
+            metavar="SCORER",
+            help="The model behind a caption metric that looks at images.",
+            rich_help_panel="Caption metrics",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="What a caption metric does otherwise than officially; may be repeated.",
+            rich_help_panel="Caption metrics",
+        ),
+    ] = None,
     ids: Annotated[
         Path | None,
         typer.Option(
@@ -195,6 +217,8 @@ def command(
         column=column,
         seed=seed,
         ids=asking.beside(ids, data),
+        backbone=asking.beside_data(behind or "", data),
+        settings=asking.settings(settings or ()),
     )
     say = (lambda text: None) if quiet else terminal.note
     kept = None if no_cache else cache_folder(cache)
@@ -202,11 +226,13 @@ def command(
         loaded = catalog.scorer(asking.beside_data(scorer, data), options, memory=kept)
         first = None
         if first_stage is not None:
-            plain = replace(options, ids=None, column=None)
+            plain = replace(options, ids=None, column=None, backbone="", settings={})
             first = catalog.scorer(asking.beside_data(first_stage, data), plain, memory=kept)
     if (described := getattr(loaded, "described", None)) is not None:
         say(f"{scorer}: {described}")
-    called = name or (scorer if first_stage is None else reranked(scorer, first_stage, depth))
+    called = name or (" ".join([scorer, behind or ""]).strip())
+    if name is None and first_stage is not None:
+        called = reranked(scorer, first_stage, depth)
 
     read = []
     for benchmark_name in benchmarks:

@@ -1,11 +1,11 @@
-"""`counterfoil list benchmarks | scorers | measures | recipes`."""
+"""`counterfoil list benchmarks | scorers | metrics | measures | recipes`."""
 
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(
-    help="What there is: benchmarks, kinds of scorer, measures, recipes of training.",
+    help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
     no_args_is_help=True,
     epilog="Example: counterfoil list benchmarks",
 )
@@ -76,6 +76,29 @@ def scorers(json: Json = False) -> None:
         console.print(Text(f"{entry.prefix}:{entry.argument}", style="bold"))
         console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
         console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
+
+
+@app.command()
+def metrics(json: Json = False) -> None:
+    """The caption metrics: what each reads, what it needs, where it comes from.
+
+    Example: counterfoil list metrics
+    """
+    from dataclasses import asdict
+
+    from counterfoil import catalog
+
+    entries = catalog.metrics().values()
+    if json:
+        _print_json([asdict(entry) for entry in entries])
+        return
+    _print_table(
+        ("metric", "needs", "what it says", "source"),
+        [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries],
+    )
+    print(
+        "\nAs a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
+    )
 
 
 @app.command()

@@ -18,7 +18,6 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import first_use
 from counterfoil.data.ratings import Preference, Rated
-from counterfoil.data.records import Caption
 from counterfoil.data.scores import Scores
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.asked import Asked
@@ -184,7 +183,7 @@ def _by_embeddings(asked: Sequence[Asked], metric: EmbeddingMetric, work: _Work)
     plan = work.plan(asked)
     embedder = metric.embedder
     of_items = work.of_items(plan, embedder.identity)
-    say_cut(plan.captions, embedder, metric, work.note)
+    _say_cut(plan, embedder, of_items.cache, metric, work.note)
     images = None
     if plan.images:
         images = of_items.images(lambda batches: embedder.embed_images(batches, workers=work.workers))
@@ -254,7 +253,7 @@ def _blocks(asked: Asked, width: int) -> list[tuple[int, int]]:
 def _by_parts(asked: Sequence[Asked], metric: LocalMetric, work: _Work) -> _Answer:
     plan = work.plan(asked)
     of_parts = work.of_parts(plan, metric.local.identity)
-    say_cut(plan.captions, metric.local, metric, work.note)
+    _say_cut(plan, metric.local, of_parts.cache, metric, work.note)
     frames = of_parts.frames(metric.local) if plan.images else None
     tokens = of_parts.tokens(metric.local)
 
@@ -271,17 +270,26 @@ def _by_parts(asked: Sequence[Asked], metric: LocalMetric, work: _Work) -> _Answ
     return answer
 
 
-def say_cut(captions: Sequence[Caption], embedder: object, metric: CaptionMetric, note: Note) -> None:
-    """Tell `note` how many captions are longer than the model reads, where it can say."""
+def _say_cut(plan: Plan, embedder: object, shelf: Cache, metric: CaptionMetric, note: Note) -> None:
+    """Tell `note` how many captions are longer than the model reads, where it can say.
+
+    That is kept as well: a run that finds all embeddings in the cache says the same and loads no model.
+    """
     over_limit = getattr(embedder, "over_limit", None)
     if over_limit is None:
         return
-    over = int(over_limit(captions))
+    known = shelf.read("limits", plan.caption_keys)
+    over = 0 if known.values is None else int(known.values.sum())
+    missing = np.setdiff1d(np.arange(len(plan.captions)), known.rows)
+    if len(missing):
+        longer = np.array([[over_limit([plan.captions[row]])] for row in missing], dtype=np.float32)
+        shelf.write("limits", [plan.caption_keys[row] for row in missing], longer)
+        over += int(longer.sum())
     if over:
         which = "caption is" if over == 1 else "captions are"
         note(
-            f"{metric.identity.name}: {over:,} of {len(captions):,} {which} longer than the model reads, and "
-            "cut off by its tokenizer"
+            f"{metric.identity.name}: {over:,} of {len(plan.captions):,} {which} longer than the model reads "
+            "and cut off by its tokenizer"
         )
 
 

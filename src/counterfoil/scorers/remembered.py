@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options, cosines
+from counterfoil.scorers.caption_metrics import Tokens
 from counterfoil.scorers.comparisons import Comparison
 from counterfoil.store import digest_value, read_json, write_json
 
@@ -52,10 +53,11 @@ def remembered(prefix: str, argument: str, options: Options, load: Load, folder:
             known = read_json(memo)
             identity, provenance = Identity(**known["identity"]), known["provenance"]
             cosine = bool(known["cosine"])
+            parts = None if known["parts"] is None else Identity(**known["parts"])
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
         else:
-            return Remembered(identity, provenance, lambda: load(argument, options), memo, cosine)
+            return Remembered(identity, provenance, lambda: load(argument, options), memo, cosine, parts)
     loaded = load(argument, options)
     # Of what is no embedder there is nothing to remember: its answers are few and loaded for at once.
     if isinstance(loaded, Embedder):
@@ -63,6 +65,7 @@ def remembered(prefix: str, argument: str, options: Options, load: Load, folder:
             "identity": loaded.identity.to_json(),
             "provenance": dict(getattr(loaded, "provenance", {})),
             "cosine": getattr(loaded, "comparison", None) is None,
+            "parts": None if (local := getattr(loaded, "local", None)) is None else local.identity.to_json(),
         }
         write_json(memo, said)
     return loaded
@@ -79,6 +82,8 @@ class Remembered:
     _memo: Path
     #: Whether embeddings are compared by cosine; else the model is asked how.
     _cosine: bool = True
+    #: Of the same model token by token and frame by frame, where it can be asked so.
+    _parts: Identity | None = None
     _loaded: Embedder | None = field(default=None, init=False)
 
     def embed_images(
@@ -108,6 +113,20 @@ class Remembered:
         """How a gallery's rows are compared where that is not the cosine."""
         return None if self._cosine else getattr(self._model(), "comparison", None)
 
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off; 0 where it cannot tell."""
+        count = getattr(self._model(), "over_limit", None)
+        return 0 if count is None else int(count(captions))
+
+    @property
+    def local(self) -> "RememberedParts | None":
+        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
+        return None if self._parts is None else RememberedParts(self._parts, self)
+
+    def model(self) -> Embedder:
+        """The model itself, loaded now; raises `ModelError` where it is not the one remembered."""
+        return self._model()
+
     def _model(self) -> Embedder:
         if self._loaded is None:
             loaded = self._load()
@@ -120,6 +139,36 @@ class Remembered:
                 )
             self._loaded = loaded
         return self._loaded
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedParts:
+    """The tokens and frames of a model that is loaded when a batch asks for it."""
+
+    identity: Identity
+    _whole: Remembered
+
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self._model().embed_tokens(batches) if batches else iter(())
+
+    def embed_frames(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self._model().embed_frames(batches, workers=workers) if batches else iter(())
+
+    def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
+        """The ids of each text, as the model's tokenizer gives them."""
+        found: list[ndarray] = self._model().token_ids(texts)
+        return found
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off."""
+        return self._whole.over_limit(captions)
+
+    def _model(self) -> Any:
+        return cast(Any, self._whole.model()).local
 
 
 def _files(argument: str) -> list[Path]:
