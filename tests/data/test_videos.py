@@ -1,4 +1,4 @@
-"""Videos written here, frame by known frame, in several containers; cut off, turned, silent and unreadable."""
+"""Videos written here, frame by known frame, in several containers; cut off, turned, silent, unreadable."""
 
 import gc
 import sys
@@ -83,8 +83,7 @@ def test_frames_by_count_rate_and_part(clip):
 
 def test_a_part_that_starts_late_is_jumped_to(tmp_path):
     path = write(tmp_path / "long.mp4", 250)
-    asked = dict(start=21.3, end=22.0)
-    assert numbers(video(path, **asked)) == list(range(213, 220))
+    assert numbers(video(path, start=21.3, end=22.0)) == list(range(213, 220))
 
 
 def test_a_real_clip(shared_data):
@@ -133,12 +132,8 @@ def test_damage_in_the_middle_is_an_error_and_not_fewer_frames(tmp_path):
     middle = len(data) // 2
     data[middle - 600 : middle + 600] = bytes(1200)
     (tmp_path / "bad.mov").write_bytes(bytes(data))
-    try:
-        seen = numbers(video(tmp_path / "bad.mov"))
-    except DataError as error:
-        assert "bad.mov" in str(error) and "\n" not in str(error)
-    else:  # A decoder may paint over what is broken; it must not lose frames.
-        assert len(seen) == 120
+    with pytest.raises(DataError, match=r"bad\.mov: the video is cut off or damaged; given: \d+ frames"):
+        numbers(video(tmp_path / "bad.mov"))
 
 
 def test_what_is_no_video_is_said_in_a_line(tmp_path):
@@ -162,7 +157,9 @@ def test_what_is_no_video_is_said_in_a_line(tmp_path):
     ]:
         with pytest.raises(DataError) as caught:
             next(video(path).frames())
-        assert str(path) in str(caught.value) and said in str(caught.value) and "\n" not in str(caught.value)
+        found = str(caught.value)
+        assert found.startswith(f"{path}: {said}")
+        assert "\n" not in found
 
 
 def test_a_phone_held_upright_shows_upright(tmp_path):
@@ -263,7 +260,7 @@ def test_frames_without_a_rate_have_no_seconds(folder):
         Video("a", FrameFolder(folder), start=1.0),
         Video("a", FrameFolder(folder), sampling=Sampling(rate=1)),
     ):
-        with pytest.raises(DataError, match="nobody knows when these frames are shown; .*give their rate"):
+        with pytest.raises(DataError, match=r"nobody knows when these frames are shown; .*give their rate"):
             next(made.frames())
 
 
@@ -283,7 +280,8 @@ def test_features_are_read_cut_and_sampled(tmp_path):
     np.save(tmp_path / "v.npy", rows)
     source = FrameFeatures(tmp_path / "v.npy", duration=10.0)
     found = source.read()
-    assert found.dtype == np.float32 and (found == rows).all()
+    assert found.dtype == np.float32
+    assert (found == rows).all()
     assert (Video("v", source).part_of(found) == rows).all()
     assert (Video("v", source, start=2.0, end=4.9).part_of(found) == rows[4:9]).all()
     assert (Video("v", source, sampling=Sampling(count=4)).part_of(found) == rows[[0, 6, 12, 19]]).all()
