@@ -74,10 +74,10 @@ def chapter(comparison: Comparison, anchor: str, pictures: str) -> Chapter:
         notes=tuple(notes(comparison)),
         overview=tables.overview(comparison),
         measures=tuple(measures),
-        groupings=tuple(_groupings(comparison, anchor)),
+        groupings=tuple(group_tables(comparison, anchor)),
         directions=_directions(comparison, anchor) if quad else None,
         margins=tuple(
-            _margins(comparison, f"{anchor}-margins-{name}", name) for name in main if name != "group"
+            margins(comparison, f"{anchor}-margins-{name}", name) for name in main if name != "group"
         )
         if scored
         else (),
@@ -99,7 +99,8 @@ def dots(
     return Drawing(title, caption, wide, narrow)
 
 
-def _groupings(comparison: Comparison, anchor: str) -> list[Grouping]:
+def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
+    """Every grouping with its tables; those that the benchmark's authors report by with figures too."""
     benchmark = comparison.runs[0].benchmark
     labels = tables.groupings(benchmark.questions)
     official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
@@ -156,7 +157,7 @@ def _directions(comparison: Comparison, anchor: str) -> Drawing | None:
     )
 
 
-def _margins(comparison: Comparison, name: str, measure: str) -> Panels:
+def margins(comparison: Comparison, name: str, measure: str) -> Panels:
     """One small figure per scorer, which wrap as the screen is wide."""
     label = tables.LABELS.get(measure, measure)
     shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]

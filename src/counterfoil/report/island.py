@@ -5,7 +5,7 @@ scores. All is columns, so that some thousand questions stay within a megabyte o
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -48,11 +48,11 @@ def richest(comparison: Comparison) -> Benchmark:
     return max((run.benchmark for run in comparison.runs), key=riches)
 
 
-def spread(comparison: Comparison) -> list[int]:
+def spread(comparison: Comparison, kinds: Callable[[Run], NDArray[np.int64]] = kinds) -> list[int]:
     """All questions, in an order whose every beginning is a fair sample.
 
-    Each group and each pattern of failures has its turn, so whichever questions the pictures last for,
-    every kind of failure is among them.
+    `kinds` says what fails in each question. Each group and each pattern of failures has its turn, so
+    whichever questions the pictures last for, every kind of failure is among them.
     """
     strata: dict[tuple[object, ...], list[int]] = {}
     patterns = np.stack([kinds(run) for run in comparison.runs], axis=1)
@@ -91,7 +91,7 @@ def benchmark_data(comparison: Comparison, album: Album, *, pictures: bool, capt
         "captionAt": caption_at.tolist(),
         "imageAt": image_at.tolist(),
         "pictured": sum(with_picture),
-        "groupings": [_grouping(name, labels) for name, labels in questions.groupings.items() if any(labels)],
+        "groupings": [grouping(name, labels) for name, labels in questions.groupings.items() if any(labels)],
         "models": [_model(run) for run in comparison.runs],
         "best": [run.name for run in comparison.runs].index(ranking(comparison)[0]),
     }
@@ -109,7 +109,8 @@ def to_json(value: object) -> str:
     return text
 
 
-def _grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
+def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
+    """A grouping as its labels and, per question, the position of its label (-1 for none)."""
     distinct = list(dict.fromkeys(label for label in labels if label))
     number = {label: i for i, label in enumerate(distinct)}
     return {"name": name, "labels": distinct, "codes": [number.get(label, -1) for label in labels]}

@@ -63,7 +63,7 @@ def lead(comparison: Comparison) -> str:
 
 def notes(comparison: Comparison) -> list[Note]:
     """Intervals, ties, chance and missing scores, the ones that matter; warnings first."""
-    found = [*_ties(comparison), *below_chance(comparison), *_outcomes(comparison), *intervals(comparison)]
+    found = [*tied(comparison), *below_chance(comparison), *_outcomes(comparison), *intervals(comparison)]
     return sorted(found, key=lambda note: note.kind != "warning")
 
 
@@ -72,7 +72,8 @@ def ties(comparison: Comparison) -> str:
     return _POLICIES.get(str(comparison.runs[0].result.ties.get("policy")), "")
 
 
-def _ties(comparison: Comparison) -> list[Note]:
+def tied(comparison: Comparison) -> list[Note]:
+    """By how much ties move the last main measure, scorer by scorer, or that they hardly do."""
     measure = main_measures(comparison)[-1]
     label = LABELS.get(measure, measure)
     found = []

@@ -5,11 +5,13 @@ browser of questions alone. A content security policy forbids the page to fetch 
 script but its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import frame
@@ -17,10 +19,35 @@ from counterfoil.report.chapter import Chapter, chapter
 from counterfoil.report.gallery_chapter import GalleryChapter, gallery_chapter
 from counterfoil.report.gallery_island import gallery_data
 from counterfoil.report.island import benchmark_data, to_json
+from counterfoil.report.judged_chapter import JudgedChapter, judged_chapter
+from counterfoil.report.judged_island import judged_data
 from counterfoil.report.pictures import BUDGET, Album
 
 #: Whose images and captions a page carries along.
 PICTURES = ("auto", "always", "never")
+
+
+AnyChapter = Chapter | GalleryChapter | JudgedChapter
+
+
+class _Kind(NamedTuple):
+    """What a page does with benchmarks of one kind."""
+
+    key: str
+    place: str
+    chapter: Callable[[Comparison, str, str], AnyChapter]
+    made: type
+    data: Callable[..., dict[str, Any]]
+    script: str
+    style: str
+
+
+_PAIRS = _Kind("benchmarks", "questions", chapter, Chapter, benchmark_data, "pairs.js", "")
+_GALLERIES = _Kind(
+    "galleries", "queries", gallery_chapter, GalleryChapter, gallery_data, "gallery.js", "gallery.css"
+)
+_JUDGED = _Kind("judged", "judgements", judged_chapter, JudgedChapter, judged_data, "judged.js", "judged.css")
+_KINDS = (_PAIRS, _GALLERIES, _JUDGED)
 
 
 @dataclass(frozen=True)
@@ -29,7 +56,7 @@ class Browser:
 
     place: str
     title: str
-    chapters: tuple[Chapter | GalleryChapter, ...]
+    chapters: tuple["AnyChapter", ...]
 
 
 def page(
@@ -53,37 +80,37 @@ def page(
     if pictures not in PICTURES:
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
     album = Album(budget)
-    data: dict[str, list[dict[str, Any]]] = {"benchmarks": [], "galleries": []}
-    chapters: list[Chapter | GalleryChapter] = []
+    data: dict[str, list[dict[str, Any]]] = {}
+    chapters: list[AnyChapter] = []
     for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
         benchmark = comparison.runs[0].benchmark
+        kind = _kind(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
-        carries = {"pictures": may and pictures != "never", "captions": may}
-        gallery = isinstance(benchmark.questions, Gallery)
-        known = (gallery_data if gallery else benchmark_data)(comparison, album, **carries)
-        data["galleries" if gallery else "benchmarks"].append({**known, "anchor": anchor})
+        known = kind.data(comparison, album, pictures=may and pictures != "never", captions=may)
+        data.setdefault(kind.key, []).append({**known, "anchor": anchor})
         said = _about_pictures(known, may, pictures, benchmark.card.licence)
-        chapters.append((gallery_chapter if gallery else chapter)(comparison, anchor, said))
-    browsers = [
-        Browser(place, place.capitalize(), tuple(of for of in chapters if isinstance(of, kind)))
-        for place, kind in (("questions", Chapter), ("queries", GalleryChapter))
-    ]
-    galleries = bool(data["galleries"])
+        chapters.append(kind.chapter(comparison, anchor, said))
+    shown = [kind for kind in _KINDS if kind.key in data]
     return frame.render(
         "page.html",
         title=title,
-        styles=("page.css", *(["gallery.css"] if galleries else [])),
-        scripts=(
-            "browser.js",
-            *(["pairs.js"] if data["benchmarks"] else []),
-            *(["gallery.js"] if galleries else []),
-        ),
+        styles=("page.css", *(kind.style for kind in shown if kind.style)),
+        scripts=("browser.js", *(kind.script for kind in shown)),
         chapters=chapters,
-        browsers=[browser for browser in browsers if browser.chapters],
+        browsers=[
+            Browser(kind.place, kind.place.capitalize(), tuple(c for c in chapters if type(c) is kind.made))
+            for kind in shown
+        ],
         provenance=_provenance(comparisons),
         broken=album.broken,
-        data=to_json({**{key: of for key, of in data.items() if of}, "pictures": album.uris}),
+        data=to_json({**data, "pictures": album.uris}),
     )
+
+
+def _kind(benchmark: Benchmark) -> _Kind:
+    if isinstance(benchmark.questions, Gallery):
+        return _GALLERIES
+    return _JUDGED if isinstance(benchmark.questions, Rated | Preference) else _PAIRS
 
 
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:
@@ -92,7 +119,12 @@ def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: 
     many = "queries" if data["form"] == "gallery" else "questions"
     sampled = ""
     if data.get("of", n) > n and n:
-        sampled = f"Of {data['of']:,} queries with a right answer {n:,} are here, drawn by lot. "
+        drawn = (
+            "queries with a right answer {} are here, drawn by lot"
+            if many == "queries"
+            else ("questions {} are here, some of every group and kind of disagreement")
+        )
+        sampled = f"Of {data['of']:,} {drawn.format(f'{n:,}')}. "
     if not may:
         under = f" ({licence})" if licence else ""
         return (

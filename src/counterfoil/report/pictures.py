@@ -4,17 +4,20 @@ import base64
 import io
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import PIL.Image
 from PIL import features
 
 from counterfoil.data.records import Image
+from counterfoil.data.videos import FrameFeatures, Sampling, Video
 from counterfoil.errors import DataError
 
 #: The longer side of a thumbnail, in pixels.
 SIDE = 200
+#: A video is shown as so many frames side by side, each so many pixels wide and high at most.
+FRAMES, FRAME_SIDE = 5, 112
 #: How much of a page its pictures may take, in bytes of base64 text.
 BUDGET = 8_000_000
 #: Shown in place of an image that cannot be decoded: a struck-out picture, in greys that both modes show.
@@ -90,15 +93,36 @@ def _thumbnails(
     ahead = iter(questions)
     with ThreadPoolExecutor(max_workers=4) as pool:
         while block := list(islice(ahead, 32)):
-            at_hand = [[p for p in positions if images[p].source is not None] for positions in block]
+            at_hand = [[p for p in positions if _to_be_seen(images[p])] for positions in block]
             fresh = list(dict.fromkeys(p for positions in at_hand for p in positions if p not in known))
             known.update(zip(fresh, pool.map(lambda p: _uri(images[p]), fresh), strict=True))
             for positions in at_hand:
                 yield {p: known[p] for p in positions}
 
 
+def strip(video: Video) -> bytes:
+    """Up to `FRAMES` frames of a video, evenly spaced and side by side, as `thumbnail` writes pictures."""
+    frames = [frame.convert("RGB") for frame in replace(video, sampling=Sampling(count=FRAMES)).frames()]
+    for frame in frames:
+        frame.thumbnail((FRAME_SIDE, FRAME_SIDE), PIL.Image.Resampling.LANCZOS, reducing_gap=3.0)
+    width = sum(frame.width for frame in frames) + 2 * (len(frames) - 1)
+    whole = PIL.Image.new("RGB", (width, max(frame.height for frame in frames)), "white")
+    left = 0
+    for frame in frames:
+        whole.paste(frame, (left, 0))
+        left += frame.width + 2
+    return thumbnail(whole, side=width)
+
+
+def _to_be_seen(image: Image) -> bool:
+    """Whether there are pixels: a video of which only features are at hand has none."""
+    return image.source is not None and not isinstance(image.source, FrameFeatures)
+
+
 def _uri(image: Image) -> tuple[str, str]:
     try:
+        if isinstance(image, Video):
+            return data_uri(strip(image)), ""
         return data_uri(thumbnail(image.decode())), ""
     except DataError as error:
         return BROKEN, str(error)

@@ -173,19 +173,20 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
 
 def differences(comparison: Comparison, measure: str) -> Table:
     """One row per pair of scorers: the first less the second, its interval, and what the tests say."""
+    found = [d for d in comparison.differences if d.measure == measure]
     columns = (
         Column("Difference", style=style_of(measure, difference=True), measure=measure),
         Column("p", style="p", measure=measure),
         Column("p (Holm)", style="p", measure=measure),
-        Column("p (McNemar)", style="p", measure=measure),
+        # McNemar's test is of right and wrong.
+        *(() if measure in CORRELATIONS else (Column("p (McNemar)", style="p", measure=measure),)),
     )
     rows = tuple(
         Row(
             f"{d.a} − {d.b}",
-            (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar)),
+            (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar))[: len(columns)],
         )
-        for d in comparison.differences
-        if d.measure == measure
+        for d in found
     )
     title = comparison.runs[0].benchmark.card.title
     return Table(f"Differences in {LABELS.get(measure, measure)} on {title}.", columns, rows, "Pair")

@@ -30,15 +30,42 @@ function written(scores) {
   return scores.map((score) => score.toExponential(5).replace("-", "−"));
 }
 
+// ---- groups, pictures and captions, where questions have them as columns -------------------------------------
+const labelsOf = (b, q) => b.groupings.map((g) => (g.codes[q] < 0 ? "" : g.labels[g.codes[q]]));
+function inGroup(b, q, state) {
+  if (!state.group) return true;
+  const [g, label] = state.group.split(".").map(Number);
+  return b.groupings[g] && b.groupings[g].codes[q] === label;
+}
+function groupFilter(b, select) {
+  if (!b.groupings.length) return [];
+  const groups = b.groupings.map((g, i) => ({
+    label: g.name,
+    options: g.labels.map((label, j) => ({ value: `${i}.${j}`, label: `${label} (${count(g.codes.filter((c) => c === j).length)})` })),
+  }));
+  return [select("group", "Group", [{ value: "", label: "all groups" }, ...groups])];
+}
+function picture(b, i, alt) {
+  const [name, number] = b.images[i];
+  if (number < 0) return el("span", { class: "name" }, `image ${name}`);
+  return el("img", { src: carried.pictures[number], alt, title: name });
+}
+const caption = (b, c) => {
+  const [text, name] = b.captions[c];
+  return text === null ? el("span", { class: "name" }, `caption ${name}`) : text;
+};
+
 // Opens a browser in a section. `what` says what is particular to its questions:
 //   place, noun     the section's id, and what its questions are called ([one, many])
 //   benchmarks      each with ids, kinds, models (name, kinds), pictured, best, ties, anchor, title
 //   empty           what can be asked for beyond the common, {name: what it is when not asked for}
+//   agreed          what `kinds` of 0 is called of a scorer, "right" unless said otherwise
 //   passes, haystack, pictured, orders, filters, legend, card    functions of (benchmark, ...)
 function openBrowser(what) {
   const PER_PAGE = 12;
   const { place, benchmarks } = what;
   const [one, many] = what.noun;
+  const agreed = (b) => (what.agreed ? what.agreed(b) : "right");
   const section = document.getElementById(place);
   const root = section.querySelector(".browser");
 
@@ -95,9 +122,9 @@ function openBrowser(what) {
     return [
       partly(b) ? { value: "", label: "with pictures first", by: (q) => (what.pictured(b, q) ? 0 : 1) } : { value: "", label: "as in the benchmark" },
       ...(partly(b) ? [{ value: "file", label: "as in the benchmark" }] : []),
-      { value: "kind", label: "worst kind of failure first", by: (q) => -kindOf(Number(state.model), q) },
-      ...(several ? [{ value: "hard", label: "fewest scorers right first", by: rightCount }] : []),
-      ...(several ? [{ value: "easy", label: "most scorers right first", by: (q) => -rightCount(q) }] : []),
+      { value: "kind", label: agreed(b) === "right" ? "worst kind of failure first" : "lower than people first", by: (q) => -kindOf(Number(state.model), q) },
+      ...(several ? [{ value: "hard", label: `fewest scorers ${agreed(b)} first`, by: rightCount }] : []),
+      ...(several ? [{ value: "easy", label: `most scorers ${agreed(b)} first`, by: (q) => -rightCount(q) }] : []),
       ...what.orders(b, chosenModel()),
     ];
   }
@@ -132,7 +159,7 @@ function openBrowser(what) {
     form.append(select("model", "Scorer", b.models.map((model, i) => ({ value: String(i), label: model.name }))));
     form.append(...what.filters(b, select));
     if (others.length) {
-      const versus = [{ value: "", label: `all ${many}` }, { value: "any", label: "some scorers right, some not" },
+      const versus = [{ value: "", label: `all ${many}` }, { value: "any", label: `some scorers ${agreed(b)}, some not` },
         { label: `${chosenModel().name} and … differ`, options: others }];
       form.append(select("versus", "Disagreement", versus));
     }

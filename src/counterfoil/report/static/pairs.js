@@ -1,15 +1,9 @@
 // The browser of quads and choices.
 (() => {
-  const { benchmarks, pictures } = carried;
+  const { benchmarks } = carried;
   const quad = (b) => b.form === "quad";
 
   // ---- which questions ---------------------------------------------------------------------------------------
-  const labelsOf = (b, q) => b.groupings.map((g) => (g.codes[q] < 0 ? "" : g.labels[g.codes[q]]));
-  function passes(b, q, state) {
-    if (!state.group) return true;
-    const [g, label] = state.group.split(".").map(Number);
-    return b.groupings[g] && b.groupings[g].codes[q] === label;
-  }
   function margin(b, q, model) {
     const s = model.scores[q];
     if (quad(b)) return Math.min(s[0], s[3]) - Math.max(s[1], s[2]);
@@ -22,25 +16,7 @@
       { value: "worst", label: "most wrong by margin first", by: (q) => margin(b, q, model) },
     ];
   }
-  function filters(b, select) {
-    if (!b.groupings.length) return [];
-    const groups = b.groupings.map((g, i) => ({
-      label: g.name,
-      options: g.labels.map((label, j) => ({ value: `${i}.${j}`, label: `${label} (${count(g.codes.filter((c) => c === j).length)})` })),
-    }));
-    return [select("group", "Group", [{ value: "", label: "all groups" }, ...groups])];
-  }
-
   // ---- cards -------------------------------------------------------------------------------------------------
-  function picture(b, i, alt) {
-    const [name, number] = b.images[i];
-    if (number < 0) return el("span", { class: "name" }, `image ${name}`);
-    return el("img", { src: pictures[number], alt, title: name });
-  }
-  const caption = (b, c) => {
-    const [text, name] = b.captions[c];
-    return text === null ? el("span", { class: "name" }, `caption ${name}`) : text;
-  };
   const directions = (model, q) => {
     const bits = parseInt(model.directions[q], 16);
     return { ipos2t: !!(bits & 1), ineg2t: !!(bits & 2), tpos2i: !!(bits & 4), tneg2i: !!(bits & 8) };
@@ -129,9 +105,9 @@
     benchmarks,
     empty: { group: "" },
     placeholder: "words, id or group",
-    passes,
+    passes: inGroup,
     orders,
-    filters,
+    filters: groupFilter,
     pictured: (b, q) => b.imageAt[q].every((i) => b.images[i][1] >= 0),
     haystack: (b, q) => [b.ids[q], ...b.captionAt[q].map((c) => b.captions[c][0] || ""), ...labelsOf(b, q)].join("\n").toLowerCase(),
     legend: (b, model) => `What fails for ${model.name}${b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : ""}`,
