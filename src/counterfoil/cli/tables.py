@@ -1,6 +1,6 @@
 """Results as Rich tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from rich.console import Group
@@ -12,9 +12,10 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.report.markup import written
+from counterfoil.report.judged_notes import reasons
+from counterfoil.report.markup import number, written
 from counterfoil.report.naming import LABELS, parted
-from counterfoil.report.tables import headline, overview
+from counterfoil.report.tables import headline, overview, style_of
 
 #: Terminal widths from which intervals, and the finer measures, have room.
 _MEDIUM, _WIDE = 90, 150
@@ -38,19 +39,33 @@ _SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "mean"}
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
-    """One row per measure: per cent, 95 % interval, chance. Of a gallery all directions side by side."""
+    """One row per measure: per cent, 95 % interval, chance. Of a gallery all directions side by side.
+
+    Correlations are times 100; what has no value stands below with its reason.
+    """
     if benchmark.questions.form == Gallery.form:
         return _gallery_table(result, benchmark, width)
     heading, table = _table(
         f"{result.scorer} on {benchmark.card.title or result.benchmark}, {len(benchmark):,} questions"
     )
     table.add_column("measure", no_wrap=True)
-    table.add_column("%", justify="right", no_wrap=True)
+    missing = reasons(result)
+    table.add_column(_unit([*result.measures, *missing]), justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="center", no_wrap=True)
     table.add_column("chance", justify="right", no_wrap=True, style="dim")
     for name, estimate in result.measures.items():
-        table.add_row(name, _bold(estimate), _interval(estimate), _per_cent(estimate.chance))
-    return Group(heading, table)
+        value, low, high = (number(v, style_of(name)) for v in (estimate.value, estimate.low, estimate.high))
+        chance = "" if estimate.chance is None else number(estimate.chance, style_of(name))
+        table.add_row(name, Text(value, style="bold"), Text(f"[{low}, {high}]"), chance)
+    for name in missing:
+        table.add_row(name, Text("–", style="bold"), "", "")
+    return Group(heading, table, *(Text(f"{name}: {why}", style="dim") for name, why in missing.items()))
+
+
+def _unit(measures: Iterable[str]) -> str:
+    """What stands over a column of values: per cent, or times a hundred for correlations."""
+    correlations = any(style_of(name) == "correlation" for name in measures)
+    return "x 100" if correlations else "%"
 
 
 def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
@@ -159,14 +174,15 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     table.add_column("group", no_wrap=True)
     table.add_column("questions", justify="right")
     for name in names:
-        table.add_column(f"{name} %", justify="right", no_wrap=True)
+        unit = " %" if style_of(name) == "percent" else ""
+        table.add_column(f"{LABELS[name] if not unit else name}{unit}", justify="right", no_wrap=True)
     for label in rows:
         estimates = result.groups[label]
         count = max(estimate.n for estimate in estimates.values())
         table.add_row(
             Text(label),
             f"{count:,}",
-            *(_short(estimates[name]) if name in estimates else "" for name in names),
+            *(number(estimates[name].value, style_of(name)) if name in estimates else "–" for name in names),
         )
     return Group(heading, table)
 
@@ -206,7 +222,7 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
     heading, table = _table(
         f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} {asked}"
     )
-    table.add_column("%", overflow="fold")
+    table.add_column(_unit(column.measure for column in plain.columns), overflow="fold")
     main = main_measures(comparison.runs[0].benchmark)
     for column in plain.columns:
         # What stands in a block per direction elsewhere says its direction here.
@@ -233,15 +249,17 @@ def differences_table(comparison: Comparison) -> Group | None:
     in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
     table.add_column("scorer", overflow="fold")
     table.add_column("measure", no_wrap=True)
-    table.add_column("points", justify="right", no_wrap=True)
+    correlations = all(style_of(d.measure) == "correlation" for d in differences)
+    table.add_column("x 100" if correlations else "points", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="center", no_wrap=True)
     table.add_column("p (Holm)", justify="right", no_wrap=True)
     for d in differences:
         name = d.a if comparison.baseline else f"{d.a} − {d.b}"
         # As the table above writes it, where names are long.
-        measure = LABELS.get(d.measure, d.measure) if in_gallery else d.measure
-        points = Text(f"{100 * d.value:+.2f}", style="bold" if d.p_holm < 0.05 else "")
-        interval = f"[{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
+        measure = LABELS.get(d.measure, d.measure) if in_gallery or correlations else d.measure
+        value, low, high = (number(v, style_of(d.measure, difference=True)) for v in (d.value, d.low, d.high))
+        points = Text(value, style="bold" if d.p_holm < 0.05 else "")
+        interval = f"[{low}, {high}]"
         table.add_row(Text(name), measure, points, Text(interval), _p(d.p_holm))
     return Group(heading, table)
 
@@ -253,14 +271,6 @@ def _table(title: str) -> tuple[Text, Table]:
 
 def _bold(estimate: Estimate) -> Text:
     return Text(f"{100 * estimate.value:.2f}", style="bold")
-
-
-def _short(estimate: Estimate) -> str:
-    return f"{100 * estimate.value:.2f}"
-
-
-def _interval(estimate: Estimate) -> Text:
-    return Text(f"[{100 * estimate.low:.2f}, {100 * estimate.high:.2f}]")
 
 
 def _per_cent(value: float | None) -> str:

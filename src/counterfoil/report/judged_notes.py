@@ -1,13 +1,11 @@
 """What a reader should know before believing how well scores go with people: sentences from the results."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.result import Result
 from counterfoil.report.naming import LABELS
 from counterfoil.report.notes import Note, below_chance, intervals, listed, tied
 
@@ -83,7 +81,7 @@ def undefined(comparison: Comparison) -> list[Note]:
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for run in comparison.runs:
         by_reason: dict[str, list[str]] = {}
-        for measure, reason in reasons(run.result.provenance).items():
+        for measure, reason in reasons(run.result).items():
             by_reason.setdefault(reason, []).append(LABELS.get(measure, measure))
         for reason, measures in by_reason.items():
             together.setdefault((reason, tuple(measures)), []).append(run.name)
@@ -93,9 +91,9 @@ def undefined(comparison: Comparison) -> list[Note]:
     ]
 
 
-def reasons(provenance: Mapping[str, Any]) -> dict[str, str]:
+def reasons(result: Result) -> dict[str, str]:
     """Measures without a value, and why, as a result says it."""
-    said = provenance.get("undefined") or {}
+    said = result.provenance.get("undefined") or {}
     return {str(measure): str(reason) for measure, reason in said.items()}
 
 
