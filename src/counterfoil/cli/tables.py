@@ -176,13 +176,18 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     for name in names:
         unit = " %" if style_of(name) == "percent" else ""
         table.add_column(f"{LABELS[name] if not unit else name}{unit}", justify="right", no_wrap=True)
+    # A direction that a group does not ask in is no value that is missing.
+    missing = "" if benchmark.questions.form == Gallery.form else "–"
     for label in rows:
         estimates = result.groups[label]
         count = max(estimate.n for estimate in estimates.values())
         table.add_row(
             Text(label),
             f"{count:,}",
-            *(number(estimates[name].value, style_of(name)) if name in estimates else "–" for name in names),
+            *(
+                number(estimates[name].value, style_of(name)) if name in estimates else missing
+                for name in names
+            ),
         )
     return Group(heading, table)
 

@@ -7,7 +7,7 @@ from counterfoil.data.ratings import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.report.naming import LABELS
-from counterfoil.report.notes import Note, below_chance, intervals, listed, tied
+from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent, tied
 
 _INTERVALS = {
     "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
@@ -71,9 +71,23 @@ def ties(comparison: Comparison) -> str:
 def notes(comparison: Comparison) -> list[Note]:
     """Undefined values, ties, chance and intervals; warnings first."""
     found = [*undefined(comparison), *below_chance(comparison), *intervals(comparison, _INTERVALS)]
-    if isinstance(comparison.runs[0].benchmark.questions, Preference):
-        found += tied(comparison)
+    preferred = isinstance(comparison.runs[0].benchmark.questions, Preference)
+    found += tied(comparison) if preferred else _level(comparison)
     return sorted(found, key=lambda note: note.kind != "warning")
+
+
+def _level(comparison: Comparison) -> list[Note]:
+    """Which scorers of rated captions give many the same score."""
+    rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
+    many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
+    if not many:
+        return []
+    return [
+        Note(
+            f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
+            "does not, and for Spearman they share a rank."
+        )
+    ]
 
 
 def undefined(comparison: Comparison) -> list[Note]:

@@ -8,7 +8,7 @@ from counterfoil.data.scores import Outcomes
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.markup import number
-from counterfoil.report.tables import LABELS, main_measures, style_of
+from counterfoil.report.tables import LABELS, leading, main_measures, style_of
 
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
 NOTABLE = 0.01
@@ -38,8 +38,8 @@ class Note:
 
 
 def lead(comparison: Comparison) -> str:
-    """Which scorer is best on the last main measure, by how much, and which are not told apart from it."""
-    measure = main_measures(comparison)[-1]
+    """Which scorer is best on the leading measure, by how much, and which are not told apart from it."""
+    measure = leading(comparison)
     label = LABELS.get(measure, measure)
     runs = [run for run in comparison.runs if measure in run.result.measures]
     best = max(runs, key=lambda run: run.result.measures[measure].value)
@@ -73,8 +73,8 @@ def ties(comparison: Comparison) -> str:
 
 
 def tied(comparison: Comparison) -> list[Note]:
-    """By how much ties move the last main measure, scorer by scorer, or that they hardly do."""
-    measure = main_measures(comparison)[-1]
+    """By how much ties move the leading measure, scorer by scorer, or that they hardly do."""
+    measure = leading(comparison)
     label = LABELS.get(measure, measure)
     found = []
     scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]

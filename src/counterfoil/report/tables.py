@@ -34,6 +34,7 @@ __all__ = [
     "group_rows",
     "groupings",
     "headline",
+    "leading",
     "main_measures",
     "overview",
     "ranking",
@@ -198,6 +199,15 @@ def main_measures(comparison: Comparison) -> tuple[str, ...]:
     return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
 
 
+def leading(comparison: Comparison) -> str:
+    """The one measure that scorers are ordered by: of correlations the first main one, else the last.
+
+    The last main measure sums the others up; a card of ratings puts first what its authors compare by.
+    """
+    main = main_measures(comparison)
+    return main[0] if main[0] in CORRELATIONS else main[-1]
+
+
 def headline(comparison: Comparison) -> tuple[str, ...]:
     """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
     bases = comparison.runs[0].benchmark.card.measures or ("recall_at_1", "recall_at_5", "recall_at_10")
@@ -206,8 +216,8 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
-    """The scorers' names, best first on `measure` (default: the last main one); equal ones in order given."""
-    chosen = main_measures(comparison)[-1] if measure is None else measure
+    """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
+    chosen = leading(comparison) if measure is None else measure
     value = {
         run.name: run.result.measures[chosen].value
         for run in comparison.runs
