@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from numpy import ndarray
+
 from counterfoil.errors import ModelError
 from counterfoil.scorers.dual import import_torch
 
@@ -62,6 +64,24 @@ def read_checkpoint(path: Path) -> Checkpoint:
         if all(name.startswith(prefix) for name in tensors):
             tensors = {name.removeprefix(prefix): value for name, value in tensors.items()}
     return Checkpoint(tensors, notes)
+
+
+def read_tensor(path: Path) -> ndarray:
+    """The one tensor that a PyTorch file holds, as numbers of its type (half precision as float32).
+
+    Raises `ModelError` for files that are not there, cut off, hold anything else, or hold what only running
+    code from the file could restore.
+    """
+    if not path.is_file():
+        raise ModelError("no such file", where=path, hint="check the path")
+    content = _unpickled(path)
+    torch = import_torch()
+    if not isinstance(content, torch.Tensor):
+        raise ModelError("holds no tensor", where=path, given=type(content).__name__, allowed="one tensor")
+    tensor = content.detach().cpu()
+    # NumPy knows no bfloat16.
+    array: ndarray = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
+    return array
 
 
 def fit(
@@ -117,7 +137,6 @@ def _safetensors(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    torch = import_torch()
     if _is_script(path):
         raise ModelError(
             "a TorchScript archive, which holds code; it is not run",
@@ -125,6 +144,17 @@ def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
             "save others as a state dict in safetensors",
         )
+    content = _unpickled(path)
+    if not isinstance(content, Mapping):
+        raise ModelError(
+            "holds no weights by name", where=path, given=type(content).__name__, allowed="a state dict"
+        )
+    return dict(content), {}
+
+
+def _unpickled(path: Path) -> Any:
+    """What a PyTorch file holds, if it is tensors and plain values alone."""
+    torch = import_torch()
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
@@ -141,11 +171,7 @@ def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ModelError(
             f"not a readable PyTorch file ({type(error).__name__})", where=path, hint="is the file cut off?"
         ) from None
-    if not isinstance(content, Mapping):
-        raise ModelError(
-            "holds no weights by name", where=path, given=type(content).__name__, allowed="a state dict"
-        )
-    return dict(content), {}
+    return content
 
 
 def _is_script(path: Path) -> bool:

@@ -9,7 +9,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.scorers.base import Identity, Options, cosines, text_of
 from counterfoil.scorers.comparisons import Comparison
+from counterfoil.scorers.local import LocalEncoder, TokenTower
 from counterfoil.scorers.pictures import Preparation, prepared
 
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -51,6 +52,11 @@ class DualEncoder:
     #: What does not change answers beyond rounding and belongs in a manifest: versions, device, towers used.
     provenance: Mapping[str, Any] = field(default_factory=dict)
     comparison: Comparison | None = None
+    #: Texts to how many of the tokens of each are left out because the model reads no more; None where
+    #: nobody can tell.
+    count_left_out: Callable[[Sequence[str]], Sequence[int]] | None = None
+    #: The text tower token by token, where it has one point per token in the space of the images.
+    tokens: TokenTower | None = None
 
     def embed_images(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -78,6 +84,27 @@ class DualEncoder:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
         return self.count_tokens(self._texts(captions)) if len(captions) else []
 
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions, within the prompt, are longer than the model reads, so that it cuts them off."""
+        if self.count_left_out is None or not len(captions):
+            return 0
+        return sum(left > 0 for left in self.count_left_out(self._texts(captions)))
+
+    @property
+    def local(self) -> LocalEncoder | None:
+        """The same model part by part; None where its tokens do not lie in the space of its images."""
+        if self.tokens is None or self.comparison is not None:
+            return None
+        options = {**self.identity.options, "parts": "tokens, frames"}
+        return LocalEncoder(
+            identity=replace(self.identity, options=options),
+            preparation=self.preparation,
+            tower=self.tokens,
+            unit_images=lambda arrays: self._rows(self.encode_images, arrays),
+            unit_states=self._states,
+            over_limit=self.over_limit,
+        )
+
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
@@ -93,6 +120,14 @@ class DualEncoder:
             if self.comparison is None:
                 rows = torch.nn.functional.normalize(rows, dim=-1)
         array: ndarray = rows.cpu().numpy()
+        return array
+
+    def _states(self, texts: Sequence[str]) -> Float[np.ndarray, "texts longest width"]:
+        torch = import_torch()
+        assert self.tokens is not None
+        with torch.inference_mode():
+            states = torch.nn.functional.normalize(self.tokens.states(texts).float(), dim=-1)
+        array: ndarray = states.cpu().numpy()
         return array
 
     def _texts(self, captions: Sequence[Caption]) -> list[str]:

@@ -67,6 +67,29 @@ class TextTower:
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> Any:
         """(batch, width) features, not normalised."""
+        x, layout = self._begun(rows)
+        return self._projected(_pooled(x, self.text.transformer.resblocks, layout))
+
+    def states(self, rows: Sequence[Sequence[int]]) -> Any:
+        """(batch, longest, width) features of all tokens, not normalised.
+
+        Behind a row's last token it stands again.
+        """
+        x, layout = self._begun(rows)
+        for block in self.text.transformer.resblocks:
+            _block(x, block, layout)
+        return layout.spread(self._projected(x))
+
+    def library_states(self, rows: Sequence[Sequence[int]]) -> Any:
+        """The same from whole rows of ids, as long as the model reads, by the library's own blocks."""
+        torch, text = import_torch(), self.text
+        dtype = text.transformer.get_cast_dtype()
+        ids = torch.tensor(rows, device=text.positional_embedding.device)
+        x = text.token_embedding(ids).to(dtype) + text.positional_embedding.to(dtype)
+        return self._projected(text.transformer(x, attn_mask=text.attn_mask))
+
+    def _begun(self, rows: Sequence[Sequence[int]]) -> tuple[Any, "Layout"]:
+        """The (nodes, width) states before the first block, and how they lie in the rows."""
         torch = import_torch()
         tree = grow(rows)
         where = self.text.positional_embedding.device
@@ -76,9 +99,12 @@ class TextTower:
 
         layout = Layout(len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends))
         x = self.text.token_embedding(there(tree.tokens))
-        x = x + self.text.positional_embedding[there(tree.depths)]
-        x = self.text.ln_final(_pooled(x, self.text.transformer.resblocks, layout))
-        projection = self.text.text_projection
+        return x + self.text.positional_embedding[there(tree.depths)], layout
+
+    def _projected(self, x: Any) -> Any:
+        """States after the last block as they are compared: normed and projected."""
+        torch = import_torch()
+        x, projection = self.text.ln_final(x), self.text.text_projection
         if projection is None:
             return x
         return projection(x) if isinstance(projection, torch.nn.Module) else x @ projection

@@ -76,6 +76,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         encode_images=towers.images,
         encode_texts=towers.texts,
         count_tokens=towers.count,
+        count_left_out=towers.tokens.left_out,
+        tokens=towers.causal,
         provenance={
             "open_clip": library.__version__,
             "torch": torch.__version__,

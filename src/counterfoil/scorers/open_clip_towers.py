@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from counterfoil.scorers import fast
 from counterfoil.scorers.dual import import_torch
+from counterfoil.scorers.local import Reading
 from counterfoil.scorers.pictures import Resized, Untouched
 
 #: Texts that the two towers are compared on, of different lengths.
@@ -78,6 +79,41 @@ class Tokens:
         """The ids of each text, padded to the length the model reads."""
         return [self._one(text) for text in texts]
 
+    def left_out(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens of each text the model does not read; 0 where the tokenizer cannot tell."""
+        return [max(0, self._length(text) - len(row)) for text, row in zip(texts, self(texts), strict=True)]
+
+    def _length(self, text: str) -> int:
+        """Tokens of the whole text, marks included."""
+        if hasattr(self._tokenizer, "encode") and hasattr(self._tokenizer, "eot_token_id"):
+            return len(self._tokenizer.encode(text)) + 2
+        # Tokenizers of transformers within open_clip's, which cleans the text first.
+        inner, clean = getattr(self._tokenizer, "tokenizer", None), getattr(self._tokenizer, "clean_fn", None)
+        if inner is None or clean is None:
+            return 0
+        return len(inner(clean(text), truncation=False, verbose=False)["input_ids"])
+
+
+@dataclass(frozen=True, eq=False)
+class CausalTokens:
+    """A `TokenTower` around a causal text tower: no token depends on what follows it."""
+
+    tokens: Tokens
+    tower: fast.TextTower
+    #: Whether the tower is trusted to compute without the library's blocks.
+    quick: bool
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """The ids of each text, up to the end mark and all of them."""
+        return [Reading.of(self.tower.cut(row), len(row)) for row in self.tokens(texts)]
+
+    def states(self, texts: Sequence[str]) -> Any:
+        """(texts, longest, width) features of all tokens."""
+        rows = self.tokens(texts)
+        if self.quick:
+            return self.tower.states([self.tower.cut(row) for row in rows])
+        return self.tower.library_states(rows)
+
 
 @dataclass(frozen=True, eq=False)
 class Towers:
@@ -105,6 +141,14 @@ class Towers:
         """Tokens the tower computes of each text; the library's own computes all at full length."""
         ids = self.tokens(texts)
         return [len(self.texts_fast.cut(row) if self.texts_fast else row) for row in ids]
+
+    @property
+    def causal(self) -> CausalTokens | None:
+        """The text tower token by token; None where tokens depend on what follows, or no end is pooled."""
+        if self.texts_fast is not None:
+            return CausalTokens(self.tokens, self.texts_fast, quick=True)
+        tower = fast.causal_text(self.model)
+        return None if tower is None else CausalTokens(self.tokens, tower, quick=False)
 
 
 def trusted(towers: Towers, tolerance: float) -> Towers:

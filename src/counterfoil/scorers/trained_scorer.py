@@ -64,7 +64,12 @@ def scorer(
         pixels = Pixels.of(backbone.card["preprocess"], device, computed)
         quick = towers(network, pixels, backbone.tokens.tokenizer, options.precision)
         return DualEncoder(
-            encode_images=quick.images, encode_texts=quick.texts, count_tokens=quick.count, **asked
+            encode_images=quick.images,
+            encode_texts=quick.texts,
+            count_tokens=quick.count,
+            count_left_out=quick.tokens.left_out,
+            tokens=quick.causal,
+            **asked,
         )
 
     def said(encoded: Encoded) -> Tensor:
