@@ -12,46 +12,41 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation import gallery_chance, gallery_measures, retrieval
+from counterfoil.evaluation import (
+    gallery_chance,
+    gallery_measures,
+    preferred,
+    question_means,
+    rated,
+    retrieval,
+)
 from counterfoil.evaluation.gallery import evaluate_gallery
+from counterfoil.evaluation.question_means import Interval as Interval
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad
+from counterfoil.metrics.preferred import CHANCE
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import (
-    cluster_bootstrap,
-    macro_bootstrap,
-    t_over_folds,
-    wilson,
-)
-
-
-class Interval(StrEnum):
-    """How an interval is made.
-
-    `auto` is Wilson where questions are independent and the clustered bootstrap where they share images or
-    captions; `folds` is Student's t over four parts, as in Winoground's appendix A. In a gallery all queries
-    look through the same items: `auto` is the bootstrap over images with their captions, `wilson` takes
-    queries as independent, and there are no `folds`.
-    """
-
-    AUTO = "auto"
-    WILSON = "wilson"
-    BOOTSTRAP = "bootstrap"
-    FOLDS = "folds"
-
 
 _Name = TypeVar("_Name", bound=StrEnum)
 
-_MAIN: Mapping[str, tuple[str, ...]] = {"quad": ("i2t", "t2i", "group"), "choice": ("accuracy",)}
+_MAIN: Mapping[str, tuple[str, ...]] = {
+    "quad": ("i2t", "t2i", "group"),
+    "choice": ("accuracy",),
+    "preference": ("accuracy",),
+}
 
 
 def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
     """The measures that comparisons test: what papers put first.
 
-    For a gallery the first measure of its card (R@1 where it names none), in both directions and their mean.
+    For a gallery the first measure of its card (R@1 where it names none), in both directions and their mean;
+    for ratings the correlations of its card, or all.
     """
+    if isinstance(benchmark.questions, Rated):
+        return rated.main_measures(benchmark)
     if isinstance(benchmark.questions, Gallery):
         first = benchmark.card.measures[0] if benchmark.card.measures else "recall_at_1"
         return tuple(f"{side}_{first}" for side in ("i2t", "t2i", "mean"))
@@ -65,6 +60,8 @@ def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
     """
     if isinstance(benchmark.questions, Gallery):
         return gallery_measures.measure_names(benchmark)
+    if isinstance(benchmark.questions, Rated):
+        return rated.MEASURES
     if isinstance(benchmark.questions, Quad):
         return tuple(quad.MEASURES)
     return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
@@ -86,9 +83,13 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
 
     A tie policy does not change it, since such a scorer has no ties; a constant scorer gets 0 under
     `strict`, exactly this under `half`, and 1 under `optimistic`. In a gallery it is the expected value under
-    a random order.
+    a random order; a correlation is 0.
     """
     questions = benchmark.questions
+    if isinstance(questions, Rated):
+        return dict.fromkeys(rated.MEASURES, rated.CHANCE)
+    if isinstance(questions, Preference):
+        return dict.fromkeys(measure_names(benchmark), CHANCE)
     if isinstance(questions, Gallery):
         return gallery_chance.chance(benchmark)
     if isinstance(questions, Quad):
@@ -108,10 +109,12 @@ def per_item(
 
     From scores every measure follows; from outcomes those that right and wrong decide (group match needs
     scores). Outcomes know no ties, so `ties` concerns scores only. In a gallery a question is a query, and a
-    value is NaN where the measure is of the other direction or the query has no right answer. `measures`
-    chooses, by default all.
+    value is NaN where the measure is of the other direction or the query has no right answer. A correlation
+    with ratings is of all questions together, so there it is empty. `measures` chooses, by default all.
     """
     questions = benchmark.questions
+    if isinstance(questions, Rated):
+        return {}
     if isinstance(questions, Gallery):
         assert isinstance(answers, Rankings)  # `check` has seen to it
         return retrieval.per_item(benchmark, answers, ties=ties, measures=measures)
@@ -119,13 +122,17 @@ def per_item(
     return values if measures is None else {name: values[name] for name in measures if name in values}
 
 
-def _paired_values(questions: Quad | Choice, answers: Answers, ties: Ties) -> dict[str, Float[ndarray, "n"]]:
+def _paired_values(
+    questions: Quad | Choice | Preference, answers: Answers, ties: Ties
+) -> dict[str, Float[ndarray, "n"]]:
     if isinstance(answers, Scores):
+        if isinstance(questions, Preference):
+            return preferred.values(questions, answers, ties)
         if isinstance(questions, Choice):
             return {"accuracy": choice.accuracy(answers.values, correct=questions.correct, ties=ties)}
         return {name: measure(answers.values, ties=ties) for name, measure in quad.MEASURES.items()}
     assert isinstance(answers, Outcomes)  # `check` has seen to it
-    if isinstance(questions, Choice):
+    if not isinstance(questions, Quad):
         return {"accuracy": answers.right["accuracy"].astype(np.float64)}
     return quad.from_directions(answers.right)
 
@@ -176,13 +183,27 @@ def evaluate(
             measures=measures,
             provenance=provenance or {},
         )
+    if isinstance(benchmark.questions, Rated):
+        assert isinstance(answers, Scores)  # `check` has seen to it
+        if interval in (Interval.WILSON, Interval.FOLDS):
+            rated.refuse(interval, benchmark)
+        return rated.evaluate_rated(
+            benchmark,
+            answers,
+            scorer=scorer,
+            ties=ties,
+            draws=draws,
+            seed=seed,
+            measures=measures,
+            provenance=provenance or {},
+        )
     values = per_item(benchmark, answers, ties=ties)
     names = _chosen(measures, benchmark, values)
     by_chance = chance(benchmark)
     everything = np.ones(len(benchmark), dtype=bool)
 
     def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-        return _estimates(
+        return question_means.estimates(
             benchmark, values, names, mask, by_chance, interval=interval, draws=draws, seed=seed
         )
 
@@ -195,7 +216,7 @@ def evaluate(
         provenance={
             **(provenance or {}),
             "interval": {
-                "method": str(_method(benchmark, interval)),
+                "method": str(question_means.method(benchmark, interval)),
                 "level": 0.95,
                 "draws": draws,
                 "seed": seed,
@@ -220,6 +241,9 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         raise ScoreError(
             "rankings answer a gallery only", where=where, given=f"form '{benchmark.questions.form}'"
         )
+    if isinstance(benchmark.questions, Rated):
+        rated.check(benchmark, answers, where=where)
+        return
     if isinstance(answers, Scores):
         answers.check(benchmark, where=where)
         return
@@ -252,65 +276,6 @@ def _chosen(
     return tuple(name for name in available if name in measures)
 
 
-def _method(benchmark: Benchmark, interval: Interval) -> Interval:
-    if interval is not Interval.AUTO:
-        return interval
-    shared = len(np.unique(benchmark.clusters)) < len(benchmark)
-    return Interval.BOOTSTRAP if shared else Interval.WILSON
-
-
-def _estimates(
-    benchmark: Benchmark,
-    values: Mapping[str, NDArray[np.float64]],
-    names: Sequence[str],
-    mask: NDArray[np.bool_],
-    by_chance: Mapping[str, float],
-    *,
-    interval: Interval,
-    draws: int,
-    seed: int,
-) -> dict[str, Estimate]:
-    plain = [name for name in names if name != "accuracy_macro"]
-    table = (
-        np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
-    )
-    n = len(table)
-    method = _method(benchmark, interval)
-    if method is Interval.BOOTSTRAP and plain:
-        low, high = cluster_bootstrap(table, benchmark.clusters[mask], draws=draws, seed=seed)
-        bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-    elif method is Interval.FOLDS and n >= 4:
-        bounds = [t_over_folds(column) for column in table.T]
-    else:
-        bounds = [wilson(float(column.sum()), n) for column in table.T]
-    found = {
-        name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, by_chance[name])
-        for name, column, bound in zip(plain, table.T, bounds, strict=True)
-    }
-    if "accuracy_macro" in names:
-        labels = np.asarray(benchmark.questions.groupings[benchmark.card.macro], dtype=object)[mask]
-        if any(labels):
-            found["accuracy_macro"] = _macro(
-                values["accuracy"][mask], labels, benchmark.clusters[mask], by_chance["accuracy"], draws, seed
-            )
-    return {name: found[name] for name in names if name in found}
-
-
-def _macro(
-    values: NDArray[np.float64],
-    labels: NDArray[np.object_],
-    clusters: NDArray[np.int64],
-    by_chance: float,
-    draws: int,
-    seed: int,
-) -> Estimate:
-    """The mean over groups of each group's accuracy; questions outside every group do not count."""
-    inside = labels != ""
-    codes = np.unique(labels[inside].astype(str), return_inverse=True)[1].astype(np.int64)
-    value, low, high = macro_bootstrap(values[inside], codes, clusters[inside], draws=draws, seed=seed)
-    return Estimate(value, low, high, int(inside.sum()), by_chance)
-
-
 def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dict[str, Any]:
     if isinstance(answers, Outcomes):
         return {
@@ -320,6 +285,8 @@ def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dic
             "note": answers.ties,
         }
     questions = benchmark.questions
+    if isinstance(questions, Preference):
+        return preferred.ties(questions, answers, policy)
     if isinstance(questions, Choice):
         tied = choice.tied(answers.values, correct=questions.correct)
     else:

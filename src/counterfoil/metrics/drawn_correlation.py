@@ -91,6 +91,11 @@ class Drawn:
             _cluster_sums(scores, ratings, clusters),
         )  # fmt: skip
 
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters a sample weighs."""
+        return len(self.sums)
+
     def correlations(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
         """tau-b, tau-c, Spearman's and Pearson's correlation (`MEASURES`) of each sample.
 

@@ -1,0 +1,253 @@
+"""How well scores go with what people gave: correlations over all rated captions, with intervals.
+
+A correlation is of all points together, so no question has a value of its own. Where every rating is a point,
+a caption that three people rated is three points of one score; where raters stand apart, each has a
+correlation, and the measure is their mean.
+
+Intervals are percentiles over samples of whole images, drawn with replacement with all that was said about
+them; a sample in which the scores or the ratings are all equal has no correlation and is left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.ratings import Rated
+from counterfoil.data.scores import Scores
+from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics.drawn_correlation import MEASURES as MEASURES
+from counterfoil.metrics.drawn_correlation import Drawn
+from counterfoil.metrics.ties import Ties
+from counterfoil.stats.resampling import cluster_draws
+
+#: Correlations of scores that have nothing to do with the ratings.
+CHANCE = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What one correlation is over: scores, ratings, and the question that each point belongs to."""
+
+    scores: Float[ndarray, "points"]
+    ratings: Float[ndarray, "points"]
+    questions: Int[ndarray, "points"]
+
+    @property
+    def undefined(self) -> str:
+        """Why no correlation exists; empty where one does."""
+        for name, column in (("scores", self.scores), ("ratings", self.ratings)):
+            if len(column) < 2 or np.ptp(column) == 0:
+                return f"all {name} are equal"
+        return ""
+
+
+def points(
+    questions: Rated, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"] | None = None
+) -> tuple[Points, ...]:
+    """The points of every correlation that the measure averages: one, or one of each rater who stands apart.
+
+    Scores are rounded first where the protocol does so; ratings that nobody gave are left out. `chosen`
+    restricts the questions; a rater who rated none of them has no points and is left out.
+
+    >>> questions = Rated(("a", "b"), captions=np.array([0, 1]), images=np.array([0, 0]),
+    ...                   ratings=np.array([[1.0, 2.0], [4.0, np.nan]]))
+    >>> found, = points(questions, np.array([0.1, 0.7]))
+    >>> found.scores, found.ratings
+    (array([0.1, 0.1, 0.7]), array([1., 2., 4.]))
+    """
+    if questions.decimals is not None:
+        scores = np.round(scores, questions.decimals)
+    given = ~np.isnan(questions.ratings)
+    if chosen is not None:
+        given &= chosen[:, None]
+    if questions.raters == "points":
+        masks = [given]
+    else:
+        masks = [given & (np.arange(given.shape[1]) == rater) for rater in range(given.shape[1])]
+    found = []
+    for mask in masks:
+        rows = np.nonzero(mask)[0]
+        if len(rows):
+            found.append(Points(scores[rows], questions.ratings[mask], rows))
+    return tuple(found)
+
+
+def correlations(
+    parts: Sequence[Points], clusters: Int[ndarray, "n"], weights: Iterable[Float[ndarray, "draws c"]]
+) -> Float[ndarray, "draws 4"]:
+    """The four measures in each of many samples: the means over `parts`.
+
+    `clusters` numbers the questions' clusters from 0, and a sample says how often each counts. NaN where a
+    part has no correlation in the sample.
+    """
+    drawn = [Drawn.of(part.scores, part.ratings, clusters[part.questions]) for part in parts]
+    found = [
+        np.mean([each.correlations(block[:, : each.n_clusters]) for each in drawn], axis=0)
+        for block in weights
+    ]
+    return np.concatenate(found)
+
+
+def measured(
+    benchmark: Benchmark,
+    answers: Scores,
+    chosen: Bool[ndarray, "n"],
+    names: Sequence[str],
+    *,
+    draws: int,
+    seed: int,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """The named measures over some questions; empty where they are not defined.
+
+    With one cluster nothing is known of how much a correlation varies: the interval is all of [-1, 1].
+    """
+    questions = benchmark.judged
+    assert isinstance(questions, Rated)
+    parts = points(questions, answers.values, chosen)
+    if not parts or any(part.undefined for part in parts):
+        return {}
+    numbers, inside = np.unique(benchmark.clusters[chosen], return_inverse=True)
+    clusters = np.zeros(len(questions), dtype=np.int64)
+    clusters[chosen] = inside.reshape(-1)
+    every = np.ones((1, len(numbers)), dtype=np.float32)
+    value = correlations(parts, clusters, [every])[0]
+    low, high = -np.ones(len(MEASURES)), np.ones(len(MEASURES))
+    if len(numbers) > 1:
+        found = correlations(parts, clusters, cluster_draws(len(numbers), draws, seed=seed))
+        low, high = percentiles(found, level)
+    n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
+    return {
+        name: Estimate(float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, CHANCE)
+        for k, name in enumerate(MEASURES)
+        if name in names
+    }
+
+
+def percentiles(found: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
+    """(low, high) of each column over the draws that have a value; all of [-1, 1] where none has."""
+    usable = found[~np.isnan(found).any(axis=1)]
+    if not len(usable):
+        return -np.ones(found.shape[1]), np.ones(found.shape[1])
+    return tuple(np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0))
+
+
+def evaluate_rated(
+    benchmark: Benchmark,
+    answers: Scores,
+    *,
+    scorer: str,
+    ties: Ties,
+    draws: int,
+    seed: int,
+    measures: Sequence[str] | None,
+    provenance: Mapping[str, Any],
+) -> Result:
+    """All correlations of one scorer with the ratings, over everything and by group.
+
+    Measures that are not defined, because all scores (or all ratings) are equal, are left out, and
+    `provenance["undefined"]` says why; a group leaves out what is not defined in it.
+    """
+    names = chosen_measures(measures, benchmark)
+    everything = np.ones(len(benchmark), dtype=bool)
+
+    def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+        return measured(benchmark, answers, mask, names, draws=draws, seed=seed)
+
+    found = estimates(everything)
+    undefined = why_undefined(benchmark, answers)
+    groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
+    return Result(
+        benchmark=benchmark.name,
+        scorer=scorer,
+        measures=found,
+        groups={label: values for label, values in groups.items() if values},
+        ties=ties_said(benchmark, answers, ties),
+        provenance={
+            **provenance,
+            **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
+            "interval": {
+                "method": "bootstrap",
+                "ends": "percentiles",
+                "level": 0.95,
+                "draws": draws,
+                "seed": seed,
+            },
+        },
+    )
+
+
+def why_undefined(benchmark: Benchmark, answers: Scores) -> str:
+    """Why the correlations over everything are not defined; empty where they are."""
+    questions = benchmark.judged
+    assert isinstance(questions, Rated)
+    reasons = [part.undefined for part in points(questions, answers.values)]
+    if questions.raters == "apart":
+        reasons = [reason.replace("ratings", "ratings of one rater") for reason in reasons]
+    return next((reason for reason in reasons if reason), "")
+
+
+def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
+    """What equal scores do to correlations: no policy decides them, each coefficient counts them in its way.
+
+    `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
+    scores.
+    """
+    questions = benchmark.judged
+    assert isinstance(questions, Rated)
+    scores = answers.values if questions.decimals is None else np.round(answers.values, questions.decimals)
+    n = len(scores)
+    same = np.unique(scores, return_counts=True)[1].astype(np.float64)
+    rate = float((same * (same - 1)).sum() / (n * (n - 1))) if n > 1 else 0.0
+    return {
+        "policy": str(policy),
+        "questions": None,
+        "rate": rate,
+        "note": f"{100 * rate:.2f} % of pairs of captions score the same; no policy decides them: tau-b "
+        "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
+    }
+
+
+def chosen_measures(measures: Sequence[str] | None, benchmark: Benchmark) -> tuple[str, ...]:
+    """The measures asked for, in the order of reports; raises `UnknownNameError` for one that is none."""
+    if measures is None:
+        return MEASURES
+    for name in measures:
+        if name not in MEASURES:
+            raise UnknownNameError("measure", name, MEASURES, where=benchmark.name)
+    return tuple(name for name in MEASURES if name in measures)
+
+
+def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
+    """The correlations that the benchmark's authors report; all where its card names none."""
+    reported = tuple(name for name in benchmark.card.measures if name in MEASURES)
+    return reported or MEASURES
+
+
+def check(benchmark: Benchmark, answers: object, *, where: str) -> None:
+    """Raise `ScoreError` unless `answers` are scores of every question."""
+    if not isinstance(answers, Scores):
+        raise ScoreError(
+            "right and wrong say nothing of how scores go with ratings",
+            where=where,
+            given="outcomes",
+            allowed="a score per question",
+        )
+    answers.check(benchmark, where=where)
+
+
+def refuse(interval: str, benchmark: Benchmark) -> None:
+    """Raise for an interval that correlations do not have."""
+    raise InputError(
+        f"a correlation has no interval of the kind '{interval}'",
+        where=benchmark.name,
+        allowed=("auto", "bootstrap"),
+        hint="Wilson's is for shares of independent questions, and four folds of a correlation are not means",
+    )
