@@ -6,6 +6,7 @@ import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Outcomes, Quad, Scores
 from counterfoil.data.cards import card
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.engine import align, run
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
@@ -40,6 +41,37 @@ def choices(rows, **groupings):
         tuple(Image(row[1]) for row in rows),
         tuple(Caption(f"{row[0]}_c{j}", row[2 + j]) for row in rows for j in (0, 1)),
         questions,
+    )
+
+
+def rated(ids, captions=None):
+    n = len(ids)
+    captions = captions or [None] * n
+    return Benchmark(
+        Card(name="rated", title="Rated", form="rated"),
+        tuple(Image(f"{i}.jpg") for i in range(n)),
+        tuple(Caption(f"c{i}", text) for i, text in enumerate(captions)),
+        Rated(tuple(ids), captions=np.arange(n), images=np.arange(n), ratings=np.ones((n, 1))),
+    )
+
+
+def preferred(ids, captions=None, sentences=1):
+    n = len(ids)
+    rows = 2 * n * sentences
+    captions = captions or [None] * rows
+    return Benchmark(
+        Card(name="preferred", title="Preferred", form="preference"),
+        tuple(Image(f"{i}.jpg") for i in range(n)),
+        tuple(Caption(f"c{i}", text) for i, text in enumerate(captions)),
+        Preference(
+            tuple(ids),
+            captions=np.arange(rows),
+            images=np.repeat(np.arange(n), 2 * sentences),
+            owners=np.repeat(np.arange(n), 2 * sentences),
+            sides=np.tile(np.repeat([0, 1], sentences), n),
+            votes=np.tile([1.0, 0.0], (n, 1)),
+            label=np.zeros(n, np.int64),
+        ),
     )
 
 
@@ -473,3 +505,84 @@ def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_item
             given.load_embeddings(str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")),
             sugarcrepe_items,
         )
+
+
+class TestJudgedCaptions:
+    def test_a_score_per_question_by_id_and_in_order(self, tmp_path):
+        benchmark = rated(["a", "b", "c"])
+        rows = [{"id": name, "score": value} for name, value in (("c", 3), ("a", 1), ("b", 2))]
+        assert align(table(tmp_path, rows), benchmark, note=never).values.tolist() == [1, 2, 3]
+        unnamed = [{"score": value} for value in (0.5, 2, 1)]
+        assert align(table(tmp_path, unnamed), benchmark, note=never).values.tolist() == [0.5, 2, 1]
+
+    @pytest.mark.parametrize("ids", ["a_c0 a_c1 b_c0 b_c1", "1_c0_i0 1_c0_i1 1_c1_i0 1_c1_i1"])
+    def test_ids_that_look_like_those_of_pairs(self, tmp_path, ids):
+        names = ids.split()
+        rows = [{"id": name, "score": value} for name, value in zip(names, (0.5, 0.25, 1, 2), strict=True)]
+        loaded = table(tmp_path, rows)
+        assert loaded.folded
+        assert align(loaded, rated(names), note=never).values.tolist() == [0.5, 0.25, 1, 2]
+
+    def test_scores_that_are_all_nought_or_one(self, tmp_path):
+        rows = [{"id": "a", "score": 1}, {"id": "b", "score": 0}]
+        assert align(table(tmp_path, rows), rated("ab"), note=never).values.tolist() == [1, 0]
+
+    def test_rows_in_another_order_are_matched_by_their_captions(self, tmp_path):
+        benchmark = rated("ab", ["a cat", "a dog"])
+        said = []
+        rows = [{"caption": "a dog", "score": 2.5}, {"caption": "A cat", "score": 1.5}]
+        assert align(table(tmp_path, rows), benchmark, note=said.append).values.tolist() == [1.5, 2.5]
+        assert "matched by their captions" in said[0]
+
+    def test_two_columns_or_a_row_per_candidate(self, tmp_path):
+        benchmark = preferred("ab")
+        columns = [{"id": "b", "s0": 3, "s1": 4}, {"id": "a", "s0": 1, "s1": 2}]
+        sides = [
+            {"id": n, "side": s, "score": v}
+            for n, s, v in (("b", 1, 4), ("a", 0, 1), ("b", 0, 3), ("a", 1, 2))
+        ]
+        for rows in (columns, sides):
+            assert align(table(tmp_path, rows), benchmark, note=never).values.tolist() == [[1, 2], [3, 4]]
+        paragraphs = preferred("ab", ["x"] * 12, sentences=3)
+        assert align(table(tmp_path, columns), paragraphs, note=never).values.tolist() == [[1, 2], [3, 4]]
+
+    def test_tables_of_other_forms(self, tmp_path):
+        scores = table(tmp_path, [{"id": "a", "score": 0.5}])
+        two = table(tmp_path, [{"id": "a", "s0": 0.5, "s1": 1}], "two.csv")
+        three = table(tmp_path, [{"id": "a", "s0": 0.5, "s1": 1, "s2": 3}], "three.csv")
+        with pytest.raises(
+            ScoreError, match=r"given: a score per question .* allowed: scores or outcomes of quads"
+        ):
+            align(scores, quads("a"))
+        with pytest.raises(
+            ScoreError, match=r"given: a score per question .* allowed: the scores of two candid"
+        ):
+            align(scores, preferred("a"))
+        with pytest.raises(
+            ScoreError, match=r"given: scores of 2 candidates .*; allowed: a score per question"
+        ):
+            align(two, rated("a"))
+        with pytest.raises(
+            ScoreError, match="another number of candidates than preferred; given: 3; allowed: 2"
+        ):
+            align(three, preferred("a"))
+        with pytest.raises(
+            ScoreError, match="the ids are not those of rated; given: 1 of 2 questions are missing"
+        ):
+            align(scores, rated("ab"))
+
+    def test_embeddings_of_candidates_alone_will_do(self):
+        rng = np.random.default_rng(0)
+        images, captions = rng.standard_normal((2, 3)), rng.standard_normal((8, 3))
+        benchmark = preferred("ab", sentences=2)
+        embeddings = given.GivenEmbeddings(
+            Identity("e"),
+            images,
+            captions[::-1].copy(),
+            ("0.jpg", "1.jpg"),
+            tuple(f"c{i}" for i in range(8))[::-1],
+        )
+        unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (images, captions)]
+        cosine = (unit[1] * unit[0][np.repeat([0, 1], 4)]).sum(axis=1)
+        expected = cosine.reshape(2, 2, 2).mean(axis=2)
+        np.testing.assert_allclose(align(embeddings, benchmark).values, expected)

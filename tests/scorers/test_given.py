@@ -224,6 +224,27 @@ def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
     assert given.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
 
 
+def test_a_score_per_question(tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, "id,score", "a,0.5", "b.jpg,-1"))
+    assert found.kind == "rated_scores"
+    assert found.ids == ("a", "b.jpg")
+    assert found.values is not None
+    assert found.values.tolist() == [0.5, -1.0]
+    assert found.described == "a score per question in column score; ids in 'id'"
+    plain = given.load(csv(tmp_path, "score", "0.5", "0.25"))
+    assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
+    chosen = given.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
+    assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
+
+
+def test_a_row_per_candidate(tmp_path: Path) -> None:
+    rows = ["b,1,4", "a,0,1", "a,1,2", "b,0,3"]
+    found = given.load(csv(tmp_path, "id,side,score", *rows))
+    assert (found.kind, found.ids, found.folded) == ("choice_scores", ("a", "b"), True)
+    assert found.values is not None
+    assert found.values.tolist() == [[1, 2], [3, 4]]
+
+
 # -- what is refused --------------------------------------------------------------------------------------
 
 
@@ -244,10 +265,9 @@ def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
         (["label,score", "1_c0_i0,1", "1_c0_i1,1", "1_c1_i0,1"], r"question '1' has 3 of its 4 scores"),
         (["label,score", "1_c0_i0,1", "1_c0_i0,1"], r"row 2, column 'label': id occurs twice"),
         (["label,score", "1_c0_i0,1", "seven,1"], r"row 2, column 'label': the id does not say which pair"),
-        (
-            ["id,score", "a,0.7"],
-            r"the ids do not say which pair a score belongs to; given: a; allowed: '17_c0_i1'",
-        ),
+        (["id,score", "a,0.7", "b,nan"], r"row 2, column 'score': not a finite number; given: nan"),
+        (["id,side,score", "a,0,0.7", "a,1,1", "b,1,2"], r"question 'b' has one of its 2 scores"),
+        (["id,side,score", "a,0,0.7", "a,0,1", "b,1,2"], r"row 2, column 'id': id occurs twice; given: 'a'"),
         (["id,score", "a_c0,1", "a_c2,1"], r"question 'a' has 2 of its 3 scores"),
         (
             ["id,good,fine", "a,1,0"],
@@ -276,8 +296,8 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_column_that_is_no_answer(tmp_path: Path) -> None:
     path = csv(tmp_path, "name,words", "a,1", "b,7")
-    with pytest.raises(ScoreError, match="neither true/false nor a score with an id beside it"):
-        given.load(path, Options(column="words"))
+    with pytest.raises(ScoreError, match="column 'name': the column is neither true/false nor a score;"):
+        given.load(path, Options(column="name"))
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

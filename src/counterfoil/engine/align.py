@@ -5,18 +5,21 @@ not fit is an error, and what is left out is said.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Quad
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.engine.matching import can_match, captions_agree, rows_by_captions, rows_in_order
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
+from counterfoil.scorers.layouts import Layout, parse
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23
@@ -34,11 +37,14 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
     images and captions in order. A score is the cosine in float64.
 
-    Returns scores (n, 2, 2) or (n, k), or outcomes where the table holds only those. Raises `ScoreError`
-    where the table answers questions of another form, and where ids, rows or captions do not fit.
+    Returns scores in the shape of the questions, or outcomes where the table holds only those. Raises
+    `ScoreError` where the table answers questions of another form, and where ids, rows or captions do not
+    fit.
     """
     if isinstance(given, GivenEmbeddings):
         return _compare(given, benchmark)
+    if isinstance(benchmark.questions, Rated):
+        given = _per_question(given)
     _check_form(given, benchmark)
     rows = _rows(given, benchmark, note)
     if given.values is not None:
@@ -46,20 +52,53 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     return Outcomes({name: right[rows] for name, right in given.right.items()})
 
 
+#: What a table must hold, by the form of the questions.
+_WANTED = {
+    "quad": "scores or outcomes of quads (2 captions x 2 images), or a row per pair with ids like '17_c0_i1'",
+    "choice": "scores of candidates, or right and wrong per question",
+    "rated": "a score per question",
+    "preference": "the scores of two candidates: columns s0 and s1, or rows of id, side (0 or 1) and score",
+}
+_KINDS = {
+    "quad": ("quad_scores", "quad_outcomes"),
+    "choice": ("choice_scores", "choice_outcome"),
+    "rated": ("rated_scores",),
+    "preference": ("choice_scores",),
+}
+
+
+def _per_question(given: GivenTable) -> GivenTable:
+    """The same table as a score per question, where its header or its ids made it look like something else.
+
+    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1.
+    """
+    if given.kind == "rated_scores" or len(given.column) != 1 or given.side is not None:
+        return given
+    layout = Layout("rated_scores", given.column, given.id, given.described)
+    found = parse(given.table, layout)
+    return replace(
+        given,
+        kind=layout.kind,
+        ids=found.ids,
+        subsets=found.subsets,
+        values=found.values,
+        right={},
+        folded=False,
+    )
+
+
 def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
     """That the table answers the kind of question that is asked."""
-    quad = isinstance(benchmark.questions, Quad)
-    if given.kind.startswith("quad") != quad:
+    form = benchmark.listed.form
+    if given.kind not in _KINDS[form]:
         raise ScoreError(
             f"the table answers questions of another form than those of {benchmark.name}",
             where=given.table.source,
             given=given.described,
-            allowed="scores or outcomes of quads (2 captions x 2 images)"
-            if quad
-            else "scores of candidates, or right and wrong per question",
+            allowed=_WANTED[form],
         )
     if given.values is not None:
-        asked = benchmark.paired.pairs()[0].shape[1:]
+        asked = benchmark.listed.shape[1:]
         if given.values.shape[1:] != asked:
             raise ScoreError(
                 f"the table has another number of candidates than {benchmark.name}",
@@ -145,22 +184,28 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int6
 
 
 def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
-    captions, images = benchmark.paired.pairs()
+    questions = benchmark.listed
+    captions, images = questions.pairs()
     where = given.identity.name
-    image_rows = item_rows(
-        "image", [i.id for i in benchmark.images], given.image_ids, len(given.images), benchmark.name, where
+    used_captions, used_images = questions.used()
+    image_rows = used_rows(
+        "image", benchmark.images, used_images, given.image_ids, len(given.images), benchmark.name, where
     )
-    caption_rows = item_rows(
+    caption_rows = used_rows(
         "caption",
-        [c.id for c in benchmark.captions],
+        benchmark.captions,
+        used_captions,
         given.caption_ids,
         len(given.captions),
         benchmark.name,
         where,
     )
-    return Scores(
-        _cosines(given, caption_rows[captions.ravel()], image_rows[images.ravel()]).reshape(captions.shape)
-    ).check(benchmark, where=where)
+    values = _cosines(given, caption_rows[captions.ravel()], image_rows[images.ravel()]).reshape(
+        captions.shape
+    )
+    if isinstance(questions, Preference):
+        values = questions.collect(values)
+    return Scores(values).check(benchmark, where=where)
 
 
 def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Float64[ndarray, "pairs"]:
@@ -170,6 +215,27 @@ def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Floa
         block = slice(start, start + step)
         scores[block] = given.compare(given.captions[captions[block]], given.images[images[block]])
     return scores
+
+
+def used_rows(
+    kind: str,
+    items: Sequence[Image] | Sequence[Caption],
+    used: Int64[ndarray, "used"],
+    ids: Sequence[str] | None,
+    rows: int,
+    whose: str,
+    where: str,
+) -> Int64[ndarray, "items"]:
+    """For every image (or caption) in use its row of embeddings, and -1 for all others.
+
+    Without ids the rows are all items in order, used or not.
+    """
+    names = [item.id for item in items]
+    if ids is None:
+        return item_rows(kind, names, None, rows, whose, where)
+    found = np.full(len(names), -1, dtype=np.int64)
+    found[used] = item_rows(kind, [names[position] for position in used], ids, rows, whose, where)
+    return found
 
 
 def item_rows(

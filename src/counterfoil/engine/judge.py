@@ -19,7 +19,7 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import first_use
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.scores import Scores
-from counterfoil.engine.align import item_rows
+from counterfoil.engine.align import used_rows
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.compute import Work
@@ -165,7 +165,7 @@ def _answer_of(asked: Sequence[Asked], metric: CaptionMetric, work: _Work) -> _A
     if isinstance(metric, LocalMetric):
         return _by_parts(asked, metric, work)
     if isinstance(metric.embedder, GivenEmbeddings):
-        return _by_given(asked[0], metric, metric.embedder)
+        return _by_given(asked, metric, metric.embedder)
     return _by_embeddings(asked, metric, work)
 
 
@@ -191,30 +191,19 @@ def _by_embeddings(asked: Sequence[Asked], metric: EmbeddingMetric, work: _Work)
     return _rows_of(metric, captions, plan.caption_of, images, plan.image_of)
 
 
-def _by_given(asked: Asked, metric: EmbeddingMetric, given: GivenEmbeddings) -> _Answer:
-    where = given.identity.name
-    # Without ids the rows are all images and captions in order; with ids, those that are asked about.
-    caption_of = _given_rows("caption", asked.captions, given.caption_ids, len(given.captions), asked, where)
+def _by_given(asked: Sequence[Asked], metric: EmbeddingMetric, given: GivenEmbeddings) -> _Answer:
+    first, where = asked[0], given.identity.name
+    name = first.name
+    mentioned = [each.references.captions for each in asked if each.references is not None]
+    used = np.unique(np.concatenate([first.candidate, *mentioned]))
+    caption_of = used_rows(
+        "caption", first.captions, used, given.caption_ids, len(given.captions), name, where
+    )
     image_of = np.empty(0, np.int64)
-    if asked.image is not None:
-        image_of = _given_rows("image", asked.images, given.image_ids, len(given.images), asked, where)
+    if first.image is not None:
+        shown = np.unique(first.image)
+        image_of = used_rows("image", first.images, shown, given.image_ids, len(given.images), name, where)
     return _rows_of(metric, _unit(given.captions), caption_of, _unit(given.images), image_of)
-
-
-def _given_rows(
-    kind: str, held: Sequence[object], ids: Sequence[str] | None, rows: int, asked: Asked, where: str
-) -> Int64[ndarray, "items"]:
-    names = [str(item.id) for item in held]  # type: ignore[attr-defined]
-    if ids is None:
-        return item_rows(kind, names, None, rows, asked.name, where)
-    if kind == "image":
-        used = np.unique(asked.image)  # type: ignore[arg-type]
-    else:
-        mentioned = [] if asked.references is None else [asked.references.captions]
-        used = np.unique(np.concatenate([asked.candidate, *mentioned]))
-    found = np.full(len(names), -1, dtype=np.int64)
-    found[used] = item_rows(kind, [names[i] for i in used], ids, rows, asked.name, where)
-    return found
 
 
 def _rows_of(

@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Choice
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
@@ -134,8 +135,14 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     """Captions of the table by slot, and of the questions by slot, where they are at hand."""
     if given.folded:  # its rows are pairs, not questions
         return {}, {}
-    questions = benchmark.paired
-    if isinstance(questions, Choice):
+    questions = benchmark.listed
+    if isinstance(questions, Rated):
+        asked = questions.captions[:, None]
+    elif isinstance(questions, Preference):
+        if len(questions.captions) != 2 * len(questions):  # candidates of several sentences
+            return {}, {}
+        asked = questions.captions.reshape(-1, 2)
+    elif isinstance(questions, Choice):
         asked = questions.candidates if questions.asks == "image" else questions.query[:, None]
     else:
         asked = questions.captions
@@ -186,8 +193,12 @@ def _files(given: GivenTable) -> list[str] | None:
 
 
 def _file_columns(benchmark: Benchmark) -> list[list[str]]:
-    questions = benchmark.paired
-    if isinstance(questions, Choice):
+    questions = benchmark.listed
+    if isinstance(questions, Rated):
+        first = questions.images
+    elif isinstance(questions, Preference):
+        first = questions.images[np.searchsorted(questions.owners, np.arange(len(questions)))]
+    elif isinstance(questions, Choice):
         first = questions.query if questions.asks == "image" else questions.candidates[:, 0]
     else:
         first = questions.images[:, 0]
@@ -207,7 +218,7 @@ def _subsets(given: GivenTable) -> list[str] | None:
 
 def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
     """Where a benchmark may keep its subsets: before the slash of the ids, or as a grouping, or as two."""
-    questions = benchmark.paired
+    questions = benchmark.questions
     columns = [[name.split("/")[0] for name in questions.ids]] if all("/" in i for i in questions.ids) else []
     columns += [list(labels) for labels in questions.groupings.values()]
     if {"type", "subtype"} <= questions.groupings.keys():

@@ -31,7 +31,8 @@ class GivenTable:
     `kind` says which of the two is there and in what shape:
 
     * `quad_scores`: `values` is (n, 2 captions, 2 images), as in `counterfoil.data.Scores`
-    * `choice_scores`: `values` is (n, k), the right candidates first
+    * `choice_scores`: `values` is (n, k), the right candidates first; of preferences (n, 2), in their order
+    * `rated_scores`: `values` is (n,), one score per question
     * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans
     * `choice_outcome`: `right` maps `accuracy` to (n,) booleans
 
@@ -55,6 +56,9 @@ class GivenTable:
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     #: Whether several rows of the table were folded into one entry.
     folded: bool = False
+    #: The columns that ids, and the sides of two candidates, were read from.
+    id: str | None = None
+    side: str | None = None
 
     def __len__(self) -> int:
         """Number of entries, one per question."""
@@ -118,6 +122,8 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
         values=parsed.values,
         right=parsed.right,
         folded=layout.folded,
+        id=layout.id,
+        side=layout.side,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.data.tables import Table, booleans, floats
 from counterfoil.errors import ScoreError
 
-Kind = Literal["quad_scores", "quad_outcomes", "choice_scores", "choice_outcome"]
+Kind = Literal["quad_scores", "quad_outcomes", "choice_scores", "choice_outcome", "rated_scores"]
 
 #: Columns that name the question a row answers (or, with a score, the pair), first the likeliest.
 IDS = (
@@ -35,6 +35,8 @@ IDS = (
 SUBSET = "subset"
 #: Columns with one score per row, where a row is a pair.
 SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
+#: Columns that say which of two candidates a row is of, 0 or 1.
+SIDES = ("side", "candidate", "slot")
 #: Columns with right or wrong per question.
 OUTCOMES = ("accuracy", "correct", "is_correct", "right", "outcome", "hit", "acc")
 #: The four single directions of a quad: ours, then the names of the tables BiVLC releases.
@@ -74,6 +76,8 @@ class Layout:
     described: str
     #: Whether a row is one pair, so that several rows make one question.
     folded: bool = False
+    #: The column that says which candidate a row is of, where ids do not.
+    side: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +120,8 @@ def parse(table: Table, layout: Layout) -> Parsed:
     Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
     are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
     """
+    if layout.side is not None:
+        return _fold_sides(table, layout)
     if layout.folded:
         return _fold(table, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
@@ -124,6 +130,8 @@ def parse(table: Table, layout: Layout) -> Parsed:
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         right = {name: booleans(table, column) for name, column in zip(names, layout.columns, strict=True)}
         return Parsed(ids=ids, subsets=subsets, right=right)
+    if layout.kind == "rated_scores":
+        return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
     return Parsed(
         ids=ids,
@@ -183,18 +191,38 @@ def _choice_outcome(table: Table, identifier: str | None) -> list[Layout]:
 
 
 def _pair_scores(table: Table, identifier: str | None) -> list[Layout]:
-    columns = [name for name in table.columns if name.lower() in SCORES] if identifier else []
+    columns = [name for name in table.columns if name.lower() in SCORES]
     truths = not _names_pairs(table, identifier)
     return [
-        _pairs(table, str(identifier), column)
+        _pairs(table, identifier, column)
         for column in columns
-        if not (truths and _is_truth(table.columns[column]))
+        if not (truths and _is_truth(table.columns[column])) and _is_number(table.columns[column])
+    ]
+
+
+def _side_scores(table: Table, identifier: str | None) -> list[Layout]:
+    """A row per candidate: the question's id, which of the two it is, and its score."""
+    side = _column(table, SIDES)
+    if identifier is None or side is None or not {str(cell) for cell in table.columns[side]} <= {"0", "1"}:
+        return []
+    return [
+        Layout(
+            "choice_scores",
+            (column,),
+            identifier,
+            f"scores of candidates in column {column}, which one in '{side}'; ids in '{identifier}'",
+            folded=True,
+            side=side,
+        )
+        for column in table.columns
+        if column.lower() in SCORES
     ]
 
 
 _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
     _quad_scores,
     _choice_scores,
+    _side_scores,
     _quad_outcomes,
     _choice_outcome,
     _pair_scores,
@@ -207,21 +235,14 @@ def _names_pairs(table: Table, identifier: str | None) -> bool:
     return bool(_PAIR.fullmatch(first) or _ONE.fullmatch(first))
 
 
-def _pairs(table: Table, identifier: str, column: str) -> Layout:
-    """A table of one row per pair; the first label says whether of quads or of choices."""
-    labels = table.columns[identifier]
-    first = str(labels[0]).strip()
+def _pairs(table: Table, identifier: str | None, column: str) -> Layout:
+    """A table of one row per pair, of quads or of choices as the first label says; else one per question."""
+    first = "" if identifier is None else str(table.columns[identifier][0]).strip()
     if _PAIR.fullmatch(first):
         return _layout("quad_scores", (column,), identifier, "scores of pairs of quads", folded=True)
     if _ONE.fullmatch(first):
         return _layout("choice_scores", (column,), identifier, "scores of pairs of choices", folded=True)
-    raise ScoreError(
-        "the ids do not say which pair a score belongs to",
-        where=table.where(0, identifier),
-        given=first,
-        allowed="'17_c0_i1' (caption 0, image 1 of quad 17), '17_c0' or '17_i0' (candidate 0 of choice 17)",
-        hint="or give one row per question with columns c0_i0, c0_i1, c1_i0, c1_i1 or s0, s1, ...",
-    )
+    return _layout("rated_scores", (column,), identifier, "a score per question")
 
 
 def _single(table: Table, identifier: str | None, column: str) -> Layout:
@@ -230,11 +251,12 @@ def _single(table: Table, identifier: str | None, column: str) -> Layout:
         return _pairs(table, str(identifier), column)
     if _is_truth(table.columns[column]):
         return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
-    if identifier is None or identifier == column:
+    if not _is_number(table.columns[column]) or identifier == column:
         raise ScoreError(
-            "the column is neither true/false nor a score with an id beside it",
+            "the column is neither true/false nor a score",
             where=f"{table.source}, column '{column}'",
-            allowed="true/false per question, or a score with an id column such as '17_c0_i1'",
+            allowed="true/false per question, a score per question, or a score with an id column such as "
+            "'17_c0_i1'",
             hint=f"id columns are named {', '.join(IDS)}",
         )
     return _pairs(table, identifier, column)
@@ -353,4 +375,34 @@ def _fold(table: Table, layout: Layout) -> Parsed:
         ids=tuple(name for _, name in slots_of),
         subsets=tuple(subset for subset, _ in slots_of) if SUBSET in table else None,
         values=values.reshape(-1, 2, 2) if quads else values,
+    )
+
+
+def _fold_sides(table: Table, layout: Layout) -> Parsed:
+    """A row per candidate, in any order, to one entry per question."""
+    assert layout.id is not None
+    assert layout.side is not None
+    numbers = floats(table, layout.columns[0])
+    sides = [int(str(cell)) for cell in table[layout.side]]
+    # A question is told by its id; which may occur once for each side.
+    of_side: list[dict[tuple[str, str], float]] = [{}, {}]
+    for side in (0, 1):
+        rows = [row for row, own in enumerate(sides) if own == side]
+        columns = {name: [table[name][row] for row in rows] for name in table.columns}
+        subsets, labels = (
+            _ids(Table(columns, table.source, table.kind, table.parts), layout.id) if rows else ((), ())
+        )
+        of_side[side] = dict(zip(zip(subsets, labels, strict=True), numbers[rows].tolist(), strict=True))
+    odd = next(iter(of_side[0].keys() ^ of_side[1].keys()), None)
+    if odd is not None:
+        raise ScoreError(
+            f"question '{odd[1]}' has one of its 2 scores",
+            where=f"{table.source}, column '{layout.columns[0]}'",
+            hint="give one row for either side",
+        )
+    keys = list(of_side[0])
+    return Parsed(
+        ids=tuple(name for _, name in keys),
+        subsets=tuple(subset for subset, _ in keys) if SUBSET in table else None,
+        values=np.asarray([[side[key] for side in of_side] for key in keys], dtype=np.float64),
     )
