@@ -1,12 +1,12 @@
 """A run: one scorer on one benchmark, as a folder that everything later can be recomputed from.
 
 `manifest.json` says how the numbers came about, `scores.parquet` holds the answers, `items.parquet` the
-questions with their per-item values, `result.json` the measures; a run on a gallery has two tables more
-(`pair_tables`, `gallery_tables`). The manifest is written last, so a folder
-that has one is whole.
+questions with their per-item values, `result.json` the measures; runs on galleries, and on captions that
+people judged, have two tables more (`pair_tables`, `gallery_tables`, `judged_tables`). The manifest is
+written last, so a folder that has one is whole.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,19 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.scores import Answers, Rankings
 from counterfoil.errors import DataError
-from counterfoil.evaluation import gallery_tables, pair_tables
+from counterfoil.evaluation import gallery_tables, judged_tables, pair_tables
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.ties import Ties
 from counterfoil.store import check_writable, digest_file, read_json, read_parquet, write_json, write_parquet
 
-#: Raised when the layout of a run folder changes: 2 has galleries; the others are written as 1.
-SCHEMA = 2
+#: Raised when the layout of a run folder changes: 2 has galleries, 3 judged captions; the others are written
+#: as 1.
+SCHEMA = 3
+_SCHEMAS = {Gallery.form: 2, Rated.form: 3, Preference.form: 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,8 @@ def save_run(
     items = _items(benchmark, answers, result)
     if isinstance(answers, Rankings):
         tables = gallery_tables.to_tables(benchmark, answers, items)
+    elif isinstance(benchmark.questions, Rated | Preference):
+        tables = judged_tables.to_tables(benchmark, answers, items)
     else:
         tables = pair_tables.to_tables(benchmark, answers, items)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
@@ -69,7 +74,7 @@ def save_run(
         write_parquet(folder / name, table)
     write_json(folder / "result.json", result.to_json())
     full = {
-        "schema": SCHEMA if isinstance(answers, Rankings) else 1,
+        "schema": _SCHEMAS.get(benchmark.card.form, 1),
         **manifest,
         "card": benchmark.card.model_dump(mode="json"),
         "digests": {name: digest_file(folder / name) for name in (*tables, "result.json")},
@@ -108,15 +113,24 @@ def load_run(folder: Path) -> Run:
             )
     result = Result.from_json(read_json(folder / "result.json"))
     card = Card(**manifest["card"])
-    layout = gallery_tables if card.form == Gallery.form else pair_tables
-    lacking = [name for name in layout.FILES if name not in manifest["digests"]]
+    files, from_tables = _layout(card.form)
+    lacking = [name for name in files if name not in manifest["digests"]]
     if lacking:
         raise DataError(
             "the manifest is incomplete", where=folder / "manifest.json", given=f"no {lacking[0]}"
         )
-    tables = {name: read_parquet(folder / name) for name in layout.FILES}
-    benchmark, answers = layout.from_tables(card, tables, manifest)
+    tables = {name: read_parquet(folder / name) for name in files}
+    benchmark, answers = from_tables(card, tables, manifest)
     return Run(result.scorer, benchmark, answers, _items(benchmark, answers, result), result, manifest)
+
+
+def _layout(form: str) -> tuple[tuple[str, ...], Callable[..., tuple[Benchmark, Answers]]]:
+    """The tables of a form, and what reads them."""
+    if form == Gallery.form:
+        return gallery_tables.FILES, gallery_tables.from_tables
+    if form in (Rated.form, Preference.form):
+        return judged_tables.FILES, judged_tables.from_tables
+    return pair_tables.FILES, pair_tables.from_tables
 
 
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
