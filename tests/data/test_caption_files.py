@@ -1,0 +1,114 @@
+import json
+
+import pytest
+
+from counterfoil.data.caption_files import Named, read_candidates, read_references, spellings
+from counterfoil.errors import DataError
+
+
+def written(tmp_path, value, name="c.json"):
+    path = tmp_path / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def test_clip_score_s_layout(tmp_path):
+    found = read_candidates(written(tmp_path, {"image2": "a dog", "image1": " a cat."}))
+    assert dict(found.captions) == {"image2": ("a dog",), "image1": (" a cat.",)}
+    assert list(found.captions) == ["image2", "image1"]
+    references = read_references(written(tmp_path, {"image1": ["x", "y"], "image2": "z"}))
+    assert dict(references.captions) == {"image1": ("x", "y"), "image2": ("z",)}
+
+
+@pytest.mark.parametrize("key", ["image_id", "id", "file_name"])
+def test_results_of_coco(tmp_path, key):
+    entries = [{key: 42, "caption": "a"}, {key: 7, "caption": "b"}]
+    assert dict(read_candidates(written(tmp_path, entries)).captions) == {"42": ("a",), "7": ("b",)}
+    several = [*entries, {key: 42, "caption": "c"}]
+    assert dict(read_references(written(tmp_path, several)).captions) == {"42": ("a", "c"), "7": ("b",)}
+
+
+def test_annotations_of_coco(tmp_path):
+    value = {
+        "images": [{"id": 42, "file_name": "COCO_val2014_000000000042.jpg"}],
+        "annotations": [{"id": 1, "image_id": 42, "caption": "a"}, {"id": 2, "image_id": 42, "caption": "b"}],
+    }
+    found = read_references(written(tmp_path, value))
+    assert dict(found.captions) == {"42": ("a", "b")}
+    assert dict(found.files) == {"42": "COCO_val2014_000000000042.jpg"}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"a": 3}, r"c.json, 'a': the caption is no string; given: 3"),
+        ({"a": "b", "c": " "}, r"c.json, 'c': the caption is empty; given: ' '"),
+        ({"a": ["b"]}, r"c.json, 'a': a list where one caption is asked for"),
+        ({}, r"c.json: no captions"),
+        ([], r"c.json: no captions"),
+        (
+            [{"image_id": 1, "caption": "a"}, {"image_id": 1, "caption": "b"}],
+            r"entry 2: a second candidate .*'1'",
+        ),
+        ([{"image_id": 1, "caption": None}], r"c.json, entry 1: the caption is no string; given: "),
+        (
+            [{"image_id": 1}],
+            r"c.json, entry 1: no caption; given: image_id; allowed: caption, text, sentence",
+        ),
+        ([{"caption": "a"}], r"c.json, entry 1: no id of an image or video; given: caption"),
+        ([{"image_id": True, "caption": "a"}], r"entry 1: no id of an image"),
+        (["a"], r"c.json, entry 1: not an entry"),
+        ("3", r"c.json: not captions"),
+        ('{"a": "b", "a": "c"}', r"c.json: key occurs twice in a JSON object; given: 'a'"),
+        ('{"a": "b"', r"c.json, line 1, column \d+: not valid JSON"),
+    ],
+)
+def test_candidates_that_cannot_be_right(tmp_path, value, said):
+    with pytest.raises(DataError, match=said) as error:
+        read_candidates(written(tmp_path, value))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"a": ["b", 3]}, r"c.json, 'a', reference 2: the caption is no string; given: 3"),
+        ({"a": ["b", ""]}, r"c.json, 'a', reference 2: the caption is empty"),
+        ({"a": []}, r"c.json, 'a': no references; given: \[\]"),
+        ({"annotations": [], "images": []}, r"c.json: no captions"),
+        ({"annotations": [], "images": [3]}, r"c.json, image 1: not an image of COCO; given: 3"),
+    ],
+)
+def test_references_that_cannot_be_right(tmp_path, value, said):
+    with pytest.raises(DataError, match=said):
+        read_references(written(tmp_path, value))
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(DataError, match=r"none.json: no such file"):
+        read_candidates(tmp_path / "none.json")
+    path = tmp_path / "bytes.json"
+    path.write_bytes(b"\xff{}")
+    with pytest.raises(DataError, match=r"not UTF-8 text"):
+        read_candidates(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "42",
+        "000000000042",
+        "000000000042.jpg",
+        "COCO_val2014_000000000042",
+        "x/COCO_val2014_000000000042.png",
+    ],
+)
+def test_names_of_one_image_of_coco_meet(name):
+    assert Named(["COCO_val2014_000000000042.jpg"]).find(name) == "COCO_val2014_000000000042.jpg"
+    assert set(spellings(name)) & set(spellings("COCO_val2014_000000000042.jpg"))
+
+
+def test_short_numbers_are_names_of_their_own():
+    assert Named(["042.jpg"]).find("42") is None
+    assert Named(["42.jpg", "000000000042.jpg"]).find("42.jpg") == "42.jpg"
+    assert Named(["42.jpg", "000000000042.jpg"]).find("42") is None
