@@ -16,7 +16,8 @@ from counterfoil.cli.tables import (
 )
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.ratings import Rated
+from counterfoil.data.scores import Placed, Rankings, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
@@ -172,3 +173,46 @@ def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None
     assert above[0] == "Toy gallery, 12 queries"
     assert above[1].split() == ["%", "I2T", "mAP@R", "T2I", "mAP@R", "mean", "mAP@R"]
     assert [" ".join(line.split()[3:5]) for line in below[2:]] == ["I2T mAP@R", "T2I mAP@R", "mean mAP@R"]
+
+
+@pytest.fixture
+def rated() -> Benchmark:
+    """Twelve captions of six images, each rated once from 1 to 4."""
+    questions = Rated(
+        tuple(f"q{i}" for i in range(12)),
+        captions=np.arange(12),
+        images=np.arange(12) // 2,
+        ratings=np.array([1, 4, 2, 3, 1, 2, 4, 4, 3, 1, 2, 3], dtype=np.float64)[:, None],
+        groupings={"kind": ("flat",) * 2 + ("near", "far") * 5},
+    )
+    card = Card(name="own", title="Own ratings", form="rated", groupings=("kind",))
+    captions = tuple(Caption(f"c{i}", "words") for i in range(12))
+    return Benchmark(card, tuple(Image(f"i{i}") for i in range(6)), captions, questions)
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_correlations_are_times_a_hundred_with_one_decimal(rated: Benchmark, width: int) -> None:
+    against = Scores(-rated.judged.ratings[:, 0])
+    result = evaluate(rated, against, scorer="against", draws=100)
+    lines = shown(measures_table(result, rated, width=width), width)
+    assert lines[1].split()[:3] == ["measure", "x", "100"]
+    value = result.measures["kendall_tau_c"]
+    row = next(line for line in lines if line.startswith("kendall_tau_c"))
+    assert row.split()[1:] == [
+        f"−{-100 * value.value:.1f}",
+        f"[{100 * value.low:.1f},".replace("-", "−"),
+        f"{100 * value.high:.1f}]".replace("-", "−"),
+        "0.0",
+    ]
+    assert "%" not in "".join(lines).replace("95 % interval", "")
+    grouped = shown(groups_table(result, rated), width)
+    assert [line.split()[0] for line in grouped[2:]] == ["flat", "near", "far"]
+    assert "pairs of captions score the same" in ties_line(result)
+
+
+def test_a_correlation_without_a_value_says_why(rated: Benchmark) -> None:
+    result = evaluate(rated, Scores(np.ones(12)), scorer="constant", draws=100)
+    lines = shown(measures_table(result, rated, width=60), 60)
+    assert lines[1].split()[:3] == ["measure", "x", "100"]
+    assert sum(line.split()[1:] == ["–"] for line in lines) == 4
+    assert "kendall_tau_b: all scores are equal" in lines

@@ -239,6 +239,32 @@ def report(quads: Comparison, choices: Comparison) -> str:
 
 
 @pytest.fixture(scope="session")
+def rated() -> Comparison:
+    """Four scorers of rated captions: an oracle, a good one, one against people, one that says nothing."""
+    from .judgements import rated_benchmark, rated_scores
+
+    benchmark = rated_benchmark()
+    runs = [run_of(benchmark, name, answers) for name, answers in rated_scores(benchmark).items()]
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def preferred() -> Comparison:
+    """Three scorers of preferences: an oracle, one with ties, one asked in three draws."""
+    from .judgements import preference_benchmark, preference_scores
+
+    benchmark = preference_benchmark()
+    runs = [run_of(benchmark, name, answers) for name, answers in preference_scores(benchmark).items()]
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="session")
+def judged_report(rated: Comparison, preferred: Comparison) -> str:
+    """The page over both forms that people judged."""
+    return page([rated, preferred], title="Judged <captions>")
+
+
+@pytest.fixture(scope="session")
 def real_bivlc(shared_data: Path) -> Comparison:
     """The three released models on BiVLC, read here so that the tables are tested without the readers."""
     names = ("ViT-B-32", "CLIP_COCO", "CLIP_TROHN-Text")

@@ -59,8 +59,10 @@ def judged_chapter(comparison: Comparison, anchor: str, pictures: str) -> Judged
         ties=judged_notes.ties(comparison),
         notes=tuple(judged_notes.notes(comparison)),
         overview=tables.overview(comparison),
-        measures=(dots(comparison, f"{anchor}-measures", "Measures", reading, shown, columns=len(shown)),),
-        groupings=tuple(group_tables(comparison, anchor)),
+        measures=(dots(comparison, f"{anchor}-measures", "Measures", reading, shown, columns=len(shown)),)
+        if shown
+        else (),
+        groupings=tuple(group_tables(comparison, anchor)) if shown else (),
         directions=None,
         spread=_spread(comparison, f"{anchor}-spread") if rated and scored else None,
         margins=(margins(comparison, f"{anchor}-margins", "accuracy"),) if not rated and scored else (),

@@ -42,6 +42,8 @@ def lead(comparison: Comparison) -> str:
     measure = leading(comparison)
     label = LABELS.get(measure, measure)
     runs = [run for run in comparison.runs if measure in run.result.measures]
+    if not runs:
+        return f"No scorer has a value of {label}."
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
     value, low, high = (said(measure, each) for each in (e.value, e.low, e.high))
@@ -124,7 +126,7 @@ def below_chance(comparison: Comparison) -> list[Note]:
 
 def _below_chance(run: Run, measure: str) -> bool:
     estimate = run.result.measures.get(measure)
-    return estimate is not None and estimate.chance is not None and estimate.high < estimate.chance
+    return estimate is not None and estimate.chance is not None and bool(estimate.high < estimate.chance)
 
 
 def _outcomes(comparison: Comparison) -> list[Note]:

@@ -204,7 +204,8 @@ def leading(comparison: Comparison) -> str:
 
     The last main measure sums the others up; a card of ratings puts first what its authors compare by.
     """
-    main = main_measures(comparison)
+    # Where no run has a value of any, the one that would be asked for.
+    main = main_measures(comparison) or main_of(comparison.runs[0].benchmark)
     return main[0] if main[0] in CORRELATIONS else main[-1]
 
 
