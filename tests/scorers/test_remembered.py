@@ -3,15 +3,18 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from counterfoil.data import Caption, Image
+from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options
+from counterfoil.scorers.caption_metrics import LocalEmbedder
 from counterfoil.scorers.remembered import Remembered, remembered
 
 
@@ -95,6 +98,44 @@ def test_a_broken_note_is_passed_over(weights: Path, tmp_path: Path) -> None:
     for text in ("{", "[]", '{"identity": {"colour": "red"}, "provenance": {}}'):
         note.write_text(text)
         assert isinstance(_asked(weights, tmp_path), Counted)
+
+
+@pytest.mark.models
+@pytest.mark.usefixtures("tiny_architectures")
+def test_parts_are_remembered_too(checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
+    from counterfoil.scorers import open_clip
+
+    loads = []
+
+    def load(argument: str, options: Options) -> Embedder:
+        loads.append(argument)
+        return open_clip.load(argument, options)
+
+    def asked(name: str) -> Any:
+        return remembered("open-clip", f"{name}/{checkpoint(name)}", Options(device="cpu"), load, tmp_path)
+
+    first, second = asked("tiny"), asked("tiny")
+    assert isinstance(second, Remembered)
+    assert isinstance(second.local, LocalEmbedder)
+    assert second.local.identity == first.local.identity != first.identity
+    # Frames that are embedded already need no model.
+    short, long = Caption("0", "a cat"), Caption("1", " ".join(["cat"] * 80))
+    np.save(tmp_path / "film.npy", np.array([[3.0, 4.0]]))
+    film = Video("film", FrameFeatures(tmp_path / "film.npy"))
+    ((frames,),) = second.local.embed_frames([[film]])
+    np.testing.assert_allclose(frames, [[0.6, 0.8]], rtol=1e-6)
+    assert list(second.local.embed_tokens([])) == list(second.local.embed_frames([])) == []
+    assert second.local.token_ids([]) == []
+    assert len(loads) == 1
+    # The rest is the model's own.
+    assert second.over_limit([short, long]) == second.local.over_limit([long]) == 1
+    assert len(loads) == 2
+    ours, theirs = (next(iter(each.local.embed_tokens([[short]])))[0] for each in (second, first))
+    np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+    np.testing.assert_array_equal(second.local.token_ids(["a cat"])[0], ours.ids)
+    assert len(loads) == 2
+    # A model without parts has none the second time either.
+    assert asked("tiny-last").local is asked("tiny-last").local is None
 
 
 def test_names_on_a_hub_are_not_remembered(tmp_path: Path) -> None:

@@ -120,8 +120,8 @@ class LocalEncoder:
                     yield [self._frames(item) for item in batch]
 
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
-        if isinstance(item, Video) and isinstance(item.source, FrameFeatures):
-            return unit(item.part_of(features_of(item.source)), where=str(item.source))
+        if is_given(item):
+            return given_frames(item)
         rows, waiting = [], []
         with closing(_pictures(item)) as pictures:
             for picture in pictures:
@@ -138,6 +138,21 @@ class LocalEncoder:
     def _texts(self, captions: Sequence[Caption]) -> list[str]:
         before, _, after = self.identity.prompt.partition("{}")
         return [before + text_of(caption) + after for caption in captions]
+
+
+def is_given(item: Image) -> bool:
+    """Whether a model has embedded the frames of this item already, so that none is needed."""
+    return isinstance(item, Video) and isinstance(item.source, FrameFeatures)
+
+
+def given_frames(item: Image) -> Float[ndarray, "frames width"]:
+    """The unit vectors of frames that are embedded already, of the part that is asked for.
+
+    Raises what `features_of`, `Video.part_of` and `unit` raise.
+    """
+    assert isinstance(item, Video)
+    assert isinstance(item.source, FrameFeatures)
+    return unit(item.part_of(features_of(item.source)), where=str(item.source))
 
 
 def features_of(source: FrameFeatures) -> Float[ndarray, "frames width"]:

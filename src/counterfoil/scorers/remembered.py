@@ -22,6 +22,7 @@ from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options, cosines
 from counterfoil.scorers.caption_metrics import Tokens
 from counterfoil.scorers.comparisons import Comparison
+from counterfoil.scorers.local import given_frames, is_given
 from counterfoil.store import digest_value, read_json, write_json
 
 #: Whose versions an identity may depend on.
@@ -155,12 +156,14 @@ class RememberedParts:
     def embed_frames(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
     ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
-        """As the model's; nothing is loaded for no batches."""
-        return self._model().embed_frames(batches, workers=workers) if batches else iter(())
+        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
+        if all(is_given(item) for batch in batches for item in batch):
+            return ([given_frames(item) for item in batch] for batch in batches)
+        return self._model().embed_frames(batches, workers=workers)
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
-        """The ids of each text, as the model's tokenizer gives them."""
-        found: list[ndarray] = self._model().token_ids(texts)
+        """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
+        found: list[ndarray] = self._model().token_ids(texts) if len(texts) else []
         return found
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
