@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kstest
 
 from counterfoil.errors import InputError
 from counterfoil.stats.estimates import macro_weights
 from counterfoil.stats.resampling import sign_draws
-from counterfoil.stats.tests import discordant, holm, mcnemar, paired_permutation
+from counterfoil.stats.tests import discordant, holm, mcnemar, paired_permutation, williams
 
 PAIR = np.array([[0, 1]])
 
@@ -135,3 +136,19 @@ def test_holm_of_nothing_and_as_published() -> None:
     assert holm(np.zeros(0)).tolist() == []
     # 0.01 * 4, then 0.02 * 3, then 0.03 * 2 raised to the step before, then 0.04 * 1 raised as well.
     assert holm(np.array([0.03, 0.01, 0.04, 0.02])) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+
+
+def test_williams_holds_its_size() -> None:
+    """Where both metrics are as good, its p-values are uniform: rows here are independent and normal."""
+    rng = np.random.default_rng(5)
+    truth = rng.normal(size=(2000, 60))
+    first, second = (truth + rng.normal(size=(2000, 60)) for _ in range(2))
+    p = []
+    for rows in zip(truth, first, second, strict=True):
+        r = np.corrcoef(rows)
+        p.append(williams(r[0, 1], r[0, 2], r[1, 2], 60))
+    assert kstest(p, "uniform").pvalue > 1e-3
+    assert np.isnan(williams(float("nan"), 0.5, 0.5, 60))
+    assert williams(0.9, 0.1, 0.2, 60) < 1e-6
+    with pytest.raises(InputError, match="too few rows"):
+        williams(0.1, 0.2, 0.3, 3)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import clusters
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation import rated_differences
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.gallery_means import columns as measure_columns
 from counterfoil.evaluation.gallery_means import mean as gallery_mean
@@ -29,7 +31,8 @@ class Difference:
 
     `low` and `high` bound the difference (95 %, clustered bootstrap); `p` is the paired permutation test's,
     `p_holm` the same after Holm's step-down over the family; `mcnemar` is the exact test on the discordant
-    questions, None where questions share items, as all of a gallery do, since it takes them as independent.
+    questions, None where questions share items, as all of a gallery do, since it takes them as independent,
+    and where nothing is right or wrong, as in correlations with ratings.
     """
 
     benchmark: str
@@ -70,7 +73,8 @@ def compare(
     Every pair of scorers is compared on the form's main measures, question by question. Holm's correction
     runs over one family per benchmark: the pairs with the baseline times the measures where a baseline is
     named (the other pairs form a second, exploratory family), else all pairs times the measures. The number
-    of permutations grows with the family, so that its smallest p-value can still be significant.
+    of permutations grows with the family, so that its smallest p-value can still be significant. Pairs of
+    which one scorer has no correlation with the ratings, since it says the same of everything, are left out.
     The same seed gives the same numbers to the last bit.
 
     Raises `InputError` where two runs have one name, or ask different questions of one benchmark, and
@@ -100,19 +104,37 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
+        if not _same_judgements(first, run):
+            raise InputError(
+                f"runs on {benchmark} have other ratings or votes, so they cannot be paired",
+                given=f"'{first.name}' and '{run.name}'",
+                hint="evaluate both on the same data, or compare them in two calls",
+            )
         if not _same_gallery(first, run):
             raise InputError(
                 f"runs on {benchmark} have other galleries, or other right answers, so they cannot be paired",
                 given=f"'{first.name}' and '{run.name}'",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
-        if run.result.ties["policy"] != first.result.ties["policy"]:
+        policies = {str(each.result.ties["policy"]) for each in (first, run)}
+        if len(policies) > 1 and not isinstance(first.benchmark.questions, Rated):
             raise InputError(
                 f"runs on {benchmark} count ties differently",
                 given=", ".join(f"'{r.name}' {r.result.ties['policy']}" for r in (first, run)),
                 hint="evaluate both with the same --ties",
             )
     return tuple(runs)
+
+
+def _same_judgements(first: Run, other: Run) -> bool:
+    """Whether people said the same of the same questions, and it is measured alike."""
+    ours, theirs = first.benchmark.questions, other.benchmark.questions
+    if isinstance(ours, Rated) and isinstance(theirs, Rated):
+        alike = (ours.raters, ours.decimals) == (theirs.raters, theirs.decimals)
+        return alike and np.array_equal(ours.ratings, theirs.ratings, equal_nan=True)
+    if isinstance(ours, Preference) and isinstance(theirs, Preference):
+        return np.array_equal(ours.label, theirs.label)
+    return type(ours) is type(theirs)
 
 
 def _same_gallery(first: Run, other: Run) -> bool:
@@ -151,16 +173,22 @@ def _compare(
     of_scorers = list(combinations(order, 2))
     if not of_scorers:
         return Comparison(benchmark, runs, baseline, ())
-    main = tuple(name for name in main if all(name in run.items for run in runs))
+    of_ratings = isinstance(runs[0].benchmark.questions, Rated)
+    if not of_ratings:
+        main = tuple(name for name in main if all(name in run.items for run in runs))
     if not main:
         return Comparison(benchmark, runs, baseline, ())
     asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
         len(main)
     )
-    test = _test_gallery if isinstance(runs[0].benchmark.questions, Gallery) else _test
+    if of_ratings:
+        test = _test_ratings
+    else:
+        test = _test_gallery if isinstance(runs[0].benchmark.questions, Gallery) else _test
     tested = test(runs, main, of_scorers, draws, seed)
     p_holm = np.ones(len(asked))
-    for family in (asked, ~asked):
+    defined = ~np.isnan(tested.p)
+    for family in (asked & defined, ~asked & defined):
         if family.any():
             p_holm[family] = holm(tested.p[family])
     names = [(runs[a].name, runs[b].name, measure) for a, b in of_scorers for measure in main]
@@ -182,6 +210,7 @@ def _compare(
                 mcnemar=tested.mcnemar[i],
             )
             for i, (a, b, measure) in enumerate(names)
+            if defined[i]
         ),
     )
 
@@ -217,6 +246,23 @@ def _test(
         p,
         [mcnemar(values[:, a], values[:, b]) if independent else None for a, b in pairs],
     )
+
+
+def _test_ratings(
+    runs: Sequence[Run], main: Sequence[str], of_scorers: Sequence[tuple[int, int]], draws: int, seed: int
+) -> _Tested:
+    """Correlations with ratings: of all questions together, so scores are swapped and not values."""
+    found = rated_differences.differences(
+        runs,
+        _common_clusters(runs),
+        of_scorers,
+        main,
+        draws=draws,
+        permutations=_permutations(draws, _column_pairs(of_scorers, len(main))),
+        seed=seed,
+    )
+    value, low, high, p = (array.reshape(-1) for array in found)
+    return _Tested(value, low, high, p, [None] * len(value))
 
 
 def _test_gallery(

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.special import bdtr
+from scipy.special import bdtr, stdtr
 
 from counterfoil.errors import InputError
 from counterfoil.stats.resampling import sign_draws, whole
@@ -79,6 +79,34 @@ def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
     """
     wins, losses = discordant(first, second)
     return float(min(1.0, 2 * bdtr(min(wins, losses), wins + losses, 0.5)))
+
+
+def williams(first: float, second: float, between: float, n: int) -> float:
+    """Williams' two-sided p-value of "both metrics correlate as much with people", of `n` independent rows.
+
+    `first` and `second` are the two metrics' (Pearson's) correlations with people, `between` the one between
+    the metrics; t with n - 3 degrees of freedom. It takes rows as independent and normal: where captions
+    share images believe `evaluation.compare`, this is a second opinion. NaN where a correlation is NaN.
+    Raises `InputError` for fewer than four rows.
+
+    Source: E. J. Williams, Regression analysis, 1959; for metrics, Y. Graham and T. Baldwin, Testing for
+    significance of increased correlation with human judgment, 2014, equation 1.
+
+    >>> round(williams(0.6, 0.5, 0.4, 103), 4), williams(0.5, 0.5, 0.9, 20)
+    (0.2405, 1.0)
+    """
+    if n < 4:
+        raise InputError("too few rows to compare correlations", given=n, allowed="4 or more")
+    if any(value != value for value in (first, second, between)):
+        return float("nan")
+    if first == second:
+        return 1.0
+    volume = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
+    spread = 2 * volume * (n - 1) / (n - 3) + (first + second) ** 2 / 4 * (1 - between) ** 3
+    if spread <= 0:
+        return 0.0
+    t = (first - second) * ((n - 1) * (1 + between) / spread) ** 0.5
+    return float(min(1.0, 2 * stdtr(n - 3, -abs(t))))
 
 
 def holm(p: Float[ndarray, "p"]) -> Float[ndarray, "p"]:
