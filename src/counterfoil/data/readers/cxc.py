@@ -79,7 +79,7 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
             raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
         found.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
     if table is not None:
-        captions, images, scores, _ = _ratings(read_table(table))
+        captions, images, scores, _ = ratings(read_table(table))
         right = scores >= RIGHT
         found.append(
             (
@@ -107,7 +107,7 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
 def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
     """The gallery of what one table names, in its order of pairs as they were written."""
     table = read_table(path)
-    captions, pictures, scores, original = _ratings(table)
+    captions, pictures, scores, original = ratings(table)
     caption_ids, image_ids = (_first_use(each, original) for each in (captions, pictures))
     caption, image = (
         Places(caption_ids, "caption", path).of(captions),
@@ -131,8 +131,11 @@ def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) ->
     )
 
 
-def _ratings(table: Table) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
-    """Caption id, image id and score of every row, and whether the caption was written for the image."""
+def ratings(table: Table) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
+    """Caption id, image id and score of every row, and whether the caption was written for the image.
+
+    Raises `DataError` naming the row whose score is no number from 0 to 5, or whose ids are not COCO's.
+    """
     scores = floats(table, "agg_score")
     if ((scores < 0) | (scores > _HIGHEST)).any():
         row = int(np.argmax((scores < 0) | (scores > _HIGHEST)))

@@ -1,0 +1,212 @@
+"""ActivityNet-FOIL: two paragraphs about a video, of which one has wrong words in it.
+
+    final_right_video_sentences.json   {"results": {video: [{"sentence"}]}}: what people wrote
+    final_foil_video_sentences.json    the same with wrong words
+    anet_entities_test_1.json          {video: {"duration", "sentences", "timestamps"}}: when each sentence is
+    anet_entities_test_2.json          the same by other people: the references
+    ActivityNet-FOIL_video_feats/{video}.pt   (frames, width) features; or the videos in a folder of their own
+
+train.json, beside them, is what EMScore takes the weights of its tokens from.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.columns import shown
+from counterfoil.data.ratings import Preference, References
+from counterfoil.data.readers.coco_files import json_file
+from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.judged import Captions, Left, finished, spoken
+from counterfoil.data.videos import FrameFeatures, Video, find
+from counterfoil.errors import DataError
+
+FEATURES = "ActivityNet-FOIL_video_feats"
+RIGHT, FOIL = "final_right_video_sentences.json", "final_foil_video_sentences.json"
+TIMES, REFERENCES = "anet_entities_test_1.json", "anet_entities_test_2.json"
+
+#: A reference is one of a sentence's own where more than this share of its seconds are the sentence's.
+OVERLAP = 0.4
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One video of an annotation file."""
+
+    duration: float
+    sentences: list[str]
+    times: list[tuple[float, float]]
+
+
+@dataclass
+class _Rows:
+    """A row per sentence: whose it is, its caption, its segment, its references."""
+
+    owners: list[int] = field(default_factory=list)
+    sides: list[int] = field(default_factory=list)
+    captions: list[int] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+    references: list[list[int]] = field(default_factory=list)
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """1,900 pairs of paragraphs, one per video; a paragraph's score is the mean over its sentences.
+
+    The first candidate is the right one, and the label. Each sentence is asked about its own segment of the
+    video, the k-th of anet_entities_test_1.json, with the references that overlap it (`overlapping`), else
+    all of them. Sentences whose segment is empty are left out on both sides, and videos of which none is
+    left, counted in the source. Videos are found in `images`, else their features in the folder of that name;
+    questions are called by the video's id. Raises `DataError` naming file and video of what does not fit.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    right, foil = (_paragraphs(data / name) for name in (RIGHT, FOIL))
+    odd = sorted(set(right) ^ set(foil))
+    if odd:
+        raise DataError(
+            f"{len(odd):,} videos have one paragraph and not the other",
+            where=data / (FOIL if odd[0] in right else RIGHT),
+            given=odd[0],
+        )
+    timed, written = (_entries(data / name) for name in (TIMES, REFERENCES))
+    captions, left, rows = Captions(), Left(), _Rows()
+    ids: list[str] = []
+    videos: list[Video] = []
+    folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
+    sources = find(folder, right) if folder is not None else {}
+    for name in right:
+        times, others = (
+            _of(name, each, data / file) for each, file in ((timed, TIMES), (written, REFERENCES))
+        )
+        # As released: where both files tell a duration, the second one's counts.
+        duration = others.duration
+        source = sources.get(name)
+        if isinstance(source, FrameFeatures):
+            source = FrameFeatures(source.path, duration)
+        sides = (right[name], foil[name])
+        most = max(map(len, sides))
+        if most > len(times.times):
+            raise DataError(
+                "more sentences than segments",
+                where=f"{data / TIMES}, video '{name}'",
+                given=f"{most} sentences",
+                allowed=f"{len(times.times)}",
+            )
+        kept = {at for at, (start, end) in enumerate(times.times) if start < min(end, duration)}
+        gone = [sum(at not in kept for at in range(len(side))) for side in sides]
+        left.out("sentences whose segment is empty", sum(gone))
+        if any(number == len(side) for number, side in zip(gone, sides, strict=True)):
+            left.out("videos of which no sentence is left", 1)
+            continue
+        used = sorted(at for at in kept if at < most)
+        segment = {at: len(videos) + number for number, at in enumerate(used)}
+        videos += [
+            Video(f"{name}#{at}", source, photo=name, start=times.times[at][0], end=times.times[at][1])
+            for at in used
+        ]
+        references = captions.add_all(others.sentences, f"{name}_r")
+        for side, sentences in enumerate(sides):
+            for at, text in enumerate(sentences):
+                if at in segment:
+                    rows.owners.append(len(ids))
+                    rows.sides.append(side)
+                    rows.captions.append(captions.add(text, f"{name}_{'foil' if side else 'right'}#{at}"))
+                    rows.segments.append(segment[at])
+                    own = overlapping(times.times[at], others.times)
+                    rows.references.append([references[each] for each in own])
+        ids.append(name)
+    if not ids:
+        raise DataError("no video is left", where=left.said(str(data)))
+    questions = Preference(
+        tuple(ids),
+        captions=np.array(rows.captions, dtype=np.int64),
+        images=np.array(rows.segments, dtype=np.int64),
+        owners=np.array(rows.owners, dtype=np.int64),
+        sides=np.array(rows.sides, dtype=np.int64),
+        votes=np.tile([1.0, 0.0], (len(ids), 1)),
+        label=np.zeros(len(ids), dtype=np.int64),
+        references=References.of(rows.references),
+    )
+    if card.size is not None:
+        # The card counts what was released, not what is left of it.
+        card = card.model_copy(update={"size": card.size - (len(right) - len(ids))})
+    return finished(card, captions.items, videos, questions, source=left.said(str(data)), path=data)
+
+
+def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:
+    """Which segments share more than `OVERLAP` of their own whole seconds with this one; all where none does.
+
+    Seconds are counted as EMScore's code does, from the one in which a segment starts to the one in which it
+    ends, both included.
+
+    >>> overlapping((0.0, 10.9), [(2.5, 4.0), (8.0, 20.0), (10.0, 10.5)])
+    [0, 2]
+    >>> overlapping((0.0, 1.0), [(5.0, 9.0), (7.0, 9.0)])
+    [0, 1]
+    """
+    first, last = int(segment[0]), int(segment[1])
+    found = []
+    for at, (start, end) in enumerate(others):
+        begin, stop = int(start), int(end)
+        shared = min(last, stop) - max(first, begin) + 1
+        if stop >= begin and max(shared, 0) / (stop - begin + 1) > OVERLAP:
+            found.append(at)
+    return found or list(range(len(others)))
+
+
+def _paragraphs(path: Path) -> dict[str, list[str]]:
+    value = _object(path)
+    results = value.get("results")
+    if not isinstance(results, dict) or not results:
+        raise DataError("no 'results'", where=path, given=", ".join(value), allowed="{video: sentences}")
+    found = {}
+    for name, sentences in results.items():
+        where = f"{path}, video '{name}'"
+        if not isinstance(sentences, list) or not sentences:
+            raise DataError("no sentences", where=where, given=shown(sentences))
+        found[name] = [
+            spoken(
+                each.get("sentence") if isinstance(each, dict) else each,
+                f"{where}, sentence {at + 1}",
+                "sentence",
+            )
+            for at, each in enumerate(sentences)
+        ]
+    return found
+
+
+def _entries(path: Path) -> dict[str, Any]:
+    return _object(path)
+
+
+def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
+    where = f"{path}, video '{name}'"
+    entry = entries.get(name)
+    if entry is None:
+        raise DataError("a video is not in the file", where=path, given=name)
+    try:
+        duration = float(entry["duration"])
+        times = [(float(start), float(end)) for start, end in entry["timestamps"]]
+        sentences = entry["sentences"]
+    except (KeyError, TypeError, ValueError):
+        raise DataError(
+            "not as released", where=where, given=shown(entry), allowed="duration, sentences, timestamps"
+        ) from None
+    if not (np.isfinite(duration) and duration > 0 and np.isfinite(times).all()):
+        raise DataError("a duration or a time is no number of seconds", where=where, given=shown(entry))
+    if not isinstance(sentences, list) or len(sentences) != len(times) or not sentences:
+        raise DataError("not a time for every sentence", where=where, given=shown(entry))
+    texts = [spoken(each, f"{where}, sentence {at + 1}", "sentence") for at, each in enumerate(sentences)]
+    return _Entry(duration, texts, times)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise DataError("file missing", where=path, allowed=(RIGHT, FOIL, TIMES, REFERENCES))
+    value = json_file(path)
+    if not isinstance(value, dict):
+        raise DataError("not an object by video", where=path, given=shown(value))
+    return value

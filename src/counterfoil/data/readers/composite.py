@@ -1,0 +1,194 @@
+"""Composite: captions of Flickr8k, Flickr30k and COCO that people rated from 1 to 5 (Aditya et al.).
+
+    {8k,30k,coco}_correctness.csv   how correct a caption is; `;` between the cells of a row per image
+    {8k,30k,coco}_throughness.csv   how much of the image it says (the files are spelt so)
+
+Among the cells are Input.image_url (the 28th), then the texts (three of Flickr8k, four of the others), then
+as many ratings. The last two rows of each file have no image. The first text was written by a person and
+is one of the image's own captions; the others come from machines.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.ratings import References
+from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.flickr8k import FOLDERS
+from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.judged import Captions, Left, placed, rated, rating, spoken
+from counterfoil.data.readers.written import (
+    Written,
+    coco_captions,
+    flickr8k_captions,
+    flickr30k_captions,
+    of_image,
+)
+from counterfoil.data.records import Image
+from counterfoil.data.references import nearest
+from counterfoil.errors import DataError
+
+#: The sources in the order of the release, and how many texts a row has.
+TEXTS = {"8k": 3, "30k": 4, "coco": 4}
+
+#: All studies use the first so many of them.
+USED = 3
+
+_SOURCES = {"8k": "flickr8k", "30k": "flickr30k", "coco": "coco"}
+_FOLDERS = (*FOLDERS, "flickr30k-images", "flickr30k_images", "val2014")
+_COLUMN, _AT = "Input.image_url", 27
+
+
+@dataclass
+class _Rows:
+    """Candidates as they are read, three after each other for every row of a file."""
+
+    names: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    ratings: list[float] = field(default_factory=list)
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Composite by how correct the captions are: 11,985 points of 3,995 images.
+
+    References are the captions of each image without the one that is nearest to its first candidate, where
+    the folder has Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and
+    captions_val2014.json or dataset_coco.json; without all of them there are none. Questions are called
+    "coco/17/2": the second candidate of the 17th row of that file. Groupings: `source`, `candidate`. Raises
+    `DataError` naming file and row of what does not fit.
+    """
+    return _read(card, data, images, "correctness")
+
+
+def read_throughness(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Composite by how much of the image the captions say; otherwise as `read`."""
+    return _read(card, data, images, "throughness")
+
+
+def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Benchmark:
+    if data is None:
+        raise not_on_hub(card)
+    files = {name: data / f"{name}_{asked}.csv" for name in TEXTS}
+    missing = [file.name for file in files.values() if not file.is_file()]
+    if missing:
+        raise DataError(
+            f"file{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}",
+            where=data,
+            hint="the folder holds the three tables of the release, and the captions of the images",
+        )
+    rows, left = _Rows(), Left()
+    for name, file in files.items():
+        left.out("rows at the end of a file, without an image,", _add(rows, name, file))
+    written = _written(data)
+    captions = Captions()
+    names, pictures = placed(rows.images)
+    candidates = [captions.add(text, name) for text, name in zip(rows.texts, rows.names, strict=True)]
+    references = None
+    note = "without references: the captions of the images are not in the folder"
+    if written:
+        lists: dict[str, list[int]] = {}
+        for source, image, text in zip(rows.sources, rows.images, rows.texts, strict=True):
+            # The first candidate met is the one that a person wrote.
+            if image not in lists:
+                key = str(int(image.rpartition("_")[2].removesuffix(".jpg"))) if source == "coco" else image
+                own = of_image(written[source], key)
+                gone = nearest(text, own)
+                lists[image] = captions.add_all(own[:gone] + own[gone + 1 :], image)
+        references = References.of([lists[image] for image in rows.images])
+        note = f"{len(lists):,} references nearest to the first candidate taken out"
+    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
+    said = [str(data), *(f.name for f in files.values()), *(str(path.name) for _, path in written.values())]
+    return rated(
+        card,
+        rows.names,
+        captions.items,
+        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        np.array(candidates, dtype=np.int64),
+        pictures,
+        np.array(rows.ratings, dtype=np.float64)[:, None],
+        references=references,
+        left=left,
+        source=", ".join(said),
+        notes=[note],
+        path=data,
+        groupings={
+            "source": tuple(rows.sources),
+            "candidate": tuple(f"candidate {name.rpartition('/')[2]}" for name in rows.names),
+        },
+    )
+
+
+def _add(rows: _Rows, name: str, path: Path) -> int:
+    """Read one file into `rows`; the number of rows at its end that have no image."""
+    table = _cells(path)
+    header = [cell.strip() for cell in table[0]] if table else []
+    at = header.index(_COLUMN) if _COLUMN in header else _AT
+    body = table[1:]
+    while body and _file_name(body[-1], at) is None:
+        body.pop()
+    if not body:
+        raise DataError("no rows", where=path, allowed=f"a column {_COLUMN}, the texts and their ratings")
+    texts = TEXTS[name]
+    for number, cells in enumerate(body, start=1):
+        where = f"{path}, row {number}"
+        image = _file_name(cells, at)
+        if image is None:
+            raise DataError("a candidate without an image", where=where, allowed=f"an address in {_COLUMN}")
+        if name == "coco" and not image.rpartition("_")[2].removesuffix(".jpg").isdecimal():
+            raise DataError(
+                "no image of COCO", where=where, given=image, allowed="COCO_val2014_000000000042.jpg"
+            )
+        if len(cells) <= at + 2 * texts:
+            raise DataError(
+                "a row is cut short",
+                where=where,
+                given=f"{len(cells)} cells",
+                allowed=f"more than {at + 2 * texts}",
+            )
+        for each in range(1, USED + 1):
+            rows.names.append(f"{_SOURCES[name]}/{number}/{each}")
+            rows.sources.append(_SOURCES[name])
+            rows.images.append(image)
+            rows.texts.append(spoken(cells[at + each], f"{where}, text {each}"))
+            rows.ratings.append(rating(cells[at + texts + each].strip(), f"{where}, rating {each}"))
+    return len(table) - 1 - len(body)
+
+
+def _file_name(cells: list[str], at: int) -> str | None:
+    """The image's file in its address; None where there is none."""
+    return cells[at].strip().rpartition("/")[2] or None if len(cells) > at else None
+
+
+def _cells(path: Path) -> list[list[str]]:
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            return [row for row in csv.reader(file, delimiter=";") if row]
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
+    except csv.Error as error:
+        raise DataError(f"not valid CSV: {error}", where=path) from None
+
+
+def _written(data: Path) -> Mapping[str, Written]:
+    """The captions of the three sources' images, or of none of them."""
+    found = {
+        "flickr8k": flickr8k_captions(data),
+        "flickr30k": flickr30k_captions(data),
+        "coco": coco_captions(data),
+    }
+    there = {name: each for name, each in found.items() if each is not None}
+    if there and len(there) < len(found):
+        raise DataError(
+            f"no captions of {', '.join(name for name in found if name not in there)} here",
+            where=data,
+            allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
+            "captions_val2014.json or dataset_coco.json",
+            hint="without any of them, captions are rated without references",
+        )
+    return there
