@@ -204,10 +204,10 @@ def _pairs(
                 continue
             least = perfect(models, level=level)
             ends = [
-                _widened(float(t), *e[:, i, j].tolist(), least=limit)
+                widened(float(t), *e[:, i, j].tolist(), least=limit)
                 for t, e, limit in (
                     (tau[0, i, j], taus, least),
-                    (rho[0, i, j], rhos, _as_spearman(least)),
+                    (rho[0, i, j], rhos, as_spearman(least)),
                 )
             ]
             found.append(
@@ -233,12 +233,12 @@ def perfect(models: int, *, level: float = 0.95) -> float:
     return 2 * ((1 - level) / 2) ** (1 / tosses) - 1
 
 
-def _as_spearman(tau: float) -> float:
+def as_spearman(tau: float) -> float:
     """Spearman's correlation of two normal columns whose tau is given."""
     return float(6 / np.pi * np.arcsin(np.sin(np.pi * tau / 2) / 2))
 
 
-def _widened(value: float, low: float, high: float, *, least: float) -> tuple[float, float]:
+def widened(value: float, low: float, high: float, *, least: float) -> tuple[float, float]:
     """An interval no narrower on either side than perfect agreement, or perfect disagreement, would have."""
     if np.isnan(value):
         return float("nan"), float("nan")
