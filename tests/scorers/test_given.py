@@ -237,6 +237,18 @@ def test_a_score_per_question(tmp_path: Path) -> None:
     assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
 
 
+def test_two_candidates_as_runs_keep_them(tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, "question,a,b", "x,1,2", "y,3,4"))
+    assert (found.kind, found.ids) == ("choice_scores", ("x", "y"))
+    assert found.values is not None
+    assert found.values.tolist() == [[1, 2], [3, 4]]
+    drawn = given.load(csv(tmp_path, "question,a_d0,b_d0,a_d1,b_d1", "x,1,2,3,4", "y,5,6,7,8"))
+    assert drawn.kind == "drawn_scores"
+    assert drawn.values is not None
+    assert drawn.values[:, :, 0].tolist() == [[1, 2], [5, 6]]
+    assert drawn.values[:, :, 1].tolist() == [[3, 4], [7, 8]]
+
+
 def test_a_row_per_candidate(tmp_path: Path) -> None:
     rows = ["b,1,4", "a,0,1", "a,1,2", "b,0,3"]
     found = given.load(csv(tmp_path, "id,side,score", *rows))

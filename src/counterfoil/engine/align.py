@@ -57,13 +57,14 @@ _WANTED = {
     "quad": "scores or outcomes of quads (2 captions x 2 images), or a row per pair with ids like '17_c0_i1'",
     "choice": "scores of candidates, or right and wrong per question",
     "rated": "a score per question",
-    "preference": "the scores of two candidates: columns s0 and s1, or rows of id, side (0 or 1) and score",
+    "preference": "the scores of two candidates: columns s0 and s1 (a and b), or rows of id, side (0 or 1) "
+    "and score; or right and wrong per question",
 }
 _KINDS = {
     "quad": ("quad_scores", "quad_outcomes"),
     "choice": ("choice_scores", "choice_outcome"),
     "rated": ("rated_scores",),
-    "preference": ("choice_scores",),
+    "preference": ("choice_scores", "drawn_scores", "choice_outcome"),
 }
 
 
@@ -97,7 +98,7 @@ def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
             given=given.described,
             allowed=_WANTED[form],
         )
-    if given.values is not None:
+    if given.values is not None and given.kind != "drawn_scores":
         asked = benchmark.listed.shape[1:]
         if given.values.shape[1:] != asked:
             raise ScoreError(

@@ -18,7 +18,9 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import first_use
 from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
+from counterfoil.data.videos import Video
 from counterfoil.engine.align import used_rows
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.cache import Cache
@@ -34,6 +36,9 @@ from counterfoil.scorers.given import GivenEmbeddings
 
 #: Numbers in one block of gathered embeddings.
 _BLOCK = 1 << 23
+
+#: Metrics of pictures that are asked of videos in another way, or refuse it.
+_Moving = Callable[[], CaptionMetric]
 
 #: What answers for the rows of one question set, given its references.
 _Answer = Callable[[Asked], ndarray]
@@ -75,6 +80,7 @@ def judge(
         references=questions.references if isinstance(questions, Rated | Preference) else None,
         name=benchmark.name,
     )
+    metric = metric_for(metric, benchmark.images)
     work = _Work(cache, batch_size, workers, progress, note)
     if not isinstance(questions, Preference):
         values = _answered([asked], metric, work)[0].reshape(captions.shape)
@@ -101,7 +107,19 @@ def ask(
     Raises what `judge` raises. Captions longer than the model reads are cut off by its tokenizer, and `note`
     is told how many.
     """
+    metric = metric_for(metric, asked.images)
     return _answered([asked], metric, _Work(cache, batch_size, workers, progress, note))[0]
+
+
+def metric_for(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
+    """The metric as it is asked of these: of videos PAC-S is another one than of pictures.
+
+    Raises `InputError` where it is about pictures only, and these are videos.
+    """
+    moving: _Moving | None = getattr(metric, "for_videos", None)
+    if moving is None or "images" not in metric.needs:
+        return metric
+    return moving() if any(isinstance(image, Video) for image in images) else metric
 
 
 @dataclass(frozen=True)

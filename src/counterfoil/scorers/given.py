@@ -33,6 +33,7 @@ class GivenTable:
     * `quad_scores`: `values` is (n, 2 captions, 2 images), as in `counterfoil.data.Scores`
     * `choice_scores`: `values` is (n, k), the right candidates first; of preferences (n, 2), in their order
     * `rated_scores`: `values` is (n,), one score per question
+    * `drawn_scores`: `values` is (n, 2, draws), of preferences whose references were drawn
     * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans
     * `choice_outcome`: `right` maps `accuracy` to (n,) booleans
 

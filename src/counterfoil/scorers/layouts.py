@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from counterfoil.data.tables import Table, booleans, floats
 from counterfoil.errors import ScoreError
 
-Kind = Literal["quad_scores", "quad_outcomes", "choice_scores", "choice_outcome", "rated_scores"]
+Kind = Literal[
+    "quad_scores", "quad_outcomes", "choice_scores", "choice_outcome", "rated_scores", "drawn_scores"
+]
 
 #: Columns that name the question a row answers (or, with a score, the pair), first the likeliest.
 IDS = (
@@ -60,6 +62,7 @@ POSITIVE_NEGATIVE = (
 )
 
 _CELL = re.compile(r"[ctq]([01])_?i([01])", re.IGNORECASE)
+_DRAW = re.compile(r"([ab])_d(\d+)", re.IGNORECASE)
 _CANDIDATE = re.compile(r"s(\d+)", re.IGNORECASE)
 _PAIR = re.compile(r"(?P<id>.+)_c(?P<caption>[01])_i(?P<image>[01])")
 _ONE = re.compile(r"(?P<id>.+)_[cis](?P<slot>\d+)")
@@ -133,11 +136,8 @@ def parse(table: Table, layout: Layout) -> Parsed:
     if layout.kind == "rated_scores":
         return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
-    return Parsed(
-        ids=ids,
-        subsets=subsets,
-        values=values.reshape(-1, 2, 2) if layout.kind == "quad_scores" else values,
-    )
+    shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
+    return Parsed(ids=ids, subsets=subsets, values=values.reshape(shape))
 
 
 # -- recognising ------------------------------------------------------------------------------------------
@@ -200,6 +200,25 @@ def _pair_scores(table: Table, identifier: str | None) -> list[Layout]:
     ]
 
 
+def _two_scores(table: Table, identifier: str | None) -> list[Layout]:
+    """Scores of the two candidates of a preference, as runs keep them: a and b, or a_d0, b_d0, a_d1, ..."""
+    lower = {name.lower(): name for name in table.columns}
+    draws = {
+        (m.group(1).lower(), int(m.group(2))): name for name in lower.values() if (m := _DRAW.fullmatch(name))
+    }
+    count = len(draws) // 2
+    if draws and draws.keys() == {(side, draw) for side in "ab" for draw in range(count)}:
+        columns = tuple(draws[side, draw] for side in "ab" for draw in range(count))
+        what = f"scores of two candidates in {count} draws of references"
+        return [_layout("drawn_scores", columns, identifier, what)]
+    if not {"a", "b"} <= lower.keys() or not _is_number(table.columns[lower["a"]]):
+        return []
+    # Nothing but 0 and 1 would rather be what two models called a and b got right, unless a run says otherwise.
+    if identifier != "question" and all(_is_truth(table.columns[lower[side]]) for side in "ab"):
+        return []
+    return [_layout("choice_scores", (lower["a"], lower["b"]), identifier, "scores of two candidates")]
+
+
 def _side_scores(table: Table, identifier: str | None) -> list[Layout]:
     """A row per candidate: the question's id, which of the two it is, and its score."""
     side = _column(table, SIDES)
@@ -222,6 +241,7 @@ def _side_scores(table: Table, identifier: str | None) -> list[Layout]:
 _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
     _quad_scores,
     _choice_scores,
+    _two_scores,
     _side_scores,
     _quad_outcomes,
     _choice_outcome,
