@@ -54,6 +54,25 @@ def free() -> Callable[[str], Card]:
     return lambda name: card(name).model_copy(update={"size": None, "counts": {}})
 
 
+@pytest.fixture
+def coco_captions() -> Callable[..., Path]:
+    """coco_captions(folder, {image: captions}): captions_val2014.json in that folder."""
+
+    def write(folder: Path, captions: dict[int, list[str]]) -> Path:
+        notes = [(image, text) for image, own in captions.items() for text in own]
+        value = {
+            "images": [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in captions],
+            "annotations": [
+                {"id": at, "image_id": image, "caption": text} for at, (image, text) in enumerate(notes)
+            ],
+        }
+        path = folder / "captions_val2014.json"
+        path.write_text(json.dumps(value))
+        return path
+
+    return write
+
+
 def captions_file(half: Half, **changes: Any) -> dict[str, Any]:
     """captions_val2014.json of a half, annotations in the order of their ids."""
     annotations = [

@@ -43,29 +43,10 @@ CAPTIONS = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, captions_val: Callable[..., Path]) -> Path:
+def folder(tmp_path: Path, coco_captions: Callable[..., Path]) -> Path:
     (tmp_path / "foilv1.0_test_2017.json").write_text(json.dumps(_file()))
-    captions_val(tmp_path, CAPTIONS)
+    coco_captions(tmp_path, CAPTIONS)
     return tmp_path
-
-
-@pytest.fixture
-def captions_val() -> Callable[..., Path]:
-    """Write captions_val2014.json of {image: captions} into a folder."""
-
-    def write(folder: Path, captions: dict[int, list[str]]) -> Path:
-        notes = [(image, text) for image, own in captions.items() for text in own]
-        value = {
-            "images": [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in captions],
-            "annotations": [
-                {"id": at, "image_id": image, "caption": text} for at, (image, text) in enumerate(notes)
-            ],
-        }
-        path = folder / "captions_val2014.json"
-        path.write_text(json.dumps(value))
-        return path
-
-    return write
 
 
 def _shown(benchmark: Benchmark) -> dict[str, tuple[str, str | None, str | None, list[str | None]]]:
@@ -174,15 +155,15 @@ def test_references_of_karpathys_file(folder: Path, free: Free) -> None:
 
 
 def test_a_pair_whose_references_are_all_the_original(
-    folder: Path, free: Free, captions_val: Callable[..., Path]
+    folder: Path, free: Free, coco_captions: Callable[..., Path]
 ) -> None:
-    captions_val(folder, {**CAPTIONS, 42: ["a car", " a  car"]})
+    coco_captions(folder, {**CAPTIONS, 42: ["a car", " a  car"]})
     benchmark = foil.read(free("foil"), folder, None)
     assert list(_shown(benchmark)) == ["1/1", "1/2", "2/4"]
     assert "(1 pairs without a reference left out; 7 references equal to the original taken out)" in (
         benchmark.source
     )
-    captions_val(folder, {7: CAPTIONS[7]})
+    coco_captions(folder, {7: CAPTIONS[7]})
     with pytest.raises(DataError, match=r"captions_val2014\.json: no references of an image; given: 42"):
         foil.read(free("foil"), folder, None)
 

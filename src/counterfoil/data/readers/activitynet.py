@@ -99,7 +99,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         gone = [sum(at not in kept for at in range(len(side))) for side in sides]
         left.out("sentences whose segment is empty", sum(gone))
         if any(number == len(side) for number, side in zip(gone, sides, strict=True)):
-            left.out("videos of which no sentence is left", 1)
+            left.out("videos whose segments are all empty", 1)
             continue
         used = sorted(at for at in kept if at < most)
         segment = {at: len(videos) + number for number, at in enumerate(used)}
