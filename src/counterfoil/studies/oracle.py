@@ -1,5 +1,7 @@
 """A scorer that knows: `world:oracle` reads captions back to what they mean and asks the scene itself.
 
+Of a moving scene it asks every frame, and where captions are right by degrees it says to which.
+
 What it gets less than everything in is a fault of a benchmark or of a measure, never of a model.
 """
 
@@ -15,8 +17,10 @@ from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
 from counterfoil.scorers.blind import Random
 from counterfoil.world.drawings import Drawn
-from counterfoil.world.reading import matches
-from counterfoil.world.scenes import Scene
+from counterfoil.world.grading import grade, level
+from counterfoil.world.moving import Reel
+from counterfoil.world.ratings import Weighed
+from counterfoil.world.reading import matches, read
 
 #: How much of a score is chance, so that pairs that are all right (or all wrong) do not tie.
 _APART = 1e-6
@@ -26,21 +30,27 @@ _APART = 1e-6
 class Oracle:
     """A pair scores 1 where the caption is true of the scene that the picture shows, else 0.
 
-    To which a millionth is added by chance, the same for the same pair.
+    To which a millionth is added by chance, the same for the same pair. Captions that are right by degrees
+    score their degree and nothing is added, since equal ones shall tie: pictures of `world-rated` and
+    `world-preferences` the level, 1 to 4; moving scenes 1, 1/2 or 0, true of the whole, a part or nothing.
     """
 
     identity: Identity
     chance: Random
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One number per pair, in [0, 1.000001).
+        """One number per pair: in [0, 1.000001), or the degree.
 
         Raises `DataError` for pictures that are not drawn from scenes, and captions that are not the world's.
         """
-        truth = [
-            matches(text_of(caption), _scene(image)) for image, caption in zip(images, captions, strict=True)
-        ]
-        return np.asarray(truth, dtype=np.float64) + _APART * self.chance.score(images, captions)
+        chance = self.chance.score(images, captions)
+        return np.asarray(
+            [
+                _degree(text_of(caption), image, float(luck))
+                for image, caption, luck in zip(images, captions, chance, strict=True)
+            ],
+            dtype=np.float64,
+        )
 
 
 def load(argument: str, options: Options = DEFAULT) -> Oracle:
@@ -53,11 +63,16 @@ def load(argument: str, options: Options = DEFAULT) -> Oracle:
     return Oracle(identity, Random(identity, options.seed))
 
 
-def _scene(image: Image) -> Scene:
-    if isinstance(image.source, Drawn):
-        return image.source.scene
+def _degree(said: str, image: Image, chance: float) -> float:
+    source = image.source
+    if isinstance(source, Reel):
+        return grade(read(said), source.scenes)
+    if isinstance(source, Weighed):
+        return float(level(read(said), source.scene))
+    if isinstance(source, Drawn):
+        return float(matches(said, source.scene)) + _APART * chance
     raise DataError(
         "the oracle knows the scenes behind pictures, and this one is only a picture",
-        where=str(image.source),
-        hint="ask it about world-quads, world-choices or world-gallery by name, without --data",
+        where=str(source),
+        hint="ask it about world-quads, world-rated and others of the world by name, without --data",
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.errors import DataError
-from counterfoil.world import galleries, sample
+from counterfoil.world import clips, galleries, ratings, sample
 
 #: How many images the gallery has, and captions for each.
 IMAGES, CAPTIONS_EACH = 300, 2
@@ -26,6 +26,21 @@ def gallery(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """The gallery of the catalog; raises as `quads`."""
     _questions(card, data)
     return galleries.gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE, lazy=True)
+
+
+def rated(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many rated captions as the card says; raises as `quads`."""
+    return ratings.rated(_questions(card, data), size=SIZE, lazy=True)
+
+
+def preferences(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many preferences as the card says; raises as `quads`."""
+    return ratings.preferences(_questions(card, data), size=SIZE, lazy=True)
+
+
+def moving(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many rated captions of moving scenes as the card says; raises as `quads`."""
+    return clips.clips(_questions(card, data), size=SIZE)
 
 
 def _questions(card: Card, data: Path | None) -> int:

@@ -24,23 +24,32 @@ __all__ = ["PALETTE", "RADII", "SHEETS", "STYLES", "draw", "draw_many", "encode"
 SMALLEST = 16
 
 
-def draw(scene: Scene, size: int = 192, *, style: str = "natural", seed: int = 0) -> PIL.Image.Image:
+def draw(
+    scene: Scene, size: int = 192, *, style: str = "natural", seed: int = 0, light: Scene | None = None
+) -> PIL.Image.Image:
     """The scene as an RGB picture of `size` x `size` pixels: the one that `draw_many` draws of it.
+
+    `light` is another scene whose light and grain it has: frames of a clip must not flicker.
 
     >>> from counterfoil.world.scenes import sample_scene
     >>> draw(sample_scene(np.random.default_rng(0)), 96).size
     (96, 96)
     """
-    return PIL.Image.fromarray(draw_many([scene], size, style=style, seed=seed)[0])
+    return PIL.Image.fromarray(draw_many([scene], size, style=style, seed=seed, light=light)[0])
 
 
 def draw_many(
-    scenes: Sequence[Scene], size: int = 192, *, style: str | Sequence[str] = "natural", seed: int = 0
+    scenes: Sequence[Scene],
+    size: int = 192,
+    *,
+    style: str | Sequence[str] = "natural",
+    seed: int = 0,
+    light: Scene | None = None,
 ) -> NDArray[np.uint8]:
     """The scenes as RGB pictures, (scenes, size, size, 3).
 
     `style` is one of `STYLES`, for all or one per scene. `seed` decides grain and light. A picture depends on
-    its scene, style, size and seed alone, not on what is drawn beside it.
+    its scene, style, size and seed alone, not on what is drawn beside it; with `light` on that scene too.
 
     Raises `UnknownNameError` for a style that is none, `InputError` where there is not one style per scene or
     pictures would be smaller than `SMALLEST`.
@@ -60,7 +69,7 @@ def draw_many(
         raise InputError("pictures are too small to show a thing", given=size, allowed=f"{SMALLEST} or more")
     pictures = np.empty((len(scenes), size, size, 3), dtype=np.uint8)
     for picture, scene, name in zip(pictures, scenes, styles, strict=True):
-        _paint(picture, scene, name, seed)
+        _paint(picture, scene, name, _chance(light or scene, seed))
     return pictures
 
 
@@ -71,10 +80,9 @@ def encode(picture: PIL.Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, seed: int) -> None:
+def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, chance: int) -> None:
     """Draws the scene over what is in `picture`."""
     size = len(picture)
-    chance = _chance(scene, seed)
     picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
     things = scene.things
     if any(thing.shape in HOLES for thing in things):

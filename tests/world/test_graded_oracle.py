@@ -1,0 +1,58 @@
+"""The oracle on captions that are right by degrees: every correlation is 1, every preference right."""
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+from counterfoil.catalog import benchmark
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.data.videos import Video
+from counterfoil.engine.run import run
+from counterfoil.errors import DataError
+from counterfoil.studies.oracle import load
+
+
+@pytest.fixture(scope="module", params=["world-rated", "world-clips"])
+def rated(request):
+    return benchmark(request.param)
+
+
+def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
+    # The first of each tau, and no tie that the ratings have not.
+    scores = run(rated, load("oracle"), cache=tmp_path).values
+    truth = rated.questions.ratings[:, 0]
+    for found in (
+        kendalltau(scores, truth, variant="b"),
+        kendalltau(scores, truth, variant="c"),
+        spearmanr(scores, truth),
+        pearsonr(scores, truth),
+    ):
+        assert found.statistic == pytest.approx(1.0, abs=1e-12)
+    # From the cache the same bits.
+    assert (run(rated, load("oracle"), cache=tmp_path).values == scores).all()
+
+
+def test_the_oracle_prefers_what_people_prefer():
+    made = benchmark("world-preferences")
+    scores = run(made, load("oracle")).values
+    assert not (scores[:, 0] == scores[:, 1]).any()
+    assert (np.argmax(scores, axis=1) == made.questions.label).all()
+
+
+def test_the_catalog_knows_how_many_there_are():
+    for name, size, shows in (
+        ("world-rated", 400, "image"),
+        ("world-preferences", 400, "image"),
+        ("world-clips", 399, "video"),
+    ):
+        made = benchmark(name)
+        assert len(made) == made.card.size == size
+        assert made.card.shows == shows
+        assert set(made.card.groupings) == set(made.questions.groupings)
+        assert all(isinstance(image, Video) == (shows == "video") for image in made.images)
+
+
+def test_a_video_that_is_only_frames_is_no_scene():
+    for item in (Image("a", BytesSource(b"")), Video("a", BytesSource(b""))):
+        with pytest.raises(DataError, match="knows the scenes behind pictures"):
+            load("oracle").score([item], [Caption("c", "A star.")])

@@ -1,0 +1,81 @@
+"""Degrees of truth, against twins that go claim by claim and frame by frame."""
+
+import numpy as np
+import pytest
+
+from counterfoil.world.captions import matches
+from counterfoil.world.describing import describe
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.grading import claims, grade, level, level_table, share
+from counterfoil.world.moving import MOTIONS, moving
+from counterfoil.world.reading import read
+from counterfoil.world.scenes import Scene, Thing, sample_scene
+
+STAR = Thing("star", "small", "plain", "red", x=0.2, y=0.2)
+MOON = Thing("moon", "large", "dotted", "blue", x=0.8, y=0.2)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Captions of all kinds, and scenes that some of them are of."""
+    rng = np.random.default_rng(5)
+    scenes = [sample_scene(rng) for _ in range(40)]
+    said = [describe(scene, rng) for scene in scenes for _ in range(3)]
+    for scene in scenes:
+        found = [edit(scene, subset, rng) for subset in SUBSETS]
+        said += [caption for contrast in found if contrast is not None for caption in contrast.captions]
+    return list(dict.fromkeys(said)), scenes
+
+
+def test_all_claims_hold_exactly_where_the_caption_does(asked):
+    meanings, scenes = asked
+    true = 0
+    for meaning in meanings:
+        for scene in scenes:
+            held = [matches(claim, scene) for claim in claims(meaning)]
+            assert all(held) == matches(meaning, scene)
+            true += all(held)
+    assert 0 < true < len(meanings) * len(scenes)
+
+
+def test_the_table_says_what_each_pair_says(asked):
+    meanings, scenes = asked
+    table = level_table(meanings, scenes)
+    assert set(np.unique(table)) == {1, 2, 3, 4}
+    for meaning, row in zip(meanings, table, strict=True):
+        for scene, found in zip(scenes, row, strict=True):
+            held = [matches(claim, scene) for claim in claims(meaning)]
+            of = sum(held) / len(held)
+            assert found == level(meaning, scene) == (4 if of == 1 else 3 if of >= 0.5 else 2 if of else 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("A red star is to the left of a moon.", 4),
+        ("A blue star is to the left of a moon.", 3),  # a star, a moon; not a blue star, not all of it
+        ("A red star is above a moon.", 3),  # all but how they lie
+        ("Two stars.", 3),  # a star
+        ("A heart and a blue star.", 2),  # a star; neither heart, nor a blue one, nor both
+        ("A heart.", 1),
+        ("A small red heart.", 1),
+        ("A blue shape.", 4),
+    ],
+)
+def test_levels_derived_by_hand(said, expected):
+    assert level(read(said), Scene((STAR, MOON))) == expected
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_a_grade_is_the_truth_of_all_frames(motion):
+    rng = np.random.default_rng(3)
+    seen = set()
+    for _ in range(60):
+        frames = moving(motion, rng)
+        for scene in (frames[0], frames[-1], sample_scene(rng)):
+            meaning = describe(scene, rng)
+            true = [matches(meaning, frame) for frame in frames]
+            assert share(meaning, frames) == sum(true) / len(frames)
+            assert grade(meaning, frames) == (1.0 if all(true) else 0.5 if any(true) else 0.0)
+            seen.add(grade(meaning, frames))
+    assert seen == {0.0, 0.5, 1.0}

@@ -1,0 +1,148 @@
+"""`world-rated` and `world-preferences`: levels, votes, references, and people who err."""
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.world.captions import matches
+from counterfoil.world.grading import LEVELS, claims, level
+from counterfoil.world.people import Annotator
+from counterfoil.world.ratings import PAIRS, REFERENCES, judged, preferences, rated
+from counterfoil.world.reading import read
+
+SEED = 6
+
+
+@pytest.fixture(scope="module")
+def made():
+    return rated(160, seed=SEED, size=32, lazy=True)
+
+
+@pytest.fixture(scope="module")
+def preferred():
+    return preferences(120, seed=SEED, size=32, lazy=True)
+
+
+def scene_of(made, image):
+    return made.images[image].source.scene
+
+
+def meaning_of(made, caption):
+    return read(made.captions[caption].text)
+
+
+def check_references(made, references, row, scene, candidates):
+    said = [meaning_of(made, i) for i in references.row(row)]
+    assert len(set(said)) == len(said) == REFERENCES
+    assert all(matches(meaning, scene) for meaning in said)
+    assert not set(said) & set(candidates)
+
+
+def test_each_rating_is_the_level_of_the_caption(made):
+    questions = made.questions
+    for row in range(len(made)):
+        meaning = meaning_of(made, questions.captions[row])
+        scene = scene_of(made, questions.images[row])
+        assert questions.ratings[row, 0] == level(meaning, scene)
+        check_references(made, questions.references, row, scene, [meaning])
+        assert questions.groupings["things"][row] == f"{len(scene.things)} things"
+
+
+def test_levels_come_equally_often(made):
+    assert np.unique(made.questions.ratings, return_counts=True)[1].tolist() == [40, 40, 40, 40]
+    assert len(np.unique(made.clusters)) == len(made.images) == 40
+
+
+def test_length_tells_next_to_nothing():
+    made = rated(400, lazy=True)
+    long = np.array([len(made.captions[i].text.split()) for i in made.questions.captions])
+    ratings = made.questions.ratings[:, 0]
+    means = [long[ratings == at].mean() for at in (1, 2, 3, 4)]
+    assert max(means) - min(means) < 1.0
+    assert abs(np.corrcoef(long, ratings)[0, 1]) < 0.1
+
+
+def test_a_preference_is_between_two_levels(preferred):
+    questions = preferred.questions
+    captions = questions.captions.reshape(-1, 2)
+    for row in range(len(preferred)):
+        scene = scene_of(preferred, questions.images[2 * row])
+        said = [meaning_of(preferred, caption) for caption in captions[row]]
+        found = [level(meaning, scene) for meaning in said]
+        better, worse = questions.groupings["kind"][row].split("-")
+        assert LEVELS[max(found) - 1] == better
+        assert LEVELS[min(found) - 1] == worse
+        assert questions.label[row] == np.argmax(found) == np.argmax(questions.votes[row])
+        for side in (0, 1):
+            check_references(preferred, questions.references, 2 * row + side, scene, said)
+    kinds = questions.groupings["kind"]
+    assert {kinds.count(kind) for kind in kinds} == {120 // len(PAIRS)}
+    assert 0.3 < questions.label.mean() < 0.7
+
+
+def test_votes_are_those_of_people_who_err(preferred):
+    votes = preferred.questions.votes
+    assert (votes.sum(axis=1) == 25).all()
+    # 25 voters of accuracy 0.95, 0.9, 0.85 and 0.8: 0.876 of them are right, give or take.
+    expected = np.mean([(0.95, 0.9, 0.85, 0.8)[i % 4] for i in range(25)])
+    assert abs((votes.max(axis=1) / 25).mean() - expected) < 0.02
+    assert (votes.min(axis=1) > 0).any()
+
+
+def test_the_label_follows_the_votes_of_others_too():
+    fools = [Annotator(f"fool-{i}", accuracy=0.0) for i in range(3)]
+    wise, foolish = (
+        preferences(60, lazy=True, people=people).questions for people in ([Annotator("w")], fools)
+    )
+    assert (wise.label != foolish.label).all()
+    even = [Annotator(f"coin-{i}", accuracy=0.5) for i in range(2)]
+    drawn = preferences(300, lazy=True, people=even).questions
+    level_votes = drawn.votes[:, 0] == drawn.votes[:, 1]
+    assert level_votes.sum() > 100
+    assert 0.35 < drawn.label[level_votes].mean() < 0.65
+
+
+def test_people_rate_as_their_rates_say():
+    truth = rated(400, lazy=True).questions.ratings[:, 0]
+    people = [Annotator("sure"), Annotator("good", 0.9), Annotator("poor", 0.65), Annotator("coin", 0.5)]
+    made = rated(400, lazy=True, people=people).questions
+    assert made.ratings.shape == (400, 4)
+    assert (made.ratings[:, 0] == truth).all()
+    assert set(np.unique(made.ratings)) == {1, 2, 3, 4}
+    along = [np.corrcoef(truth, column)[0, 1] for column in made.ratings.T]
+    assert along == sorted(along, reverse=True)
+    assert along[1] > 0.7
+    assert abs(along[3]) < 0.2
+
+
+def test_a_rating_is_the_level_of_what_somebody_holds_true(made):
+    questions = made.questions
+    asked = [
+        (meaning_of(made, c), scene_of(made, i))
+        for c, i in zip(questions.captions, questions.images, strict=True)
+    ]
+    contrary = judged(asked, [Annotator("contrary", accuracy=0.0)], np.random.default_rng(0))[:, 0]
+    for (meaning, scene), rating in zip(asked, contrary, strict=True):
+        held = [not matches(claim, scene) for claim in claims(meaning)]
+        of = sum(held) / len(held)
+        assert rating == (4 if of == 1 else 3 if of >= 0.5 else 2 if of else 1)
+
+
+@pytest.mark.parametrize("make", [rated, preferences])
+def test_same_seed_same_bytes_drawn_now_or_later(make):
+    def kept(seed, lazy):
+        made = make(12, seed=seed, size=32, lazy=lazy)
+        return [made.digest, [image.read() for image in made.images]]
+
+    assert kept(1, False) == kept(1, True)
+    assert kept(1, True)[0] != kept(2, True)[0]
+
+
+@pytest.mark.parametrize("make", [rated, preferences])
+def test_what_cannot_be_drawn_is_refused(make):
+    with pytest.raises(InputError, match="must be positive"):
+        make(0)
+    with pytest.raises(InputError, match="too small"):
+        make(3, size=8)
+    with pytest.raises(InputError, match="told apart by name"):
+        make(3, people=[Annotator("a"), Annotator("a")])
