@@ -288,10 +288,15 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
 
 
 def caption_metrics(
-    names: Sequence[str], options: Options = DEFAULT, *, memory: Path | None = None
+    names: Sequence[str],
+    options: Options = DEFAULT,
+    *,
+    memory: Path | None = None,
+    settings: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, CaptionMetric]:
     """Caption metrics by name; those that look with the same model, asked in the same way, share it.
 
+    `settings` are those of each metric, in place of those in `options`, which all get.
     Raises `UnknownNameError` for a metric that nobody knows, and `InputError` where a model is missing, or
     what is named as one embeds nothing.
     """
@@ -313,7 +318,13 @@ def caption_metrics(
             )
         return models[key]
 
-    return {name: metric_names.load(name, options, backbone) for name in names}
+    def own(name: str) -> Options:
+        named = options if settings is None else replace(options, settings=settings.get(name, {}))
+        # What only reads has no use for a model that others look with.
+        alone = len(names) == 1 or name not in METRICS or METRICS[name].has_model
+        return named if alone else replace(DEFAULT, settings=named.settings)
+
+    return {name: metric_names.load(name, own(name), backbone) for name in names}
 
 
 def _resolve(target: str) -> Any:

@@ -17,6 +17,7 @@ import typer
 from counterfoil import __version__
 from counterfoil.cli import (
     bias,
+    captions,
     compare,
     demo,
     evaluate,
@@ -57,9 +58,10 @@ app = typer.Typer(
 for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, train, mix, demo):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
     app.command(name, help=_flowing(about), epilog=_flowing(module.EPILOG))(module.command)
-for command in world.app.registered_commands:
+for command in (*world.app.registered_commands, *captions.app.registered_commands):
     command.help = _flowing((command.callback and command.callback.__doc__) or "")
     command.epilog = _flowing(command.epilog or "")
+app.add_typer(captions.app, name="captions")
 app.add_typer(world.app, name="world")
 app.add_typer(list.app, name="list")
 

@@ -213,7 +213,7 @@ def _two_scores(table: Table, identifier: str | None) -> list[Layout]:
         return [_layout("drawn_scores", columns, identifier, what)]
     if not {"a", "b"} <= lower.keys() or not _is_number(table.columns[lower["a"]]):
         return []
-    # Nothing but 0 and 1 would rather be what two models called a and b got right, unless a run says otherwise.
+    # Nothing but 0 and 1 would rather be what models called a and b got right, unless a run says otherwise.
     if identifier != "question" and all(_is_truth(table.columns[lower[side]]) for side in "ab"):
         return []
     return [_layout("choice_scores", (lower["a"], lower["b"]), identifier, "scores of two candidates")]

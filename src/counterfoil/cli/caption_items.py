@@ -1,0 +1,211 @@
+"""What `captions` is given: candidates with their images or videos and their references, put together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
+from counterfoil.data.frames import ALL, Sampling
+from counterfoil.data.ratings import References
+from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.data.references import contained
+from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
+from counterfoil.engine.asked import Asked
+from counterfoil.engine.progress import Note
+from counterfoil.errors import DataError, InputError
+
+Policy = Literal["keep", "drop-reference", "drop-item"]
+
+#: Files that are pictures, by the end of their names.
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where the images or videos are that captions are of; neither, for metrics that only read."""
+
+    images: Path | None = None
+    videos: Path | None = None
+    sampling: Sampling = ALL
+
+    def __post_init__(self) -> None:
+        if self.images is not None and self.videos is not None:
+            raise InputError("captions are of images or of videos", given="--images and --videos")
+        if self.videos is None and self.sampling != ALL:
+            raise InputError("frames are those of videos", given="--frames or --rate without --videos")
+        for folder, option in ((self.images, "--images"), (self.videos, "--videos")):
+            if folder is not None and not folder.is_dir():
+                raise DataError("no such folder", where=folder, hint=f"check {option}")
+
+    def items(self, candidates: Written, note: Note) -> tuple[Image, ...] | None:
+        """What each candidate is of, in their order; None where no folder is named.
+
+        Raises `DataError` for candidates that are of nothing in the folder. What lies in the folder and is
+        nobody's is left out, and `note` is told.
+        """
+        if self.videos is not None:
+            return self._videos(candidates, self.videos, note)
+        if self.images is None:
+            return None
+        files = {
+            path.name: path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES
+        }
+        found = _matched(candidates, Named(files), self.images, "an image")
+        _say_left_out(len(files) - len(set(found)), "images", self.images, note)
+        return tuple(
+            Image(name, FileSource(files[file]))
+            for name, file in zip(candidates.captions, found, strict=True)
+        )
+
+    def _videos(self, candidates: Written, folder: Path, note: Note) -> tuple[Image, ...]:
+        endings = (*VIDEOS, *FEATURES)
+        there = [
+            path.name
+            for path in sorted(folder.iterdir())
+            if (path.is_dir() or path.suffix.lower() in endings) and not path.name.startswith(".")
+        ]
+        # One video may be there as a file, as frames and as features; `find` knows which one is taken.
+        stems = dict.fromkeys(name if (folder / name).is_dir() else Path(name).stem for name in there)
+        names = _matched(candidates, Named(stems), folder, "a video")
+        sources = find(folder, names)
+        _say_left_out(len(stems) - len(set(names)), "videos", folder, note)
+        for name, stem in zip(candidates.captions, names, strict=True):
+            if stem not in sources:
+                raise DataError("the folder holds no frames", where=folder / stem, given=f"of video '{name}'")
+        return tuple(
+            Video(name, sources[stem], sampling=self.sampling)
+            for name, stem in zip(candidates.captions, names, strict=True)
+        )
+
+
+def asked(
+    candidates: Path,
+    references: Path | None,
+    shown: Shown,
+    *,
+    policy: Policy | None = None,
+    needs: Iterable[str] = (),
+    note: Note,
+) -> Asked:
+    """All that is asked about one file of candidates.
+
+    Where metrics do not need images, or references, what is named is read all the same, so that a mistake in
+    it is found. References that say what the candidate says are dealt with as `policy` says; without one
+    they are kept, and `note` is told.
+    """
+    written = read_candidates(candidates)
+    people = None if references is None else read_references(references)
+    images = shown.items(written, note)
+    if "images" in needs and images is None:
+        raise InputError(
+            "there is a metric that looks at images, and none were given",
+            where=candidates,
+            hint="name their folder with --images, or that of videos with --videos",
+        )
+    if "references" in needs and people is None:
+        raise InputError(
+            "there is a metric that compares with references, and none were given",
+            where=candidates,
+            hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
+        )
+    captions = [Caption(name, texts[0]) for name, texts in written.captions.items()]
+    candidate = np.arange(len(captions))
+    found = None
+    if people is not None:
+        # COCO's annotations call images by number, and say which files the numbers are of.
+        number_of = {file: name for name, file in people.files.items() if name in people.captions}
+        there = Named([*people.captions, *number_of])
+        names = _matched(written, there, people.path, "references")
+        names = [number_of.get(name, name) for name in names]
+        _say_left_out(len(people) - len(set(names)), "images with references", people.path, note)
+        rows = []
+        for name in names:
+            texts = people.captions[name]
+            rows.append(list(range(len(captions), len(captions) + len(texts))))
+            captions += [Caption(f"{name}#{number}", text) for number, text in enumerate(texts)]
+        found = References.of(rows)
+    together = Asked(
+        images=images or (),
+        captions=tuple(captions),
+        image=None if images is None else np.arange(len(images)),
+        candidate=candidate,
+        references=found,
+        name=str(candidates),
+    )
+    return together if found is None else _without_themselves(together, found, policy, note)
+
+
+def _without_themselves(asked: Asked, references: References, policy: Policy | None, note: Note) -> Asked:
+    texts = [str(caption.text) for caption in asked.captions]
+    found = contained(texts, asked.candidate, references, policy or "keep")
+    if policy is None and found.found:
+        note(
+            f"{asked.name}: {found.found:,} of {len(asked):,} candidates are among their own references and "
+            "kept; see --references-contain"
+        )
+    if said := found.said():
+        note(f"{asked.name}: {said}")
+    kept = np.flatnonzero(found.kept)
+    if not len(kept):
+        raise DataError("every candidate is one of its references", where=asked.name, given=policy)
+    return replace(
+        asked,
+        candidate=asked.candidate[kept],
+        image=None if asked.image is None else asked.image[kept],
+        references=found.references.take(kept),
+    )
+
+
+def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[str]:
+    """The name in `place` of what each candidate is of; raises `DataError` for none and for several."""
+    found, missing = [], []
+    for name in candidates.captions:
+        known = there.find(name)
+        if known is None and name in candidates.files:
+            known = there.find(candidates.files[name])
+        several = there.several(name)
+        if known is None and len(several) > 1:
+            raise DataError(
+                f"'{name}' may be several of what is there",
+                where=place,
+                given=", ".join(several[:3]),
+                hint="write the whole name",
+            )
+        if known is None:
+            missing.append(name)
+        else:
+            found.append(known)
+    if missing:
+        few = ", ".join(f"'{name}'" for name in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise DataError(
+            f"candidates without {kind}",
+            where=place,
+            given=f"{len(missing):,} of {len(candidates):,} without, first: {few}",
+            hint="ids are the names of files, with or without their endings, or COCO's numbers",
+        )
+    return found
+
+
+def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:
+    if number:
+        note(f"{place}: {number:,} {what} that no candidate names are left out")
+
+
+def same_items(all_asked: Sequence[Asked]) -> None:
+    """Raise `DataError` unless all systems wrote captions of the same images."""
+    first = all_asked[0]
+    ours = {first.captions[i].id for i in first.candidate}
+    for other in all_asked[1:]:
+        theirs = {other.captions[i].id for i in other.candidate}
+        if theirs != ours:
+            odd = sorted(theirs ^ ours)
+            raise DataError(
+                "systems wrote captions of different images",
+                where=other.name,
+                given=f"{len(theirs - ours):,} that {first.name} has not, {len(ours - theirs):,} that it "
+                f"lacks, first: '{odd[0]}'",
+                hint="a table compares systems on the same images",
+            )

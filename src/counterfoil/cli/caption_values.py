@@ -1,0 +1,142 @@
+"""What `captions` computes: metrics of candidates, the number of each for all of them, and files of both."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil import catalog
+from counterfoil.engine.asked import Asked
+from counterfoil.engine.judge import ask, texts
+from counterfoil.errors import InputError
+from counterfoil.scorers.base import Options
+from counterfoil.scorers.caption_metrics import CaptionMetric, TextMetric
+from counterfoil.scorers.metric_names import SEVERAL, entry
+from counterfoil.stats.means import student
+from counterfoil.store import write_json, write_parquet, writing
+
+#: What a table of captions may be written as.
+_KINDS = (".csv", ".json", ".parquet")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A metric of all candidates: the number the field reports, and the mean over them.
+
+    `low` and `high` are Student's interval of the mean; None where the value is not the mean but that of all
+    candidates as one text, and for a single candidate.
+    """
+
+    value: float
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the number reported is the mean over candidates."""
+        return abs(self.value - self.mean) <= 1e-12 * max(1.0, abs(self.mean))
+
+
+def needs(names: Sequence[str]) -> set[str]:
+    """What metrics read, all together."""
+    return {each for name in names for each in entry(name).needs}
+
+
+def settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What is set of each metric: `KEY` of all that are named, `METRIC.KEY` of one (or of all of bleu).
+
+    >>> settings_of(["bleu-1", "clip-s"], {"bleu.length": "shortest", "clip-s.prefix": ""})
+    {'bleu-1': {'length': 'shortest'}, 'clip-s': {'prefix': ''}}
+    """
+    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    for key, value in given.items():
+        metric, dot, own = key.partition(".")
+        chosen = SEVERAL.get(metric, (metric,)) if dot else names
+        for name in chosen:
+            if name not in found:
+                raise InputError(
+                    "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
+                )
+            found[name][own if dot else key] = value
+    return found
+
+
+def load(
+    names: Sequence[str], options: Options, given: Mapping[str, str], *, memory: Path | None
+) -> dict[str, CaptionMetric]:
+    """The metrics by name; those that need a model share the one behind them."""
+    if options.backbone and not any(entry(name).has_model for name in names):
+        raise InputError(
+            "none of these metrics has a model behind it",
+            where=", ".join(names),
+            given=f"--scorer {options.backbone}",
+            hint="leave --scorer out",
+        )
+    return catalog.caption_metrics(names, options, memory=memory, settings=settings_of(names, given))
+
+
+def values(
+    asked: Asked, metrics: Mapping[str, CaptionMetric], **how: Any
+) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
+    """The value of each metric, and its scores, one per row."""
+    scores = {name: ask(asked, metric, **how) for name, metric in metrics.items()}
+    return {name: _value(asked, metrics[name], own) for name, own in scores.items()}, scores
+
+
+def _value(asked: Asked, metric: CaptionMetric, scores: NDArray[np.float64]) -> Value:
+    mean = float(scores.mean())
+    whole = mean
+    # What is a mean over rows need not be read twice; `whole` is None of such metrics.
+    if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
+        whole = float(metric.of_corpus(*texts(asked.checked(metric))))
+    value = Value(whole, mean, None, None, len(scores))
+    if not value.is_mean or len(scores) < 2:
+        return value
+    low, high = student(scores)
+    return Value(whole, mean, low, high, len(scores))
+
+
+def to_json(found: Mapping[str, Value]) -> dict[str, Any]:
+    """The values as plain ones."""
+    return {name: {**asdict(value), "is_mean": value.is_mean} for name, value in found.items()}
+
+
+def check_kind(path: Path | None) -> None:
+    """Raise `InputError` where a table cannot be written under this name."""
+    if path is not None and path.suffix.lower() not in _KINDS:
+        raise InputError(
+            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=_KINDS
+        )
+
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write a table in one piece, as CSV, JSON (a list of objects) or Parquet by its suffix."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    check_kind(path)
+    if path.suffix.lower() == ".json":
+        names = list(columns)
+        write_json(path, [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+        return
+    table = pa.table(dict(columns))
+    if path.suffix.lower() == ".parquet":
+        write_parquet(path, table)
+        return
+    with writing(path) as file:
+        csv.write_csv(table, file)
+
+
+def rows_table(asked: Asked, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
+    """A row per candidate: its id, its text, its score of each metric."""
+    captions = [asked.captions[position] for position in asked.candidate]
+    columns: dict[str, list[Any]] = {
+        "id": [caption.id for caption in captions],
+        "caption": [caption.text for caption in captions],
+    }
+    return columns | {name: own.tolist() for name, own in scores.items()}

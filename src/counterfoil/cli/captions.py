@@ -1,0 +1,300 @@
+"""`counterfoil captions score | systems`: how good captions are, by metrics of the field."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(
+    help="How good captions are, for images or videos, with or without references.",
+    no_args_is_help=True,
+    epilog="Example: counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",
+)
+
+_PANEL_MODEL, _PANEL_WORK = "Model", "Work"
+
+Metrics = Annotated[
+    str, typer.Option(help="Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.")
+]
+Images = Annotated[Path | None, typer.Option(help="Folder of the images; ids are names of its files.")]
+Videos = Annotated[
+    Path | None, typer.Option(help="Folder of the videos, of folders of frames, or of features of frames.")
+]
+Frames = Annotated[int | None, typer.Option(min=1, help="So many frames of each video, evenly spaced.")]
+Rate = Annotated[float | None, typer.Option(help="So many frames of each video per second.")]
+Policy = Annotated[
+    Literal["keep", "drop-reference", "drop-item"] | None,
+    typer.Option(
+        "--references-contain",
+        help="What becomes of a reference that is the candidate itself: it stays, it goes, or the item goes.",
+    ),
+]
+Behind = Annotated[
+    str | None,
+    typer.Option(
+        "--scorer",
+        metavar="SCORER",
+        help="The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
+        rich_help_panel=_PANEL_MODEL,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="[METRIC.]KEY=VALUE",
+        help="What metrics do otherwise than officially; may be repeated.",
+        rich_help_panel=_PANEL_MODEL,
+    ),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=_PANEL_MODEL)]
+Precision = Annotated[
+    Literal["fp32", "bf16", "fp16"],
+    typer.Option(help="Of weights and activations.", rich_help_panel=_PANEL_MODEL),
+]
+AllowGelu = Annotated[
+    bool,
+    typer.Option(
+        "--allow-gelu",
+        help="Load OpenAI-family weights with GELU all the same.",
+        rich_help_panel=_PANEL_MODEL,
+    ),
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Items per batch.", rich_help_panel=_PANEL_WORK)]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Processes that decode images; default: one per core, at most 8.",
+        rich_help_panel=_PANEL_WORK,
+    ),
+]
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.", rich_help_panel=_PANEL_WORK),
+]
+NoCache = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel=_PANEL_WORK),
+]
+Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+
+SCORE_EPILOG = """Examples:
+
+  counterfoil captions score --metrics bleu,rouge-l,cider --candidates c.json --references r.json
+
+  counterfoil captions score --metrics clip-s --images photos/ --candidates c.json --scorer hf:./clip
+
+  counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --scorer hf:./clip
+
+c.json is {"ID": "caption"} or [{"image_id": ID, "caption": "..."}], r.json {"ID": ["caption", ...]} or COCO's
+annotations. An ID is the name of a file, with or without its ending, or COCO's number."""
+
+
+@app.command(epilog=SCORE_EPILOG)
+def score(
+    metrics: Metrics,
+    candidates: Annotated[Path, typer.Option(help="The captions to score: a JSON file, one per image.")],
+    references: Annotated[Path | None, typer.Option(help="Captions that people wrote: a JSON file.")] = None,
+    images: Images = None,
+    videos: Videos = None,
+    frames: Frames = None,
+    rate: Rate = None,
+    references_contain: Policy = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the score of every caption here (.csv, .json, .parquet).")
+    ] = None,
+    json: Json = None,
+    scorer: Behind = None,
+    settings: Settings = None,
+    device: Device = "auto",
+    precision: Precision = "fp32",
+    allow_gelu: AllowGelu = False,
+    batch_size: BatchSize = 32,
+    workers: Workers = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score captions by metrics: a value for all of them, and one for each.
+
+    Embeddings are kept in the cache, so a run that was stopped goes on where it was.
+    """
+    import os
+
+    from counterfoil.cli import asking, caption_items, caption_values, terminal
+    from counterfoil.cli.caption_tables import values_table
+    from counterfoil.cli.session import cache_folder, versions
+    from counterfoil.data.frames import Sampling
+    from counterfoil.scorers.base import Options
+    from counterfoil.scorers.metric_names import several
+
+    terminal.check_targets(out, json)
+    caption_values.check_kind(out)
+    names = several([metrics])
+    shown = caption_items.Shown(images, videos, Sampling(frames, rate))
+    say = _nothing if quiet else terminal.note
+    with terminal.busy("reading captions", quiet=quiet):
+        asked = caption_items.asked(
+            candidates,
+            references,
+            shown,
+            policy=references_contain,
+            needs=caption_values.needs(names),
+            note=say,
+        )
+    kept = None if no_cache else cache_folder(cache)
+    options = Options(device=device, precision=precision, allow_gelu=allow_gelu, backbone=scorer or "")
+    with terminal.busy("loading metrics", quiet=quiet):
+        loaded = caption_values.load(names, options, asking.settings(settings or ()), memory=kept)
+    with terminal.progress(quiet=quiet) as report:
+        found, scores = caption_values.values(
+            asked,
+            loaded,
+            cache=kept,
+            batch_size=batch_size,
+            workers=min(8, os.cpu_count() or 1) if workers is None else workers,
+            progress=report,
+            note=_nothing if quiet else terminal.warn,
+        )
+    if not (quiet and json == "-"):
+        console = terminal.err() if json == "-" else terminal.out()
+        for part in values_table(found, title=f"{candidates}, {len(asked):,} captions"):
+            console.print(part)
+    if out is not None:
+        caption_values.write_table(out, caption_values.rows_table(asked, scores))
+        say(f"{len(asked):,} rows written to {out}")
+    if json is not None:
+        terminal.write_result(
+            json,
+            {
+                "candidates": str(candidates),
+                "captions": len(asked),
+                "metrics": caption_values.to_json(found),
+                "scorers": {name: metric.identity.to_json() for name, metric in loaded.items()},
+                "versions": versions(),
+            },
+        )
+
+
+SYSTEMS_EPILOG = """Examples:
+
+  counterfoil captions systems --predictions A.json B.json C.json --references captions_val2014.json
+
+  counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans m.csv
+
+m.csv has a row per system: its name (that of its file, without .json) in the column `system`, and a number
+in each other column, such as M1 and M2 of the COCO challenge."""
+
+
+@app.command(epilog=SYSTEMS_EPILOG)
+def systems(
+    predictions: Annotated[
+        list[Path], typer.Option(metavar="FILE...", help="A JSON file of captions per system.")
+    ],
+    references: Annotated[Path, typer.Option(help="Captions that people wrote: a JSON file.")],
+    more: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", hidden=True)] = None,
+    metrics: Metrics = "bleu-4,rouge-l,cider",
+    humans: Annotated[
+        Path | None, typer.Option(help="What people gave the systems: a table with a column per score.")
+    ] = None,
+    images: Images = None,
+    videos: Videos = None,
+    frames: Frames = None,
+    rate: Rate = None,
+    references_contain: Policy = None,
+    out: Annotated[Path | None, typer.Option(help="Write the table here (.csv, .json, .parquet).")] = None,
+    json: Json = None,
+    scorer: Behind = None,
+    settings: Settings = None,
+    device: Device = "auto",
+    precision: Precision = "fp32",
+    allow_gelu: AllowGelu = False,
+    batch_size: BatchSize = 32,
+    workers: Workers = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare captioners: a row per system, a column per metric, and how metrics order them as people do.
+
+    All systems must have written captions of the same images.
+    """
+    import os
+
+    from counterfoil.cli import asking, caption_items, caption_systems, caption_values, terminal
+    from counterfoil.cli.session import cache_folder, versions
+    from counterfoil.data.frames import Sampling
+    from counterfoil.scorers.base import Options
+    from counterfoil.scorers.metric_names import several
+
+    terminal.check_targets(out, json)
+    caption_values.check_kind(out)
+    chosen = several([metrics])
+    shown = caption_items.Shown(images, videos, Sampling(frames, rate))
+    files = [*predictions, *(more or ())]
+    names = caption_systems.names(files)
+    people = None if humans is None else caption_systems.read_humans(humans, names)
+    say = _nothing if quiet else terminal.note
+    said: set[str] = set()
+
+    def once(text: str) -> None:
+        # The same folder and the same references are behind every system.
+        if text not in said:
+            said.add(text)
+            say(text)
+
+    with terminal.busy("reading captions", quiet=quiet):
+        asked = [
+            caption_items.asked(
+                file,
+                references,
+                shown,
+                policy=references_contain,
+                needs=caption_values.needs(chosen),
+                note=once,
+            )
+            for file in files
+        ]
+    caption_items.same_items(asked)
+    options = Options(device=device, precision=precision, allow_gelu=allow_gelu, backbone=scorer or "")
+    with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
+        with terminal.busy("loading metrics", quiet=quiet):
+            loaded = caption_values.load(chosen, options, asking.settings(settings or ()), memory=kept)
+        found = {}
+        for name, each in zip(names, asked, strict=True):
+            with terminal.progress(quiet=quiet) as report:
+                found[name], _ = caption_values.values(
+                    each,
+                    loaded,
+                    cache=kept,
+                    batch_size=batch_size,
+                    workers=min(8, os.cpu_count() or 1) if workers is None else workers,
+                    progress=report,
+                    note=_nothing if quiet else terminal.warn,
+                )
+    agreement = None if people is None else caption_systems.agreement(found, people)
+    if not (quiet and json == "-"):
+        console = terminal.err() if json == "-" else terminal.out()
+        for part in caption_systems.shown(found, people, agreement, captions=len(asked[0])):
+            console.print(part)
+    if out is not None:
+        caption_values.write_table(out, caption_systems.columns(found, people))
+        say(f"{len(found):,} rows written to {out}")
+    if json is not None:
+        terminal.write_result(
+            json,
+            {
+                "captions": len(asked[0]),
+                "systems": {name: caption_values.to_json(own) for name, own in found.items()},
+                **({} if people is None else {"humans": people}),
+                **({} if agreement is None else {"agreement": agreement.to_json()}),
+                "scorers": {name: metric.identity.to_json() for name, metric in loaded.items()},
+                "versions": versions(),
+            },
+        )
+
+
+def _nothing(text: str) -> None:
+    """The note of nobody listening."""
