@@ -1,5 +1,6 @@
 """Checkpoint files: read without running any code in them, and told apart by the shapes of their tensors."""
 
+import argparse
 import json
 import pickle
 import re
@@ -10,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from counterfoil.errors import ModelError
@@ -21,6 +23,15 @@ WEIGHTS = ("state_dict", "model_state_dict", "model", "module", "weights")
 _NOT_WEIGHTS = re.compile(
     r"(.*\.)?(attn_mask|position_ids|input_resolution|context_length|vocab_size)|logit_(scale|bias)"
 )
+#: What training scripts put beside the weights: their command line, and numbers that NumPy computed. To
+#: restore them runs no code: the first takes attributes, the others bytes.
+_BESIDE: list[Any] = [
+    argparse.Namespace,
+    np.dtype,
+    *(type(np.dtype(kind)) for kind in ("bool", "int32", "int64", "float32", "float64")),
+    # NumPy 2 moved its parts, and files name them by where they were.
+    *((np.float64(0).__reduce__()[0], f"numpy.{part}.multiarray.scalar") for part in ("core", "_core")),
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +167,8 @@ def _unpickled(path: Path) -> Any:
     """What a PyTorch file holds, if it is tensors and plain values alone."""
     torch = import_torch()
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(_BESIDE):
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         found = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
         raise ModelError(

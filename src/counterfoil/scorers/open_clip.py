@@ -30,8 +30,9 @@ from counterfoil.scorers.dual import (
 from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
 from counterfoil.store import canonical_json
 
-#: File names of the released fine-tunes of OpenAI's weights, and of those weights themselves.
-OPENAI_FAMILY = re.compile(r"best_CLIP_|CLIP_(COCO|TROHN)|neg-?clip|clip_ViT-|openai", re.IGNORECASE)
+#: File names of the released fine-tunes of OpenAI's weights, and of those weights themselves. PAC-S's
+#: openClip_ViT-L-14.pth is one of LAION's, and so GELU's.
+OPENAI_FAMILY = re.compile(r"best_CLIP_|CLIP_(COCO|TROHN)|neg-?clip|(?<!open)clip_ViT-|openai", re.IGNORECASE)
 #: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
