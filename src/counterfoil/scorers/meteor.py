@@ -18,6 +18,9 @@ NAME = "metric:meteor"
 #: What the program says of one candidate: lengths, words without content, matches of each kind, chunks.
 _STATISTICS = 23
 
+#: As much memory as pycocoevalcap gives it, half of it at once; one collector suits a program of one thread.
+_MEMORY = ("-Xms1G", "-Xmx2G", "-XX:+UseSerialGC")
+
 #: Seconds without a word from the program until it is given up; it starts in a few.
 _PATIENCE = 300.0
 
@@ -84,7 +87,7 @@ def _command() -> tuple[str, ...]:
     again = "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
     jar = java.file(place / "meteor-1.5.jar", NAME, again)
     java.file(place / "data" / "paraphrase-en.gz", NAME, again)
-    return (program, "-Xmx2G", "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
+    return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
 
 
 def _children(count: int) -> list[java.Child]:

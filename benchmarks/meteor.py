@@ -1,0 +1,106 @@
+"""Seconds of METEOR: `counterfoil` against `pycocoevalcap`, which both run the same program, in one run.
+
+    python benchmarks/meteor.py FOLDER [--images N] [--processes K]
+
+Every caption of Flickr8k against the other four of its image, 40,000 candidates for the first 8,000 images;
+FOLDER holds Flickr8k.token.txt. Captions are cut into the COCO tool kit's words beforehand, for both. Each
+side starts its own programs, so that loading METEOR's data counts, and is a process of its own:
+
+* `pycocoevalcap`: its class Meteor, which asks for one candidate after the other.
+* `counterfoil`: all questions at once, in one program.
+* `counterfoil, K`: the same in K programs.
+
+Scores of every candidate and of all together must be equal to 1e-9: exits with 1 where they are not.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from counterfoil.data.readers.token_file import read_tokens
+from counterfoil.metrics import ptb
+from counterfoil.scorers.meteor import meteor
+
+Load = tuple[list[str], list[list[str]]]
+
+
+def load(folder: Path, images: int) -> Load:
+    """Candidates and references, in words."""
+    entries = list(read_tokens(folder / "Flickr8k.token.txt").values())[:images]
+    words = iter(ptb.tokenize_all([text for own in entries for _, text in own]))
+    groups = [[next(words) for _ in own] for own in entries]
+    return (
+        [text for own in groups for text in own],
+        [own[:at] + own[at + 1 :] for own in groups for at in range(len(own))],
+    )
+
+
+def theirs(candidates: list[str], references: list[list[str]]) -> tuple[float, list[float]]:
+    """By pycocoevalcap."""
+    from pycocoevalcap.meteor.meteor import Meteor
+
+    return Meteor().compute_score(
+        dict(enumerate(references)), {at: [text] for at, text in enumerate(candidates)}
+    )
+
+
+def work(name: str, file: Path) -> None:
+    """One side, timed: seconds and numbers as JSON."""
+    candidates, references = json.loads(file.read_text(encoding="utf-8"))
+    start = perf_counter()
+    if name == "pycocoevalcap":
+        whole, items = theirs(candidates, references)
+    else:
+        found = meteor(candidates, references, processes=int(name))
+        whole, items = found.corpus, found.items.tolist()
+    print(json.dumps({"seconds": perf_counter() - start, "whole": whole, "items": items}))
+
+
+def side(name: str, file: Path) -> Any:
+    """What one side measures, in a process of its own."""
+    command = [sys.executable, __file__, str(file), "--side", name]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> int:
+    """Prints seconds, candidates per second and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with Flickr8k.token.txt")
+    parser.add_argument("--images", type=int, default=8_000, help="how many images, five captions each")
+    parser.add_argument("--processes", type=int, default=2, help="programs that share the work")
+    parser.add_argument("--side", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.side:
+        work(given.side, given.data)
+        return 0
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "load.json")
+        loaded = load(given.data, given.images)
+        file.write_text(json.dumps(loaded), encoding="utf-8")
+        names = {"pycocoevalcap": "pycocoevalcap", "counterfoil": "1"}
+        if given.processes > 1:
+            names[f"counterfoil, {given.processes}"] = str(given.processes)
+        found = {name: side(which, file) for name, which in names.items()}
+    n = len(loaded[0])
+    first = found["pycocoevalcap"]
+    print(f"METEOR of {n:,} candidates against 4 references each, start of the programs included")
+    apart = 0.0
+    for name, one in found.items():
+        ratio = first["seconds"] / one["seconds"]
+        print(f"{name:<16}{one['seconds']:>8.1f} s{n / one['seconds']:>10,.0f} candidates/s{ratio:>8.2f} x")
+        items = np.abs(np.array(one["items"]) - np.array(first["items"])).max()
+        apart = max(apart, float(items), abs(one["whole"] - first["whole"]))
+    print(f"largest difference: {apart:g}")
+    return 0 if apart <= 1e-9 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
