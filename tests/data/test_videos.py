@@ -100,6 +100,45 @@ def test_a_real_clip(shared_data):
     assert late == whole[200:210]
 
 
+def remuxed(path: Path, out: Path, *, start: float = 0.0, **options: str) -> Path:
+    """The same packets in another file, those before `start` kept but not to be shown."""
+    with av.open(str(path)) as given, av.open(str(out), "w", options=options) as made:
+        old = given.streams.video[0]
+        new = made.add_stream_from_template(old)
+        off = int(start / old.time_base)
+        for packet in given.demux(old):
+            if packet.dts is not None:
+                packet.pts, packet.dts, packet.stream = packet.pts - off, packet.dts - off, new
+                made.mux(packet)
+    return out
+
+
+def test_what_a_file_hides_is_not_counted(shared_data, tmp_path):
+    # Cut without decoding: the file holds all 250 frames, and says that 133 of them are not shown.
+    real = shared_data / "video" / "Bfyp0C02sko_000248_000258.mp4"
+    path = remuxed(real, tmp_path / "trimmed.mp4", start=5.3)
+    shown = [np.asarray(picture).mean() for picture in video(path).frames()]
+    whole = [np.asarray(picture).mean() for picture in video(real).frames()]
+    assert shown == whole[133:]
+    some = [np.asarray(picture).mean() for picture in video(path, count=4).frames()]
+    assert some == [shown[at] for at in (0, 38, 77, 116)]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.95, 0.999])
+def test_a_real_clip_cut_off(shared_data, tmp_path, share):
+    real = shared_data / "video" / "Bfyp0C02sko_000248_000258.mp4"
+    path = remuxed(real, tmp_path / "front.mp4", movflags="faststart")
+    data = path.read_bytes()
+    assert len(list(video(path).frames())) == 250
+    path.write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(DataError, match=r"front\.mp4: the video is cut off .* given: \d+ frames .* 250, as"):
+        next(video(path, count=1).frames())
+    # With its table at the end, a file that is cut off cannot be told from any other bytes.
+    path.write_bytes(real.read_bytes()[: int(real.stat().st_size * share)])
+    with pytest.raises(DataError, match=r"front\.mp4: not a video that can be read: .*cut off\?"):
+        next(video(path, count=1).frames())
+
+
 @pytest.mark.parametrize("kind", ["mp4", "mov", "avi", "mkv", "webm"])
 def test_a_file_cut_off_in_the_middle_is_named_with_what_is_left(kind, tmp_path):
     options = {"movflags": "faststart"} if kind in ("mp4", "mov") else {}

@@ -8,7 +8,9 @@ from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS, Contrast, edit
 from counterfoil.world.galleries import gallery
 from counterfoil.world.generator import imagine
+from counterfoil.world.moving import Reel
 from counterfoil.world.people import Annotator, annotate
+from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.reading import matches, positives, read
 from counterfoil.world.render import draw, draw_many, encode
 from counterfoil.world.sample import choices, contrasts, quads
@@ -23,6 +25,7 @@ __all__ = [
     "Contrast",
     "Meaning",
     "Phrase",
+    "Reel",
     "Scene",
     "Thing",
     "annotate",
@@ -38,7 +41,9 @@ __all__ = [
     "imagine",
     "matches",
     "positives",
+    "preferences",
     "quads",
+    "rated",
     "read",
     "sample_scene",
     "text",
