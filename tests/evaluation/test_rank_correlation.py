@@ -10,11 +10,15 @@ from scipy.stats import kendalltau, spearmanr
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
+from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
+from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.evaluation.run import Run
+from counterfoil.metrics.drawn_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 
+from .judged_benchmarks import grades, preferred, rated
 from .made_runs import gallery, run
 
 Make = Callable[..., Benchmark]
@@ -223,3 +227,52 @@ def test_intervals_of_independent_columns_cover_0(
         (pair,) = rank_correlation(runs, measures=["i2t", "accuracy"], draws=200, seed=repetition).pairs
         covered += not pair.sure
     assert least <= covered / repetitions <= most
+
+
+def test_metrics_are_ordered_by_their_correlations_with_ratings() -> None:
+    """Ratings beside preferences; in every draw the correlation is that of the captions written out."""
+    rng = np.random.default_rng(0)
+    ratings = grades(60)
+    benchmark, votes = rated(ratings, per_image=3), rng.integers(0, 9, (40, 2)).astype(float)
+    pairs = preferred(votes)
+    runs, scores = [], {}
+    for name, noise in (("a", 0.2), ("b", 1.0), ("c", 3.0), ("constant", None)):
+        values = np.zeros(60) if noise is None else np.round(ratings[:, 0] + noise * rng.normal(size=60), 1)
+        of_pairs = np.zeros((40, 2)) if noise is None else votes + 3 * noise * rng.normal(size=(40, 2))
+        scores[name] = values
+        for asked, answers in ((benchmark, Scores(values)), (pairs, Scores(of_pairs))):
+            result = evaluate(asked, answers, scorer=name, draws=20)
+            runs.append(Run(name, asked, answers, per_item(asked, answers), result, {}))
+    draws, seed = 40, 2
+    found = rank_correlation(runs, measures=("kendall_tau_b", "accuracy"), draws=draws, seed=seed)
+    assert [c.name for c in found.columns] == ["toy-rated:kendall_tau_b", "toy-preference:accuracy"]
+    assert found.values[:3, 0] == pytest.approx(
+        [kendalltau(scores[m], ratings[:, 0]).statistic for m in "abc"]
+    )
+    # A scorer that says the same of everything has no correlation, and is not ordered by it.
+    assert np.isnan(found.values[3, 0])
+    assert found.pairs[0].models == 3
+    defaults = rank_correlation(runs, draws=5)
+    assert {c.measure for c in defaults.columns} == {*MEASURES, "accuracy"}
+    families = np.random.SeedSequence(seed).generate_state(3).tolist()
+    of_images = np.concatenate(list(cluster_draws(20, draws, seed=families[0]))).astype(int)
+    of_questions = np.concatenate(list(cluster_draws(20, draws, seed=families[1]))).astype(int)
+    of_models = np.concatenate(list(cluster_draws(4, draws, seed=seed))).astype(int)
+    taus = []
+    by_name = {(r.benchmark.name, r.name): r for r in runs}
+    for draw in range(draws):
+        rows = np.repeat(np.arange(60), of_images[draw][np.arange(60) // 3])
+        asked = np.repeat(np.arange(40), of_questions[draw][np.arange(40) // 2])
+        first, second = [], []
+        for k, model in enumerate("abc"):
+            first += [kendalltau(scores[model][rows], ratings[rows, 0]).statistic] * of_models[draw][k]
+            mean = by_name["toy-preference", model].items["accuracy"][asked].mean()
+            second += [mean] * of_models[draw][k]
+        taus.append(
+            kendalltau(np.round(first, 12), np.round(second, 12)).statistic if len(first) > 1 else np.nan
+        )
+    defined = np.array(taus)[~np.isnan(taus)]
+    least = perfect(3)
+    low, high = np.quantile(defined, [0.025, 0.975])
+    assert found.pairs[0].tau_low == pytest.approx(min(low, least))
+    assert found.pairs[0].tau_high == pytest.approx(max(high, -least))

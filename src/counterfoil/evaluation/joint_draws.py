@@ -15,8 +15,10 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import clusters
+from counterfoil.data.ratings import Rated
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_columns import LEAST, choose, has
+from counterfoil.evaluation.rated_columns import RatedColumns
 from counterfoil.evaluation.run import Run
 from counterfoil.stats.resampling import Whole, cluster_sums, whole
 
@@ -59,6 +61,8 @@ class Sheet:
     n_clusters: int
     family: int
     parts: tuple[Part, ...] = ()
+    #: Of rated captions, whose measures are no means of values.
+    rated: RatedColumns | None = None
 
     def values(self) -> Float[ndarray, "1 models measures"]:
         """The measures themselves: every cluster once."""
@@ -67,8 +71,11 @@ class Sheet:
     def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """The measures in each draw: means over directions of means over parts of means over queries.
 
-        A part of which no query was drawn is left out; NaN where that leaves none.
+        A part of which no query was drawn is left out; NaN where that leaves none. Correlations with ratings
+        are of all captions together.
         """
+        if self.rated is not None:
+            return self.rated.drawn(weights)
         directions = [
             _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])
             for direction in sorted({part.direction for part in self.parts})
@@ -101,7 +108,21 @@ def sheets_of(
                 kept.append(measure)
             else:
                 few.append(f"{name}:{measure}")
-        if kept:
+        if kept and isinstance(runs[0].benchmark.questions, Rated):
+            having_all = [run for run in runs if all(has(run, measure) for measure in kept)]
+            sheets.append(
+                Sheet(
+                    runs[0].benchmark,
+                    tuple(run.name for run in having_all),
+                    tuple(kept),
+                    np.zeros((len(runs[0].benchmark), 0)),
+                    codes,
+                    size,
+                    family,
+                    rated=RatedColumns.of(having_all, kept, codes),
+                )
+            )
+        elif kept:
             # A model without one of the measures has NaN there.
             nothing = np.full(len(runs[0].benchmark), np.nan)
             table = np.stack([run.items[m] if has(run, m) else nothing for run in runs for m in kept], axis=1)

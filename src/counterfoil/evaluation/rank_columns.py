@@ -8,6 +8,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
+from counterfoil.data.ratings import Rated
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.run import Run
@@ -35,7 +36,10 @@ class Column:
 
 def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The measures of each benchmark that become columns."""
-    known = {name: tuple(dict.fromkeys(m for r in runs for m in r.items)) for name, runs in groups.items()}
+    known = {
+        name: tuple(dict.fromkeys(m for run in runs for m in measures_of(run)))
+        for name, runs in groups.items()
+    }
     if not wanted:
         return {name: _default(runs[0].benchmark, known[name]) for name, runs in groups.items()}
     found: dict[str, list[str]] = {name: [] for name in groups}
@@ -61,7 +65,15 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
     return {name: tuple(own) for name, own in found.items()}
 
 
+def measures_of(run: Run) -> tuple[str, ...]:
+    """What a run can be ordered by: what its questions have values of, and correlations that are defined."""
+    return tuple(run.result.measures if isinstance(run.benchmark.questions, Rated) else run.items)
+
+
 def has(run: Run, measure: str) -> bool:
+    """Whether a run has a value of a measure."""
+    if isinstance(run.benchmark.questions, Rated):
+        return measure in run.result.measures
     return measure in run.items and bool(np.isfinite(run.items[measure]).any())
 
 
