@@ -1,7 +1,5 @@
 """Two metrics' correlations with ratings: found where they differ, and not more often than luck has it."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.replicates import Replicates
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.drawn_correlation import MEASURES
 
@@ -123,7 +122,11 @@ def test_preferences_are_compared_question_by_question() -> None:
     assert (found.measure, found.p < 0.01, found.mcnemar is not None) == ("accuracy", True, True)
 
 
-Skill = Callable[[np.random.Generator, np.ndarray], np.ndarray]
+def test_seeds_have_no_values_to_average() -> None:
+    benchmark = rated(grades(12))
+    model = Replicates("m", tuple(_run(f"seed {s}", benchmark, np.arange(12.0) + s) for s in range(2)))
+    with pytest.raises(InputError, match="seeds have no values to average"):
+        model.level("spearman")
 
 
 @pytest.mark.slow

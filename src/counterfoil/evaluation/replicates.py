@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import clusters
+from counterfoil.data.ratings import Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.evidence import Evidence, between
@@ -54,6 +55,12 @@ class Replicates:
     def values(self, measure: str) -> Float[ndarray, "n"]:
         """The mean over seeds of a measure's values per question; NaN where a gallery's query has none."""
         for run in self.runs:
+            if isinstance(run.benchmark.questions, Rated):
+                raise InputError(
+                    "a correlation with ratings is of all captions together: seeds have no values to average",
+                    where=f"{self.name}, {run.name}",
+                    hint="compare the runs one by one",
+                )
             if measure not in run.items:
                 raise UnknownNameError("measure", measure, run.items, where=f"{self.name}, {run.name}")
         return np.mean([run.items[measure] for run in self.runs], axis=0)
@@ -64,6 +71,7 @@ class Replicates:
 
     def level(self, measure: str, *, draws: int = 10_000, seed: int = 0, label: str = "") -> Evidence:
         """The measure with its interval. One run's own estimate stays what its result says."""
+        values = self.values(measure)
         seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
         label = label or self.name
         n, by_chance = len(self.clusters), chance(self.runs[0].benchmark).get(measure)
@@ -72,7 +80,6 @@ class Replicates:
             return Evidence(
                 label, measure, "level", known.value, known.low, known.high, known.n, known.chance, seeds
             )
-        values = self.values(measure)
         if self.is_gallery:
             run = self.runs[0]
             table, averages = gallery_columns(run.benchmark, {measure: values}, (measure,))
