@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.ptb_rules import BLANK, rules
+from counterfoil.metrics.ptb_rules import rules
 
 #: What the tool kit drops. It means to drop round and curly brackets too, but looks for "-LRB-" where lower
 #: case has already made "-lrb-" of it, so brackets stay.
@@ -22,15 +22,6 @@ _DEPENDS = re.compile(
     r"<[A-Za-z/!?][^>]*[ \t][^>]*>|[^\S \t]|[\d)][ \t]+\d|[A-Za-z.]\.[ \t]+[\d.]"
     r"|(?<![A-Za-z])[A-Za-z]\.[ \t]+[A-Z<]|\.[ \t]+[Ll][TtIi]"
 )
-#: How far a token that begins here can reach: to the end of its word and the next two, or of its markup.
-_REACH = re.compile(
-    rf"(?:[^ \t]*\.[ \t]+)?<[^>]*>.{{0,2}}|[ \t][{BLANK}]*|\.(?:[ \xa0]\.)+"
-    r"|[^ \t]+(?:[ \t]+[^ \t]+[ \t]?){0,2}",
-    re.DOTALL,
-)
-#: No token is sought beyond so many characters, so that a text without blanks takes no quadratic time.
-_LONGEST = 512
-
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 _FRACTIONS = {"\u00bc": "1/4", "\u00bd": "1/2", "\u00be": "3/4", "\u2153": "1/3", "\u2154": "2/3"}
 _MONEY = {"\u00a2": "cents", "\u00a3": "#", "\x80": "$", "\u00a4": "$", "\u20a0": "$", "\u20ac": "$"}
@@ -74,13 +65,14 @@ _WRITTEN: Mapping[str, Callable[[str], str]] = {
 
 @cache
 def _scanner() -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """All rules in one pattern, a group for each, and the actions of the groups."""
+    """A pattern that tries every rule at one place, with two groups for each, and the rules' actions.
+
+    The first group of a rule is the token, the second ends where what must follow ends. `re` has no way to
+    ask for the longest of alternatives, so all of them look ahead from one place, and whoever asks compares.
+    """
     listed = rules()
-    parts = (
-        f"(?P<r{i}>{token})" + (f"(?:{follows})" if follows else "")
-        for i, (_, token, follows) in enumerate(listed)
-    )
-    return re.compile("|".join(parts)), tuple(action for action, _, _ in listed)
+    tries = (f"(?:(?=({token})(?:{follows})())|)" for _, token, follows in listed)
+    return re.compile("".join(tries)), tuple(action for action, _, _ in listed)
 
 
 def _scan(text: str, after: str) -> list[str]:
@@ -89,16 +81,14 @@ def _scan(text: str, after: str) -> list[str]:
     place, length, tokens = 0, len(text), []
     text += after
     while place < length:
-        reach = _REACH.match(text, place)
-        farthest = min(reach.end() if reach else len(text), place + _LONGEST)
-        # The longest match wins, which alternatives of `re` do not promise: so ends are tried from the last.
-        tries = (pattern.fullmatch(text, place, end) for end in range(farthest, place, -1))
-        found = next((match for match in tries if match is not None), None)
-        if found is None or found.lastgroup is None:
+        found = pattern.match(text, place)
+        spans = found.regs[1:] if found else ()
+        farthest, rule = max((spans[2 * i + 1][1], -i) for i in range(len(actions)))
+        if farthest < 0:
             place += 1  # a character that no rule knows is dropped, and parts what stands around it
             continue
-        group = found.lastgroup
-        action, token, place = actions[int(group[1:])], found[group], found.end(group)
+        action, (start, place) = actions[-rule], spans[-2 * rule]
+        token = text[start:place]
         if action.startswith("split"):
             back = int(action[-1])
             token, place = token[:-back], place - back
@@ -137,7 +127,7 @@ def tokenize(text: str) -> str:
     * Other line breaks than "\\n" (as "\\r") split a caption in the tool kit, after which its captions and
       their tokens no longer belong together. Here they are blanks.
     * Letters that Unicode gained after its version 6 are dropped there and kept here.
-    * Tokens end after 512 characters.
+    * A capital sigma beside a digit is one or the other small sigma; an address of a single emoji is none.
     """
     text = text.translate(_LINE_BREAKS)
     if _DEPENDS.search(text):
@@ -148,7 +138,7 @@ def tokenize(text: str) -> str:
 _LINE_BREAKS = {ord(sign): " " for sign in "\n\r\u2028\u2029\x0b\x0c"}
 
 
-def tokenize_all(texts: Sequence[str]) -> list[str]:
+def tokenize_all(texts: Sequence[object]) -> list[str]:
     """The tokens of each caption (as `tokenize`), equal captions being looked at once.
 
     Raises `InputError` naming the first caption that is not a string.
@@ -156,10 +146,12 @@ def tokenize_all(texts: Sequence[str]) -> list[str]:
     >>> tokenize_all(["A dog.", "Two dogs!", "A dog."])
     ['a dog', 'two dogs', 'a dog']
     """
+    known: dict[object, str] = {}
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
                 "a caption is not a text", where=f"caption {row}", given=repr(text), allowed="a string"
             )
-    known = {text: tokenize(text) for text in dict.fromkeys(texts)}
+        if text not in known:
+            known[text] = tokenize(text)
     return [known[text] for text in texts]

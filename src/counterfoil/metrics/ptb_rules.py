@@ -1,9 +1,10 @@
 """The rules by which the Penn Treebank tokenizer of the COCO tool kit cuts text, in their order.
 
 A rule is (what is done with what it matches, the pattern of a token, what must follow without being part of
-it). At any place the rule that matches the most, counting what must follow, wins; of equals the first. The
-rules describe what the tokenizer inside `pycocoevalcap` (Stanford CoreNLP 3.4.1) was seen to do; names of
-months, titles and states count as abbreviations, some only when written with a capital.
+it). At any place the rule that matches the most, counting what must follow, wins; of equals the first. Where
+a rule has alternatives that begin alike the longer comes first, so that the greedy match of `re` is the
+longest. The rules describe what the tokenizer inside `pycocoevalcap` (Stanford CoreNLP 3.4.1) was seen to do;
+names of months, titles and states count as abbreviations, some only when written with a capital.
 """
 
 from collections.abc import Callable
@@ -90,23 +91,21 @@ def rules() -> list[tuple[str, str, str]]:
     apostrophe = f"(?:['\x92\u2019]|{caseless('&apos;')})"
     any_apostrophe = f"(?:['`\x91\x92\u2018\u2019\u201b]|{caseless('&apos;')})"
     ending = f"{apostrophe}(?:[msdMSD]|{_any_of('re ve ll')})"
-    with_apostrophe = "|".join(
-        [
-            f"{apostrophe}[nN]{apostrophe}?",
-            f"(?:[lLdDjJ]|{_any_of('dunkin somethin ol')}){apostrophe}",
-            f"{apostrophe}(?:[2-9]0[sS]|{_any_of('em till? cause')})",
-            f"[A-HJ-XZn]{any_apostrophe}[{alpha}]{{2,}}",
-            f"[{alpha}]+[aeiouyAEIOUY]{any_apostrophe}[aeiouA-Z][{alpha}]*",
-            f"[oO]{any_apostrophe}[oO]",
-            _any_of("cont'd[.]? nor'easter c'mon e'er s'mores ev'ry li'l nat'l"),
-        ]
-    )
+    with_apostrophe = [
+        f"{apostrophe}[nN]{apostrophe}?",
+        f"(?:[lLdDjJ]|{_any_of('dunkin somethin ol')}){apostrophe}",
+        f"{apostrophe}(?:[2-9]0[sS]|{_any_of('em till? cause')})",
+        f"[A-HJ-XZn]{any_apostrophe}[{alpha}]{{2,}}",
+        f"[{alpha}]+[aeiouyAEIOUY]{any_apostrophe}[aeiouA-Z][{alpha}]*",
+        f"[oO]{any_apostrophe}[oO]",
+        _any_of("cont'd[.]? nor'easter c'mon e'er s'mores ev'ry li'l nat'l"),
+    ]
     name = "[A-Za-z][A-Za-z0-9_:.-]*"
     quoted = "['\"][^\r\n'\"]*['\"]"
     attribute = f"(?:{name}(?:[ ]*=[ ]*{quoted})?|{quoted}|/)"
     markup = f"<(?:[!?][A-Za-z-][^>\r\n]*|/?{name}(?:[ ]+{attribute})*[ ]*/?[ ]*)>"
 
-    number = f"[-+]?(?:{digit}+|{digit}*(?:[.:,\u00ad\u066b\u066c]{digit}+)+)"
+    number = f"[-+]?(?:{digit}*(?:[.:,\u00ad\u066b\u066c]{digit}+)+|{digit}+)"
     fraction = f"(?:{digit}{{1,4}}[- \u00a0])?{digit}{{1,4}}(?:\\\\?/|\u2044){digit}{{1,4}}"
     area = "\\([0-9]{2,3}\\)[ \u00a0]?|(?:\\+\\+?)?(?:[0-9]{2,4}[- \u00a0])?[0-9]{2,4}[- \u00a0]"
     dotted = "(?:(?:\\+\\+?)?[0-9]{2,4}\\.)?[0-9]{2,4}\\.[0-9]{3,4}\\.[0-9]{3,5}"
@@ -120,7 +119,7 @@ def rules() -> list[tuple[str, str, str]]:
 
     particle = f"(?:[dDoOlL]{any_apostrophe}{plain})?"
     compound = f"{particle}{plain}+(?:[-_\u058a\u2010\u2011]{particle}{plain}+)*"
-    hyphened = f"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:[A-Za-z0-9\u00ad]+|{acronym}\\.))+"
+    hyphened = f"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{acronym}\\.|[A-Za-z0-9\u00ad]+))+"
     part = "[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}"
     joined = f"[A-Z]+(?:(?:[+&]|{caseless('&amp;')})[A-Z]+)+"
     file = f"{lettery}+(?:\\.{lettery}+)*\\.{_any_of(_FILES)}"
@@ -159,10 +158,11 @@ def rules() -> list[tuple[str, str, str]]:
         ("soft", word, ending),
         ("soft", "[A-Za-z\u00ad]*[A-MO-Za-mo-z]\u00ad*", f"[nN]{any_apostrophe}[tT]"),
         ("soft", word, ""),
-        ("keep", with_apostrophe, ""),
+        *(("keep", pattern, "") for pattern in with_apostrophe),
         ("keep", f"[yY]{apostrophe}", f"[{alpha}]"),
         ("keep", address, ""),
-        ("keep", f"(?:{site}|{known})(?:/{inside})?", ""),
+        ("keep", f"{site}(?:/{inside})?", ""),
+        ("keep", f"{known}(?:/{inside})?", ""),
         ("keep", mail, ""),
         ("keep", f"@[a-zA-Z_][a-zA-Z_0-9]*|\\#{letter}+", ""),
         ("quote", ending, "[^A-Za-z]"),
@@ -213,7 +213,7 @@ def rules() -> list[tuple[str, str, str]]:
         ("ampersand", joined, ""),
         ("quote", "'", "[A-Za-z][^ \t\n\r\u00a0]"),
         ("quote", ending, ""),
-        ("quote", f"{apostrophe}|''|[`\u2018-\u201f\x91-\x94\u2039\u203a\u00ab\u00bb]{{1,2}}", ""),
+        ("quote", f"''|[`\u2018-\u201f\x91-\x94\u2039\u203a\u00ab\u00bb]{{1,2}}|{apostrophe}", ""),
         ("keep", _SYMBOL, ""),
         ("drop", f"\0|{blank}+|[{BREAK}]|[\u200b\u200e\u200f\ufeff]|{caseless('&nbsp;')}", ""),
     ]
