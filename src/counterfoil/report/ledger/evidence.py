@@ -15,11 +15,15 @@ from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
+from counterfoil.engine.judge import judge
 from counterfoil.engine.progress import Note, warn
-from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.metrics.detection import by_label
+from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.given import GivenTable, load
+from counterfoil.scorers.metric_names import load as load_metric
+from counterfoil.store import read_json
 
 _T = TypeVar("_T")
 
@@ -84,6 +88,19 @@ class Evidence:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
         return self._once(("detected", file, column), lambda: self._by_label(file, column))
 
+    def judged(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
+        """What a caption metric gives to each candidate that people rated."""
+        return self._once(
+            ("judged", benchmark, metric),
+            lambda: judge(self.questions(benchmark)[0], self._metric(metric), note=self._note).values,
+        )
+
+    def example(self, candidates: str, references: str, metric: str) -> float:
+        """What a metric gives to all of {ID: CAPTION} in one file with the {ID: [CAPTION]} of another."""
+        return self._once(
+            ("example", candidates, references, metric), lambda: self._example(candidates, references, metric)
+        )
+
     def _has(self, name: str) -> bool:
         return self._folder is not None and (self._folder / name).exists()
 
@@ -99,13 +116,32 @@ class Evidence:
         return kept
 
     def _read(self, benchmark: str, place: str) -> Benchmark:
-        facts = card(benchmark)
+        path, facts = self.path(place), card(benchmark)
         module, _, function = facts.reader.partition(":")
         try:
-            return getattr(import_module(module), function)(facts, self.path(place), None)
+            return getattr(import_module(module), function)(facts, path, None)
         except MissingExtraError as error:
             # What the folder lacks may come from a package; it is not there either.
             raise NoDataError(f"{place} is not complete: {error}") from None
+
+    def _metric(self, spec: str) -> Any:
+        """The metric that `spec` names; what it lacks (Java, a parser, a package) is no data."""
+        prefix, _, name = spec.partition(":")
+        if prefix != "metric":
+            raise DataError("not a metric of texts", given=spec, allowed="metric:NAME")
+        try:
+            return load_metric(name, DEFAULT, _no_model)
+        except (MissingExtraError, ModelError) as error:
+            raise NoDataError(str(error)) from None
+
+    def _example(self, candidates: str, references: str, metric: str) -> float:
+        asked, known = (read_json(self.path(name)) for name in (candidates, references))
+        if not isinstance(asked, dict) or not isinstance(known, dict) or not asked:
+            raise DataError("not captions by their ids", where=self.path(candidates))
+        lost = [key for key in asked if not isinstance(known.get(key), list)]
+        if lost:
+            raise DataError("a candidate has no references", where=self.path(references), given=lost[0])
+        return float(self._metric(metric).of_corpus([*asked.values()], [known[key] for key in asked]))
 
     def _carried(self, benchmark: str, file: str) -> Benchmark:
         carried = from_table(card(benchmark), self._given(file).table)
@@ -130,6 +166,10 @@ class Evidence:
         if not isinstance(given, GivenTable):
             raise DataError("not a table of scores or outcomes", where=self.path(file))
         return given
+
+
+def _no_model(options: Options) -> Any:
+    raise NoDataError("the weights of the model behind the metric are not in the folder of data")
 
 
 def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray, "n"]:

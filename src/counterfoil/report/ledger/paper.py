@@ -23,6 +23,11 @@ class Spec(BaseModel):
     #: Whose answers, where that is not the row's name.
     model: str | None = None
     measure: str | None = None
+    #: The caption metric that is asked, as a scorer is named.
+    metric: str | None = None
+    #: Files of an example, relative to the folder of data.
+    candidates: str | None = None
+    references: str | None = None
     #: Over the questions of these groups together; over all where it is not said.
     groups: tuple[str, ...] | None = None
     statistic: Literal["r", "p", "low", "high", "total", "own", "others"] | None = None
@@ -30,7 +35,7 @@ class Spec(BaseModel):
     direction: Literal["i2t", "t2i"] | None = None
     #: The benchmark whose queries count; its own where it is not said.
     over: str | None = None
-    #: What a number of right answers is divided by: "queries", or a benchmark with so many of them.
+    #: What a number is divided by: "queries", a benchmark with so many right answers, or a whole number.
     per: str | None = None
     #: The first R items of a ranking, R being the number of right answers: 1 for a right one, 0 for a wrong.
     shown: str | None = None
@@ -175,7 +180,7 @@ def all_papers() -> Mapping[str, Paper]:
     """Every paper of the ledger, by its short name, in the order of their numbers.
 
     >>> [(paper.number, name) for name, paper in all_papers().items()]
-    [('P000', 'bivlc'), ('P002', 'eccv_caption'), ('P003', 'winoground')]
+    [('P000', 'bivlc'), ('P002', 'eccv_caption'), ('P003', 'winoground'), ('P004', 'pac_s')]
     """
     found = []
     for file in files("counterfoil.report").joinpath("papers").iterdir():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from counterfoil.report.ledger.recipes import gallery, printed, questions
+from counterfoil.report.ledger.recipes import captions, gallery, printed, questions
 from counterfoil.report.ledger.recipes.case import Case, Finding
 from counterfoil.report.ledger.recipes.questions import chance
 
@@ -17,6 +17,9 @@ RECIPES: Mapping[str, Callable[[Case], Finding]] = {
         questions.length_correlation,
         questions.fold_interval,
         questions.detector,
+        captions.judged,
+        captions.judgements,
+        captions.example,
         gallery.positives,
         gallery.left_out,
         gallery.shown,

@@ -1,0 +1,68 @@
+"""Numbers about caption metrics: how well they go with what people gave, and what they give to an example."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from counterfoil.data.ratings import Rated
+from counterfoil.errors import DataError
+from counterfoil.evaluation.rated import points
+from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c, spearman
+from counterfoil.report.ledger.recipes.case import Case, Finding
+
+_CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "kendall_tau_b": kendall_tau_b,
+    "kendall_tau_c": kendall_tau_c,
+    "spearman": lambda scores, ratings: spearman(scores, ratings)[0],
+}
+
+
+def judged(case: Case) -> Finding:
+    """How well a caption metric goes with what people gave, times 100.
+
+    Source: P004, section 4.2.
+    """
+    benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
+    if measure not in _CORRELATIONS:
+        raise DataError("no such correlation", where=case.row, given=measure, allowed=_CORRELATIONS)
+    scores = case.evidence.judged(benchmark, metric)
+    found = points(_rated(case), scores)
+    value = float(np.mean([_CORRELATIONS[measure](part.scores, part.ratings) for part in found]))
+    return Finding(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
+
+
+def judgements(case: Case) -> Finding:
+    """How many ratings (points), pairs of an image and a caption, or images there are, or which is the
+    lowest or highest rating; `per` divides it.
+    """
+    questions = _rated(case)
+    given = questions.ratings[~np.isnan(questions.ratings)]
+    found = {
+        "points": len(given),
+        "pairs": len(questions),
+        "images": len(np.unique(questions.images)),
+        "lowest": float(given.min()),
+        "highest": float(given.max()),
+    }
+    value = found[case.need("measure")]
+    if case.spec.per is not None:
+        value /= int(case.spec.per)
+    return Finding(value, case.evidence.source(case.need("benchmark")))
+
+
+def example(case: Case) -> Finding:
+    """What a metric gives to all candidates of a file together, with the references of another.
+
+    Source: the README of clipscore.
+    """
+    files = case.need("candidates"), case.need("references")
+    value = case.evidence.example(*files, case.need("metric"))
+    return Finding(value, ", ".join(files))
+
+
+def _rated(case: Case) -> Rated:
+    benchmark, place = case.evidence.questions(case.need("benchmark"))
+    questions = benchmark.judged
+    if not isinstance(questions, Rated):
+        raise DataError("not rated captions", where=place, given=benchmark.name)
+    return questions
