@@ -116,6 +116,9 @@ _SCORERS = (
     ),
 )
 
+#: Kinds of scorer that embed nothing, so that no caption metric can look with them.
+_NO_MODELS = ("given", "blind", "metric", "world")
+
 _MEASURES = (
     MeasureEntry("i2t", "quad", "both images pick their captions (Winoground's text score)", "1/4"),
     MeasureEntry("t2i", "quad", "both captions pick their images (Winoground's image score)", "1/4"),
@@ -308,9 +311,10 @@ def caption_metrics(
             # Whoever embedded has put the prompt around captions already.
             plain = replace(plain, prompt=DEFAULT.prompt)
         key = repr(plain)
-        if key not in models:
+        kind = options.backbone.partition(":")[0]
+        if key not in models and kind not in _NO_MODELS:
             models[key] = scorer(options.backbone, plain, memory=memory)
-        if not isinstance(models[key], Embedder | GivenEmbeddings):
+        if not isinstance(models.get(key), Embedder | GivenEmbeddings):
             raise InputError(
                 "no model to look with: it does not embed images and captions one by one",
                 where=f"--scorer {options.backbone}",

@@ -56,27 +56,43 @@ def settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dic
     found: dict[str, dict[str, str]] = {name: {} for name in names}
     for key, value in given.items():
         metric, dot, own = key.partition(".")
-        chosen = SEVERAL.get(metric, (metric,)) if dot else names
+        meant = SEVERAL.get(metric, (metric,)) if dot else names
+        chosen = [name for name in names if name in meant]
+        if not chosen:
+            raise InputError(
+                "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
+            )
         for name in chosen:
-            if name not in found:
-                raise InputError(
-                    "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
-                )
             found[name][own if dot else key] = value
     return found
+
+
+def check(names: Sequence[str], scorer: str | None, given: Mapping[str, str]) -> None:
+    """Raise `InputError` where a metric needs a model and none is named, or none needs the one that is.
+
+    And where something is set of a metric that is not asked for.
+    """
+    looking = [name for name in names if entry(name).has_model]
+    if looking and not scorer:
+        raise InputError(
+            "needs a model to look with",
+            where=f"metric:{looking[0]}",
+            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
+        )
+    if scorer and not looking:
+        raise InputError(
+            "none of these metrics has a model behind it",
+            where=", ".join(names),
+            given=f"--scorer {scorer}",
+            hint="leave --scorer out",
+        )
+    settings_of(names, given)
 
 
 def load(
     names: Sequence[str], options: Options, given: Mapping[str, str], *, memory: Path | None
 ) -> dict[str, CaptionMetric]:
     """The metrics by name; those that need a model share the one behind them."""
-    if options.backbone and not any(entry(name).has_model for name in names):
-        raise InputError(
-            "none of these metrics has a model behind it",
-            where=", ".join(names),
-            given=f"--scorer {options.backbone}",
-            hint="leave --scorer out",
-        )
     return catalog.caption_metrics(names, options, memory=memory, settings=settings_of(names, given))
 
 

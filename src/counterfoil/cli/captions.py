@@ -133,6 +133,8 @@ def score(
     terminal.check_targets(out, json)
     caption_values.check_kind(out)
     names = several([metrics])
+    given = asking.settings(settings or ())
+    caption_values.check(names, scorer, given)
     shown = caption_items.Shown(images, videos, Sampling(frames, rate))
     say = _nothing if quiet else terminal.note
     with terminal.busy("reading captions", quiet=quiet):
@@ -147,7 +149,7 @@ def score(
     kept = None if no_cache else cache_folder(cache)
     options = Options(device=device, precision=precision, allow_gelu=allow_gelu, backbone=scorer or "")
     with terminal.busy("loading metrics", quiet=quiet):
-        loaded = caption_values.load(names, options, asking.settings(settings or ()), memory=kept)
+        loaded = caption_values.load(names, options, given, memory=kept)
     with terminal.progress(quiet=quiet) as report:
         found, scores = caption_values.values(
             asked,
@@ -232,6 +234,8 @@ def systems(
     terminal.check_targets(out, json)
     caption_values.check_kind(out)
     chosen = several([metrics])
+    given = asking.settings(settings or ())
+    caption_values.check(chosen, scorer, given)
     shown = caption_items.Shown(images, videos, Sampling(frames, rate))
     files = [*predictions, *(more or ())]
     names = caption_systems.names(files)
@@ -261,7 +265,7 @@ def systems(
     options = Options(device=device, precision=precision, allow_gelu=allow_gelu, backbone=scorer or "")
     with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
         with terminal.busy("loading metrics", quiet=quiet):
-            loaded = caption_values.load(chosen, options, asking.settings(settings or ()), memory=kept)
+            loaded = caption_values.load(chosen, options, given, memory=kept)
         found = {}
         for name, each in zip(names, asked, strict=True):
             with terminal.progress(quiet=quiet) as report:
