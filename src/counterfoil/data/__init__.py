@@ -9,6 +9,7 @@ from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated, References
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Sampling, Video
 
 __all__ = [
     "Answers",
@@ -18,6 +19,8 @@ __all__ = [
     "Card",
     "Choice",
     "FileSource",
+    "FrameFeatures",
+    "FrameFolder",
     "Gallery",
     "Image",
     "Outcomes",
@@ -27,6 +30,8 @@ __all__ = [
     "Rankings",
     "Rated",
     "References",
+    "Sampling",
     "Scores",
     "Search",
+    "Video",
 ]

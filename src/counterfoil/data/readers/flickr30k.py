@@ -1,7 +1,6 @@
 """Flickr30k: Karpathy's JSON, the hub's CSV of the same, or the token file of a Flickr release."""
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.karpathy import read_split
 from counterfoil.data.readers.matches import gallery, own
+from counterfoil.data.readers.token_file import read_tokens
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import labels, read_table, texts
 from counterfoil.errors import DataError
@@ -21,7 +21,6 @@ from counterfoil.errors import DataError
 _KARPATHY = "dataset_flickr30k.json"
 _HUB = "flickr_annotations_30k.csv"
 _FOLDERS = ("flickr30k-images", "flickr30k_images", "Images")
-_TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
 
 #: (file name of an image, [(caption id, text), ...])
 _Entry = tuple[str, list[tuple[str, str]]]
@@ -44,7 +43,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     elif path.suffix == ".csv":
         entries = _of_csv(path)
     else:
-        entries = _of_tokens(path)
+        entries = list(read_tokens(path, collapse=False).items())
         title = f"Captions of {path.name}"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}})
     names = [name for name, _ in entries]
@@ -109,29 +108,6 @@ def _of_csv(path: Path) -> list[_Entry]:
     if not found:
         raise DataError("no image of the split 'test'", where=path)
     return found
-
-
-def _of_tokens(path: Path) -> list[_Entry]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
-    found: dict[str, list[tuple[str, str]]] = {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            match = _TOKEN.fullmatch(line.rstrip("\r"))
-            if match is None:
-                raise DataError(
-                    "not a caption",
-                    where=f"{path}, line {number}",
-                    given=shown(line),
-                    allowed="NAME.jpg#0, a tab, the caption",
-                )
-            name, place, text = match.groups()
-            found.setdefault(name, []).append((f"{name}#{place}", text))
-    if not found:
-        raise DataError("no captions", where=path)
-    return list(found.items())
 
 
 def _list(cell: str, where: str) -> list[Any]:

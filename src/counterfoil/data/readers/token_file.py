@@ -10,10 +10,11 @@ from counterfoil.errors import DataError
 _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
 
 
-def read_tokens(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """For every image the ids and texts of its captions, white space collapsed, in the order of the file.
+def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[str, str]]]:
+    """For every image the ids and texts of its captions, in the order of the file.
 
-    Raises `DataError` naming the line that is no caption, is empty, or has an id for the second time.
+    With `collapse`, white space in the texts is collapsed. Raises `DataError` naming the line that is no
+    caption, is empty, or has an id for the second time.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -37,7 +38,8 @@ def read_tokens(path: Path) -> dict[str, list[tuple[str, str]]]:
             if name in seen:
                 raise DataError("caption id occurs twice", where=f"{path}, line {number}", given=name)
             seen.add(name)
-            found.setdefault(match[1], []).append((name, collapsed(match[3])))
+            text = collapsed(match[3]) if collapse else match[3]
+            found.setdefault(match[1], []).append((name, text))
     if not found:
         raise DataError("no captions", where=path)
     return found
