@@ -46,6 +46,50 @@ class _Bit:
     cuts_having: NDArray[np.int64]
 
 
+class _Space:
+    """Arrays that are used again from block to block: fresh ones of megabytes cost more than what fills them.
+
+    Whoever asks for the same name again gets the same place.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[np.float64]] = {}
+
+    def _place(self, name: str, rows: int, columns: int) -> NDArray[np.float64]:
+        held = self._held.get(name)
+        if held is None or held.size < rows * columns:
+            held = self._held[name] = np.empty(rows * columns)
+        return held[: rows * columns].reshape(rows, columns)
+
+    def rows(self, name: str, values: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some rows of `values`."""
+        out = self._place(name, len(chosen), values.shape[1])
+        # Positions are right by construction; the default mode would copy through a buffer.
+        return np.take(values, chosen, axis=0, out=out, mode="clip")
+
+    def running(self, name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(rows + 1, columns) sums of the rows before each row, and of all.
+
+        `numpy.cumsum` along the rows takes several times as long: it goes down one column after another.
+        """
+        n, columns = rows.shape
+        out = self._place(name, n + 1, columns)
+        out[0] = 0
+        step = max(1, isqrt(n))
+        whole = n // step * step
+        parts, sums = rows[:whole].reshape(-1, step, columns), out[1 : whole + 1].reshape(-1, step, columns)
+        for i in range(step if whole else 0):
+            if i:
+                np.add(sums[:, i - 1], parts[:, i], out=sums[:, i])
+            else:
+                sums[:, 0] = parts[:, 0]
+        for i in range(1, len(sums)):
+            sums[i] += sums[i - 1, -1]
+        for i in range(whole, n):
+            np.add(out[i], rows[i], out=out[i + 1])
+        return out
+
+
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """Scores and ratings of points in clusters, made ready for any number of samples.
@@ -107,28 +151,31 @@ class Drawn:
         array([[0.8  , 0.75 , 0.889, 0.739],
                [1.   , 0.889, 1.   , 1.   ]])
         """
-        rows = max(16, _AT_ONCE // len(self.clusters))
+        rows, space = max(32, _AT_ONCE // len(self.clusters)), _Space()
         found = [
-            self._block(np.ascontiguousarray(weights[i : i + rows].T, dtype=np.float64))
+            self._block(np.ascontiguousarray(weights[i : i + rows].T, dtype=np.float64), space)
             for i in range(0, len(weights), rows)
         ]
         return np.concatenate([*found, np.empty((0, len(MEASURES)))])
 
-    def _block(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _block(self, weights: NDArray[np.float64], space: "_Space") -> NDArray[np.float64]:
         """The same of a few samples, given as columns."""
-        entries = _rows(weights, self.clusters)
+        entries = space.rows("entries", weights, self.clusters)
         if self.counts.max() > 1:
             entries *= self.counts[:, None]
         n = entries.sum(axis=0)
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        of_score, rank_score = _ranked(_running(_rows(entries, self.by_score))[self.score_cuts], n)
-        of_level, rank_level = _ranked(_running(_sums(entries, self.level_cuts)), n)
+        of_score, rank_score = _ranked(
+            space.running("below", space.rows("sorted", entries, self.by_score))[self.score_cuts], n
+        )
+        of_level, rank_level = _ranked(space.running("levels", _sums(entries, self.level_cuts)), n)
         classes = np.minimum((of_score > 0).sum(axis=0), (of_level > 0).sum(axis=0))
         pairs = n * n
         untied_scores = pairs - _dot(of_score, of_score)
         untied_levels = pairs - _dot(of_level, of_level)
-        order = 2 * self._order(entries)
-        along = entries * _rows(rank_score, self.score)
+        order = 2 * self._order(entries, space)
+        along = space.rows("along", rank_score, self.score)
+        along *= entries
         spearman = _cosine(
             _dot(_sums(along, self.level_cuts), rank_level),
             _dot(of_score, rank_score * rank_score),
@@ -143,12 +190,14 @@ class Drawn:
         clipped: NDArray[np.float64] = np.clip(found, -1.0, 1.0)
         return clipped
 
-    def _order(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _order(self, entries: NDArray[np.float64], space: "_Space") -> NDArray[np.float64]:
         """Pairs of points in the same order by score and level, less those in opposite orders."""
         total = np.zeros(entries.shape[1])
         for bit in self.bits:
-            below, having = _running(_rows(entries, bit.without)), _rows(entries, bit.having)
-            total += _dot(having, _rows(below, bit.first)) + _dot(having, _rows(below, bit.last))
+            below = space.running("below", space.rows("sorted", entries, bit.without))
+            having = space.rows("having", entries, bit.having)
+            for place in (bit.first, bit.last):
+                total += _dot(having, space.rows("along", below, place))
             ends = below[bit.cuts_without]
             for i, (start, stop) in enumerate(pairwise(bit.cuts_having)):
                 total -= having[start:stop].sum(axis=0) * (ends[i] + ends[i + 1])
@@ -205,37 +254,9 @@ def _ranked(
     return np.diff(below, axis=0), below[:-1] + below[1:] - n
 
 
-def _running(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(rows + 1, columns) sums of the rows before each row, and of all.
-
-    `numpy.cumsum` along the rows takes several times as long: it goes down one column after another.
-    """
-    n, columns = rows.shape
-    out = np.empty((n + 1, columns))
-    out[0] = 0
-    step = max(1, isqrt(n))
-    whole = n // step * step
-    parts, sums = rows[:whole].reshape(-1, step, columns), out[1 : whole + 1].reshape(-1, step, columns)
-    for i in range(step if whole else 0):
-        if i:
-            np.add(sums[:, i - 1], parts[:, i], out=sums[:, i])
-        else:
-            sums[:, 0] = parts[:, 0]
-    for i in range(1, len(sums)):
-        sums[i] += sums[i - 1, -1]
-    for i in range(whole, n):
-        np.add(out[i], rows[i], out=out[i + 1])
-    return out
-
-
 def _sums(rows: NDArray[np.float64], cuts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The sum of the rows between each cut and the next."""
     return np.stack([rows[start:stop].sum(axis=0) for start, stop in pairwise(cuts)])
-
-
-def _rows(values: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.take(values, chosen, axis=0)
-    return found
 
 
 def _dot(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
