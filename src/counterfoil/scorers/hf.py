@@ -82,6 +82,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         where=where,
     )
     towers.check()
+    ids = Cased(tokenizer, towers.length, towers.lower)
     return DualEncoder(
         identity=Identity(
             name=where,
@@ -100,8 +101,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         encode_images=towers.images,
         encode_texts=towers.texts,
         count_tokens=towers.count,
-        count_left_out=towers.left_out,
-        tokens=ClipTokens(towers) if towers.cut else None,
+        count_left_out=ids.left_out,
+        tokens=ClipTokens(model, ids, device) if towers.cut else None,
         provenance={
             "transformers": library.__version__,
             "torch": torch.__version__,
@@ -284,15 +285,6 @@ class _Towers:
         found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
         return [len(ids) for ids in found["input_ids"]]
 
-    def left_out(self, texts: Sequence[str]) -> list[int]:
-        found = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
-        return [max(0, len(ids) - self.length) for ids in found["input_ids"]]
-
-    def read(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, cut off where the model reads no more, and not filled up."""
-        found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
-        return [list(ids) for ids in found["input_ids"]]
-
     def check(self) -> None:
         """Raises `ModelError` where a picture and a caption do not give one vector each, of one width.
 
@@ -327,31 +319,55 @@ class _Towers:
 
 
 @dataclass(frozen=True, eq=False)
+class Cased:
+    """Texts to ids: in lower case where the model wants it, and no longer than it reads."""
+
+    tokenizer: Any
+    length: int
+    lower: bool
+
+    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, cut off where the model reads no more, and not filled up."""
+        found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
+        return [list(ids) for ids in found["input_ids"]]
+
+    def left_out(self, texts: Sequence[str]) -> list[int]:
+        """How many ids of each text are cut off."""
+        found = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
+        return [max(0, len(ids) - self.length) for ids in found["input_ids"]]
+
+    def _cased(self, texts: Sequence[str]) -> list[str]:
+        return [text.lower() for text in texts] if self.lower else list(texts)
+
+
+@dataclass(frozen=True, eq=False)
 class ClipTokens:
     """A `TokenTower` around CLIP of transformers, whose text tower is causal and pools its end mark."""
 
-    towers: _Towers
+    model: Any
+    ids: Cased
+    device: Any
 
     def read(self, texts: Sequence[str]) -> list[Reading]:
         """The ids of each text up to the end mark, filled up with 0 and not as the tokenizer does it."""
-        end = self.towers.model.config.text_config.eos_token_id
+        end = self.model.config.text_config.eos_token_id
         rows = []
-        for ids in self.towers.read(texts):
+        for ids in self.ids(texts):
             # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
             mark = max(ids) if end == 2 else end
             # Without an end mark the library pools the first token, and so does this.
             rows.append(ids[: ids.index(mark) + 1] if mark in ids else ids[:1])
-        return [Reading.of(own, self.towers.length) for own in rows]
+        return [Reading.of(own, self.ids.length) for own in rows]
 
     def states(self, texts: Sequence[str]) -> Any:
         """(texts, longest, width) features of all tokens."""
-        torch, model = import_torch(), self.towers.model
+        torch = import_torch()
         rows = [reading.ids[: reading.used] for reading in self.read(texts)]
         longest = max(map(len, rows))
         # What fills up lies behind every end mark, so that it is no matter what it is.
         ids = torch.tensor([(*row, *[row[-1]] * (longest - len(row))) for row in rows])
-        output = model.text_model(input_ids=ids.to(self.towers.device), return_dict=True)
-        return model.text_projection(output.last_hidden_state)
+        output = self.model.text_model(input_ids=ids.to(self.device), return_dict=True)
+        return self.model.text_projection(output.last_hidden_state)
 
 
 def check_shapes(image: Any, text: Any, where: str) -> None:

@@ -12,6 +12,8 @@ from counterfoil.scorers import multi
 from counterfoil.scorers.base import Identity, Options, only
 from counterfoil.scorers.detector import Detector, DetectorNetwork
 from counterfoil.scorers.dual import DualEncoder, device_of, placed, precision_of, prompt_of
+from counterfoil.scorers.hf import Cased, ClipTokens
+from counterfoil.scorers.hf_network import HfNetwork, HfTokens
 from counterfoil.scorers.networks import Backbone, Encoded
 from counterfoil.scorers.open_clip_network import OpenClipNetwork, OpenClipTokens, towers
 from counterfoil.scorers.open_clip_towers import Pixels
@@ -82,10 +84,16 @@ def scorer(
         return said(network.encode_texts(backbone.tokens(texts).to(device)))
 
     count = _counter(backbone.tokens)
+    reads: dict[str, Any] = {}
+    if isinstance(network, HfNetwork) and isinstance(backbone.tokens, HfTokens):
+        ids = Cased(backbone.tokens.tokenizer, backbone.tokens.length, backbone.tokens.lower)
+        reads["count_left_out"] = ids.left_out
+        if backbone.tokens.cut:
+            reads["tokens"] = ClipTokens(network.model, ids, device)
     if detects:
         return Detector(encode_images=images, encode_texts=texts, count_tokens=count, **asked)
     return DualEncoder(
-        encode_images=images, encode_texts=texts, count_tokens=count, comparison=comparison, **asked
+        encode_images=images, encode_texts=texts, count_tokens=count, comparison=comparison, **asked, **reads
     )
 
 
