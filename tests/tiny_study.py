@@ -11,6 +11,7 @@ TINY = Plan(
     contrasts=80,
     questions=28,
     images=20,
+    judged=24,
     watched=7,
     first_steps=12,
     steps=8,

@@ -60,11 +60,12 @@ def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]
     return questions.ratings[given], scores[given]
 
 
-def spread(run: Run) -> Any:
+def spread(run: Run, *, given: str = "what people gave") -> Any:
     """The scores of a run at each rating: mean (dot), middle half (bar), from a tenth to nine (line).
 
     A metric that goes with people climbs from left to right with bars that share no height; the scale of the
-    scores is the metric's own. The line between dots joins the means. Raises what `points` raises.
+    scores is the metric's own. The line between dots joins the means. `given` stands below the
+    ratings. Raises what `points` raises.
     """
     ratings, scores = points(run)
     columns = levels(ratings)
@@ -87,7 +88,7 @@ def spread(run: Run) -> Any:
         axes.set_xlim(-0.6, len(means) - 0.4)
         lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}
         axes.set_xticks(range(len(means)), columns.labels, **lean)
-        axes.set_xlabel("what people gave", fontsize=7.5, color=MUTED, labelpad=2)
+        axes.set_xlabel(given, fontsize=7.5, color=MUTED, labelpad=2)
         axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
         axes.grid(True, axis="y", color=RULE, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)

@@ -72,11 +72,11 @@ def notes(comparison: Comparison) -> list[Note]:
     """Undefined values, ties, chance and intervals; warnings first."""
     found = [*undefined(comparison), *below_chance(comparison), *intervals(comparison, _INTERVALS)]
     preferred = isinstance(comparison.runs[0].benchmark.questions, Preference)
-    found += tied(comparison) if preferred else _level(comparison)
+    found += tied(comparison) if preferred else level(comparison)
     return sorted(found, key=lambda note: note.kind != "warning")
 
 
-def _level(comparison: Comparison) -> list[Note]:
+def level(comparison: Comparison) -> list[Note]:
     """Which scorers of rated captions give many the same score."""
     rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
     many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]

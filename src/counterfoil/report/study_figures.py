@@ -9,7 +9,8 @@ from typing import Any
 from counterfoil.evaluation.evidence import Evidence
 from counterfoil.evaluation.findings import Finding
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, extent, plain, short, style
-from counterfoil.report.naming import LABELS
+from counterfoil.report.naming import CORRELATIONS, LABELS
+from counterfoil.report.tables import style_of
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
 WIDE, NARROW = 6.6, 3.75
@@ -32,7 +33,7 @@ def finding(found: Finding, *, width: float = WIDE) -> Any:
     said = max([extent(each.label, 8) for each in differences], default=0.0) + 0.12 if beside else 0.14
     upper = _ROW * max(len(names), 1) + 0.05
     lower = (_ROW if beside else _SAID_ROW) * len(differences) + 0.05
-    limits = _limits(_ends(found.levels), 0.0, 100.0)
+    limits = _limits(_ends(found.levels), _least(found.levels), 100.0)
     top, bottom = 0.3, 0.34
     height = top + (upper + between if levels else 0.0) + lower + bottom
     with style():
@@ -58,7 +59,7 @@ def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
         figure = _figure(width, top + upper + bottom)
         for number, (measure, panel) in enumerate(panels.items()):
             axes = _axes(figure, left + number * (wide + gap), bottom, wide, upper)
-            limits = _limits(_ends(panel), 0.0, 100.0)
+            limits = _limits(_ends(panel), _least(panel), 100.0)
             _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
     return figure
 
@@ -107,7 +108,8 @@ def _levels(
     axes.set_xlim(*limits)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [short(name, 24) for name in written])
-    plain(axes, f"{LABELS.get(measure, measure)} (%)")
+    unit = "%" if style_of(measure) == "percent" else "x 100"
+    plain(axes, f"{LABELS.get(measure, measure)} ({unit})")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, labelsize=8.5)
     axes.grid(True, axis="x", color=RULE, lw=0.5)
@@ -146,6 +148,11 @@ def _seeds(axes: Any, each: Evidence, at: int) -> None:
     if len(each.seeds) > 1:
         x = [100 * value for value in each.seeds]
         axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
+
+
+def _least(levels: Sequence[Evidence]) -> float:
+    """The least that these levels can be, in per cent: correlations may be negative."""
+    return -100.0 if any(each.measure in CORRELATIONS for each in levels) else 0.0
 
 
 def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from counterfoil.report.frame import Drawing
 from counterfoil.report.markup import Table
 from counterfoil.report.naming import LABELS
 from counterfoil.report.pictures import Album
+from counterfoil.report.study_captions import caption_part
 from counterfoil.report.study_pictures import pairs, shelves
 
 _BUDGET = 3_000_000
@@ -59,6 +60,8 @@ def page(
     comparisons: Sequence[Comparison] = (),
     trained: Sequence[Trained] = (),
     sweeps: Sequence[Sweep] = (),
+    captions: Sequence[Comparison] = (),
+    claims: Sequence[Finding] = (),
     facts: Mapping[str, str] | None = None,
     browse: str = "",
     seen: str = "",
@@ -66,7 +69,8 @@ def page(
     """The study as HTML, the same for the same values; it fetches nothing.
 
     It opens with the findings and their verdicts. Pictures are taken from the benchmarks of `comparisons`:
-    pairs from quads, right answers from a gallery, where they are at hand. `facts` are lines of "what was
+    pairs from quads, right answers from a gallery, where they are at hand. `captions` are comparisons of
+    caption metrics, an oracle among them, and `claims` findings about those. `facts` are lines of "what was
     done" (machine, seeds, time); `browse` is the address of a comparison's page (`report.page`), beside this
     one, in which every question can be looked at; `seen` is the size at which the networks see the pictures
     ("48 x 48"), where that is not the size that is shown.
@@ -95,6 +99,8 @@ def page(
             if tables.groupings(each.runs[0].benchmark.questions)
         ),
         sweeps=dialled,
+        captions=caption_part(captions),
+        claims=tuple(_said(each) for each in claims),
         trained=trained,
         facts=facts or {},
         browse=browse,

@@ -18,7 +18,8 @@ from counterfoil.evaluation.findings import Finding, Ordering, findings, orderin
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.sweeps import Sweep
 from counterfoil.report.study_page import Trained
-from counterfoil.studies import dials, folder
+from counterfoil.studies import captions, dials, folder
+from counterfoil.studies.captions import CaptionStudy
 from counterfoil.studies.measuring import ALIKE, Bench, world
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.trainings import TUNED, Workshop, combined
@@ -42,6 +43,8 @@ class Study:
     comparisons: tuple[Comparison, ...]
     trained: tuple[Trained, ...]
     benchmarks: tuple[Benchmark, ...]
+    #: Metrics of captions, of the first seed's networks.
+    captions: CaptionStudy
     #: What took how many seconds, in order.
     seconds: Mapping[str, float]
 
@@ -102,6 +105,9 @@ def study(
     if plan.mining:
         with clock("the study of mining", "studied mining"):
             swept.append(dials.mining(workshop, bench, draws=draws))
+    with clock("caption metrics", "asked caption metrics"):
+        looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
+        metrics = captions.study(plan, looking, out / folder.RUNS, facts=facts, progress=progress)
     with clock("statistics"):
         found = (*findings(runs, draws=draws), *map(controlled, findings(controls, draws=draws)))
         order = ordering(runs, draws=draws)
@@ -113,7 +119,15 @@ def study(
         ]
         comparisons = compare(first, baseline=BASELINE, draws=2_000)
     return Study(
-        plan, found, order, tuple(swept), comparisons, combined(makings), bench.benchmarks, clock.seconds
+        plan,
+        found,
+        order,
+        tuple(swept),
+        comparisons,
+        combined(makings),
+        bench.benchmarks,
+        metrics,
+        clock.seconds,
     )
 
 

@@ -15,6 +15,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study_page import page
 from counterfoil.store import write_json, write_text
+from counterfoil.studies.captions import worlds
 from counterfoil.studies.demo import BASELINE, Study
 from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
 from counterfoil.studies.measuring import ALIKE, world
@@ -37,6 +38,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     drawn = world(plan, size=_SHOWN, lazy=True)
     browsed = [each for each in study.comparisons if each.runs[0].benchmark.name != ALIKE]
     small = _pictured(_first(browsed), [sized(each, _SHOWN_SMALL) for each in drawn])
+    small += _pictured(study.captions.comparisons, worlds(plan, size=_SHOWN_SMALL))
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
         title += f" (the first {_BROWSED:,} of each form)"
@@ -59,6 +61,8 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
             seen=f"{plan.size} x {plan.size}",
             trained=study.trained,
             sweeps=study.sweeps,
+            captions=study.captions.comparisons,
+            claims=study.captions.findings,
             facts=facts,
             browse=QUESTIONS,
         ),
@@ -104,6 +108,16 @@ def _numbers(study: Study, seconds: float) -> dict[str, Any]:
         "plan": study.plan.to_json(),
         "findings": [asdict(each) for each in study.findings],
         "order": None if study.order is None else asdict(study.order),
+        "captions": {
+            "claims": [asdict(each) for each in study.captions.findings],
+            "measures": {
+                each.benchmark: {
+                    run.name: {name: asdict(e) for name, e in run.result.measures.items()}
+                    for run in each.runs
+                }
+                for each in study.captions.comparisons
+            },
+        },
         "studies": [asdict(each) for each in study.sweeps],
         "seconds": {**study.seconds, "all": seconds},
     }

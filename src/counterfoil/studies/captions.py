@@ -1,0 +1,149 @@
+"""Caption metrics on the small world, where how right a caption is is known: who goes with the truth?
+
+Metrics that read references, metrics that look through networks that the study has trained, the length of a
+caption, and an oracle that knows the scenes, which has to get everything.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Scores
+from counterfoil.engine.judge import judge
+from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.run import run
+from counterfoil.evaluation.caption_findings import CLAIMS, MOVING, findings
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.findings import Finding
+from counterfoil.evaluation.run import Run, save_run
+from counterfoil.scorers import metric_names
+from counterfoil.scorers.base import Options
+from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.studies import oracle
+from counterfoil.studies.plan import Plan
+from counterfoil.studies.whole import WholeCaptions
+from counterfoil.world.clips import clips
+from counterfoil.world.ratings import preferences, rated
+
+ORACLE = "oracle"
+#: What reads, METEOR and SPICE left out: they take Java, and longer than all others together.
+READING = ("length", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d")
+#: What looks at pictures, and at clips, whose captions are matched to every frame.
+LOOKING = ("clip-s", "ref-clip-s", "pac-s", "ref-pac-s")
+MATCHING = ("em-score", "ref-em-score")
+#: The networks that look, by the name of their training; the first one goes without saying.
+NETWORKS = ("trohn-img", "coco")
+#: What of those looks through the second network too.
+_ALSO = ("clip-s", "em-score")
+#: The prompt is for models that have seen it; the world's have not.
+_SETTINGS: Mapping[str, Mapping[str, str]] = {
+    **{name: {"prefix": ""} for name in LOOKING},
+    **{name: {"idf": "none"} for name in MATCHING},
+}
+#: Draws of the bootstrap behind the intervals, and of the tests.
+_DRAWS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionStudy:
+    """What came of it: per benchmark all metrics, and the claims about some of them."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    benchmarks: tuple[Benchmark, ...] = field(default=(), repr=False)
+
+
+def worlds(plan: Plan, *, size: int | None = None) -> tuple[Benchmark, ...]:
+    """Rated pictures, preferences and clips, drawn when they are read; as the networks see them or larger."""
+    size = plan.size if size is None else size
+    return (
+        rated(plan.judged, size=size, lazy=True),
+        preferences(plan.judged, size=size, lazy=True),
+        clips(max(3, plan.judged // 2), size=size),
+    )
+
+
+def study(
+    plan: Plan,
+    checkpoints: Mapping[str, Path],
+    folder: Path,
+    *,
+    facts: Callable[[Benchmark, Any], Mapping[str, Any]],
+    progress: Progress = silent,
+    draws: int = _DRAWS,
+) -> CaptionStudy:
+    """All metrics on all three benchmarks; runs are kept as `folder`/METRIC/BENCHMARK.
+
+    `checkpoints` are those of `NETWORKS`; metrics of a network that is not among them are left out. Tests are
+    made of what the claims name alone. Raises what asking and measuring raise.
+    """
+    benchmarks = worlds(plan)
+    knows: Any = oracle.load("oracle")
+    metrics = _metrics(checkpoints)
+    comparisons: list[Comparison] = []
+    tested: list[Comparison] = []
+    for benchmark in benchmarks:
+        moving = benchmark.card.shows == "video"
+        asked = [
+            (ORACLE, knows, run(benchmark, knows, progress=progress)),
+            *(
+                (name, metric, judge(benchmark, metric, batch_size=256, progress=progress))
+                for name, metric in metrics.items()
+                if not (moving and name.split(",")[0] in LOOKING)
+            ),
+        ]
+        runs = []
+        for name, scorer, scores in asked:
+            assert isinstance(scores, Scores)
+            runs.append(_kept(folder, name, benchmark, scores, scorer, facts, draws))
+        comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))
+        claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
+        claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
+        tested += compare([each for each in runs if each.name in claimed], draws=draws)
+    return CaptionStudy(tuple(comparisons), findings(tested), benchmarks)
+
+
+def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
+    """Every metric by the name of its runs."""
+    found: dict[str, CaptionMetric] = {name: metric_names.load(name, Options(), _nobody) for name in READING}
+    for network in (name for name in NETWORKS if name in checkpoints):
+        from counterfoil.scorers import trained
+
+        model = trained.load(str(checkpoints[network]), Options(device="cpu"))
+        whole = WholeCaptions(model)
+        first = network == NETWORKS[0]
+        for name in (*LOOKING, *MATCHING) if first else _ALSO:
+            behind = whole if name in MATCHING else model
+            options = Options(device="cpu", backbone=f"checkpoint:{network}", settings=_SETTINGS[name])
+            # The prefix is set to nothing, so the model stands behind the metric as it is.
+            made = metric_names.load(name, options, partial(_given, behind))
+            found[name if first else f"{name}, {network}"] = made
+    return found
+
+
+def _given(model: Any, options: Options) -> Any:
+    return model
+
+
+def _nobody(options: Options) -> Any:
+    raise AssertionError("a metric that reads has no model behind it")
+
+
+def _kept(
+    folder: Path,
+    name: str,
+    benchmark: Benchmark,
+    scores: Scores,
+    scorer: Any,
+    facts: Callable[[Benchmark, Any], Mapping[str, Any]],
+    draws: int,
+) -> Run:
+    said = dict(facts(benchmark, scorer))
+    about: dict[str, Any] = {key: said[key] for key in ("benchmark", "scorer", "versions") if key in said}
+    result = evaluate(benchmark, scores, scorer=name, draws=draws, provenance=about)
+    place = folder / name.replace(", ", "-") / benchmark.name
+    return save_run(place, benchmark, scores, result, said)

@@ -1,0 +1,133 @@
+"""Caption metrics in the study: the oracle gets everything, and nobody's numbers are made up."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.records import Caption, Image
+from counterfoil.engine.judge import judge
+from counterfoil.evaluation.run import find_runs
+from counterfoil.report.study_captions import caption_part
+from counterfoil.report.study_page import page
+from counterfoil.scorers import metric_names
+from counterfoil.scorers.base import Identity, Options
+from counterfoil.studies import captions
+from counterfoil.studies.captions import MATCHING, READING, CaptionStudy
+from counterfoil.studies.whole import WholeCaptions
+from tiny_study import TINY, facts
+
+
+class Colours:
+    """An embedder by hand: a picture is its mean colour, a caption the colours that it names."""
+
+    identity = Identity(name="colours")
+
+    def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[ndarray]:
+        for batch in batches:
+            means = [np.asarray(image.decode(), np.float32).mean(axis=(0, 1)) for image in batch]
+            yield unit(np.stack(means) - 128)
+
+    def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[ndarray]:
+        for batch in batches:
+            words = [[(c.text or "").count(name) for name in ("red", "green", "blue")] for c in batch]
+            yield unit(np.asarray(words, np.float32) + 0.1 * np.arange(1, 4, dtype=np.float32))
+
+    def lengths(self, captions: Sequence[Caption]) -> list[int]:
+        return [len(c.text or "") for c in captions]
+
+
+def unit(rows: ndarray) -> ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> tuple[CaptionStudy, Path]:
+    """The study without networks: what reads, and the oracle."""
+    folder = tmp_path_factory.mktemp("captions")
+    return captions.study(TINY, {}, folder, facts=facts, draws=100), folder
+
+
+def test_the_oracle_gets_everything_and_every_metric_is_there(reading: tuple[CaptionStudy, Path]) -> None:
+    made, folder = reading
+    assert [each.benchmark for each in made.comparisons] == [
+        "world-rated",
+        "world-preferences",
+        "world-clips",
+    ]
+    for comparison in made.comparisons:
+        assert [run.name for run in comparison.runs] == ["oracle", *READING]
+        known = [e.value for e in comparison.runs[0].result.measures.values()]
+        assert known == pytest.approx([1.0] * len(known))
+        # What is read tells something, and not everything.
+        cider = next(run for run in comparison.runs if run.name == "cider")
+        assert all(0 < e.value <= 1 for e in cider.result.measures.values())
+    assert len(find_runs([folder])) == 3 * (1 + len(READING))
+    assert made.findings == ()
+
+
+def test_a_metric_in_the_study_is_the_metric(reading: tuple[CaptionStudy, Path]) -> None:
+    made, _ = reading
+    kept = next(run for run in made.comparisons[0].runs if run.name == "bleu-1")
+    metric = metric_names.load("bleu-1", Options(), lambda options: None)
+    again = judge(made.benchmarks[0], metric)
+    assert np.array_equal(kept.answers.values, again.values)
+
+
+def cosines(benchmark: Benchmark) -> tuple[ndarray, ndarray]:
+    """Of every question the lowest and the highest of what EMScore of whole captions may be of the frames."""
+    model = Colours()
+    questions = benchmark.judged
+    low, high = [], []
+    for caption, image in zip(questions.captions, questions.images, strict=True):
+        (text,) = next(model.embed_captions([[benchmark.captions[caption]]]))
+        item = benchmark.images[image]
+        frames = list(item.frames()) if hasattr(item, "frames") else [item.decode()]
+        rows = unit(np.stack([np.asarray(f, np.float32).mean(axis=(0, 1)) for f in frames]) - 128)
+        found = rows @ text
+        low.append(found.min())
+        high.append(found.max())
+    return np.array(low), np.array(high)
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_whole_captions_are_matched_to_frames(reading: tuple[CaptionStudy, Path], at: int) -> None:
+    benchmark = reading[0].benchmarks[at]
+    options = Options(backbone="colours", settings={"idf": "none"})
+    metric = metric_names.load(MATCHING[0], options, lambda asked: WholeCaptions(Colours()))
+    scores = judge(benchmark, metric).values
+    low, high = cosines(benchmark)
+    if at == 0:
+        # A picture is one frame, a caption one token: all that is matched is their cosine.
+        assert scores == pytest.approx(low, abs=1e-5)
+    else:
+        positive = low > 0
+        assert (scores[positive] <= high[positive] + 1e-5).all()
+        assert np.ptp(high - low) > 0
+
+
+def test_the_page_says_what_the_oracle_got(reading: tuple[CaptionStudy, Path]) -> None:
+    made, _ = reading
+    part = caption_part(made.comparisons)
+    assert part is not None
+    assert part.known == "The oracle, which knows what is shown, gets 100 in every measure, as it has to."
+    text = page((), captions=made.comparisons, claims=made.findings)
+    assert 'id="captions"' in text
+    assert "rouge-l" in text
+    # Somebody else in its place is not said to know everything.
+    part = caption_part(made.comparisons[:1], oracle="length")
+    assert part is not None
+    value = made.comparisons[0].runs[1].result.measures["kendall_tau_b"].value
+    written = f"{100 * value:.1f}".replace("-", "−").replace("−0.0", "0.0")
+    assert f"does not: it got {written} in Kendall τ-b on World, rated" in part.known
+    assert caption_part(()) is None
+    assert 'id="captions"' not in page(())
+
+
+def test_as_many_questions_as_the_plan_says() -> None:
+    plan = replace(TINY, judged=12)
+    assert [len(each) for each in captions.worlds(plan)] == [12, 12, 6]
