@@ -115,9 +115,9 @@ class TestReleasedFiles:
         entry = ledger[README, row, column]
         assert entry.recomputed == pytest.approx(entry.value, abs=0.01)
         assert ledger["Table 1", row, column].verdict is Verdict.SAME
-        assert entry.source.endswith(
-            "Flickr8k.token.txt, metric:" + {"ROUGE": "rouge-l"}.get(row, row.lower())
-        )
+        metric = {"ROUGE": "rouge-l"}.get(row, row.lower())
+        assert "Flickr8k.token.txt" in entry.source
+        assert entry.source.endswith(f", metric:{metric}")
 
     def test_the_example(self, ledger: dict[Cell, Entry]) -> None:
         columns = ["BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE", "CIDEr", *(["METEOR"] if JAVA else [])]
