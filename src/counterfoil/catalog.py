@@ -1,7 +1,8 @@
 """Names to things: benchmarks, scorers, measures, recipes. Resolved when asked for, with "did you mean"."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.scorers import metric_names
 from counterfoil.scorers.base import DEFAULT, Embedder, Options
 from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.dual import DualEncoder, prompt_of
 from counterfoil.scorers.given import GivenEmbeddings
 from counterfoil.scorers.metric_names import METRICS, MetricEntry
-from counterfoil.scorers.remembered import remembered
+from counterfoil.scorers.remembered import Remembered, remembered
 from counterfoil.scorers.trained import is_checkpoint
 from counterfoil.train.recipes import NAMES, Recipe, read
 
@@ -262,6 +264,11 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     folder `memory`, a model in local files whose identity is remembered there is loaded only once something
     is left to compute. Raises `UnknownNameError` for a prefix nobody knows.
     """
+    return _scorer(spec, options, memory)
+
+
+def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
+    """As `scorer`; `like` is the same model with another prompt, whose towers will do where it has some."""
     if spec and is_checkpoint(Path(spec)):
         spec = f"ckpt:{spec}"
     prefix, colon, argument = spec.partition(":")
@@ -285,6 +292,8 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
         what = "--scorer" if options.backbone else "--set"
         raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
     load = _resolve(known[prefix].target)
+    if like is not None:
+        load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
         return remembered(prefix, argument, options, load, memory)
     return load(argument, options)
@@ -306,6 +315,7 @@ def caption_metrics(
     models: dict[str, Any] = {}
 
     def backbone(wanted: Options) -> Any:
+        # Of one metric to the next only the prompt differs: see `_with_prompt`.
         plain = replace(wanted, backbone="", settings={})
         if options.backbone.startswith("embeddings:"):
             # Whoever embedded has put the prompt around captions already.
@@ -313,7 +323,8 @@ def caption_metrics(
         key = repr(plain)
         kind = options.backbone.partition(":")[0]
         if key not in models and kind not in _NO_MODELS:
-            models[key] = scorer(options.backbone, plain, memory=memory)
+            like = next(iter(models.values()), None)
+            models[key] = _scorer(options.backbone, plain, memory, like)
         if not isinstance(models.get(key), Embedder | GivenEmbeddings):
             raise InputError(
                 "no model to look with: it does not embed images and captions one by one",
@@ -329,6 +340,15 @@ def caption_metrics(
         return named if alone else replace(DEFAULT, settings=named.settings)
 
     return {name: metric_names.load(name, own(name), backbone) for name in names}
+
+
+def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, options: Options) -> Any:
+    """A model that is there, with the prompt of `options` and no second copy in memory; else a new one."""
+    model = like.model() if isinstance(like, Remembered) else like
+    if not isinstance(model, DualEncoder):
+        return load(argument, options)
+    prompt = prompt_of(options, where=model.identity.name)
+    return replace(model, identity=replace(model.identity, prompt=prompt))
 
 
 def _resolve(target: str) -> Any:

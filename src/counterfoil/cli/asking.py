@@ -98,6 +98,14 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def as_asked(scorer: Any, benchmark: Benchmark) -> Any:
+    """The scorer that answers `benchmark`: a caption metric may be another one of videos than of pictures."""
+    from counterfoil.engine.judge import metric_for
+    from counterfoil.scorers.caption_metrics import CaptionMetric
+
+    return metric_for(scorer, benchmark.images) if isinstance(scorer, CaptionMetric) else scorer
+
+
 def beside(path: Path | None, data: Path | None) -> Path | None:
     """A relative path may also be meant from the data folder."""
     return data / path if path and data and not path.exists() and (data / path).exists() else path

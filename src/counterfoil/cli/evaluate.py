@@ -264,7 +264,7 @@ def command(
     for benchmark_name, benchmark, answer, wanted in zip(benchmarks, read, answers, reported, strict=True):
         facts = manifest(
             benchmark,
-            loaded,
+            asking.as_asked(loaded, benchmark),
             first=first,
             images=images,
             device=device,

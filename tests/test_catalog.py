@@ -1,0 +1,93 @@
+"""Caption metrics by name, and the model behind several of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data import Caption
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.scorers.base import Options
+from counterfoil.scorers.caption_metrics import EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.scorers.metric_names import METRICS
+
+READING = [name for name, entry in METRICS.items() if not entry.has_model and "java" not in entry.needs]
+
+
+@pytest.mark.parametrize("name", READING)
+def test_metrics_that_read_need_no_model(name: str) -> None:
+    metric = catalog.scorer(f"metric:{name}")
+    assert isinstance(metric, TextMetric)
+    assert metric.identity.name == f"metric:{name}"
+    assert set(metric.needs) == set(METRICS[name].needs)
+    with pytest.raises(InputError, match="has no model behind it; given: --scorer hf:x"):
+        catalog.scorer(f"metric:{name}", Options(backbone="hf:x"))
+
+
+def test_names_that_nobody_knows() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'rouge-l'"):
+        catalog.scorer("metric:rouge")
+    with pytest.raises(InputError, match=r"allowed: metric:NAME"):
+        catalog.scorer("metric:")
+
+
+@pytest.mark.models
+class TestTheModelBehind:
+    @pytest.fixture
+    def spec(self, tmp_path: Path) -> str:
+        pytest.importorskip("open_clip")
+        from counterfoil.scorers.tiny import write_random_checkpoint
+
+        return write_random_checkpoint(tmp_path / "tiny")
+
+    @pytest.fixture
+    def loads(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What the loader of open_clip was asked for."""
+        from counterfoil.scorers import open_clip
+
+        seen: list[str] = []
+        load = open_clip.load
+
+        def counted(argument: str, options: Options) -> Any:
+            seen.append(options.prompt)
+            return load(argument, options)
+
+        monkeypatch.setattr(open_clip, "load", counted)
+        return seen
+
+    def test_metrics_share_it_whatever_they_put_before_captions(self, spec: str, loads: list[str]) -> None:
+        names = ["clip-s", "pac-s", "em-score", "cider"]
+        metrics = catalog.caption_metrics(names, Options(backbone=spec, device="cpu"))
+        assert loads == ["A photo depicts {}"]
+        clip, frames = metrics["clip-s"], metrics["em-score"]
+        assert isinstance(clip, EmbeddingMetric)
+        assert isinstance(frames, LocalMetric)
+        assert frames.local.identity.prompt == "{}"
+        # With its own prompt it gives what a model that was loaded for it gives.
+        alone = catalog.scorer("metric:em-score", Options(backbone=spec, device="cpu"))
+        captions = [Caption("a", "two birds on a wire")]
+        ours, theirs = (next(iter(m.local.embed_tokens([captions])))[0] for m in (frames, alone))
+        assert alone.local.identity == frames.local.identity
+        assert np.array_equal(ours.vectors, theirs.vectors)
+
+    def test_a_second_time_nothing_is_loaded(self, spec: str, loads: list[str], tmp_path: Path) -> None:
+        names = ["clip-s", "em-score"]
+        options = Options(backbone=spec, device="cpu")
+        first = catalog.caption_metrics(names, options, memory=tmp_path / "memory")
+        assert len(loads) == 1
+        second = catalog.caption_metrics(names, options, memory=tmp_path / "memory")
+        assert len(loads) == 1
+        assert [second[name].identity for name in names] == [first[name].identity for name in names]
+        # Once both are asked, one model is loaded and not two.
+        clip, frames = second["clip-s"], second["em-score"]
+        captions = [Caption("a", "two birds on a wire")]
+        list(clip.embedder.embed_captions([captions]))
+        list(frames.local.embed_tokens([captions]))
+        assert len(loads) == 2
+
+    @pytest.mark.parametrize("behind", ["blind:length", "world:oracle", "given:x.csv", "metric:cider"])
+    def test_what_embeds_nothing_cannot_stand_behind(self, behind: str) -> None:
+        with pytest.raises(InputError, match=r"no model to look with: it does not embed"):
+            catalog.scorer("metric:clip-s", Options(backbone=behind))
