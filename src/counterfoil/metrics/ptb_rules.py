@@ -42,7 +42,7 @@ _USUALLY_BEFORE_SMALL = (
 _USUALLY_BEFORE_CAPITAL = (
     "mr mrs ms [M]iss drs? profs? sens? reps? attys? lt col gen messrs govs? adm rev maj sgt cpl pvt capt "
     "ste? ave pres lieut rt hon brig co?mdr pfc spc supts? det mt ft adj adv asst assoc ens insp mlle mme "
-    "msgr sfc vs [v] alex wm jos cie a[.]k[.]a cf treas ph invt elec natl m[ft]g dept"
+    "msgr sfc vs [v] alex wm jos cie cf treas ph invt elec natl m[ft]g dept"
 )
 _BEFORE_NUMBERS = "ca figs? prop nos? art bldg pp op"
 _OPENERS = (
@@ -112,8 +112,8 @@ def rules() -> list[tuple[str, str, str]]:
     phone = f"(?:(?:{area})[0-9]{{3,4}}[- \u00a0]?[0-9]{{3,5}}|{dotted})"
 
     nations = _any_of("(?:canada|sino|korean|eu|japan|non)-u[.]s u[.]s[.]-(?:u[.]k|u[.]s[.]s[.]r)")
-    initials = f"(?:[A-Za-z](?:\\.[A-Za-z])*|{nations})"
-    acronym = f"(?:[A-Za-z](?:\\.[A-Za-z])+|{nations})"
+    initials = f"(?:{nations}|[A-Za-z](?:\\.[A-Za-z])*)"
+    acronym = f"(?:{nations}|[A-Za-z](?:\\.[A-Za-z])+)"
     before_small = _any_of(_USUALLY_BEFORE_SMALL) + "\\."
     before_capital = f"(?:{_any_of(_USUALLY_BEFORE_CAPITAL)}|{initials})"
 
@@ -161,7 +161,8 @@ def rules() -> list[tuple[str, str, str]]:
         *(("keep", pattern, "") for pattern in with_apostrophe),
         ("keep", f"[yY]{apostrophe}", f"[{alpha}]"),
         ("keep", address, ""),
-        ("keep", f"{site}(?:/{inside})?", ""),
+        ("keep", site, ""),
+        ("keep", f"{site}/{inside}", ""),
         ("keep", f"{known}(?:/{inside})?", ""),
         ("keep", mail, ""),
         ("keep", f"@[a-zA-Z_][a-zA-Z_0-9]*|\\#{letter}+", ""),
