@@ -57,17 +57,6 @@ def ties_to_second(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n
     return mean
 
 
-def margin(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
-    """The score of the preferred candidate less that of the other, in the unit of the scores.
-
-    >>> margin(np.array([[3.0, 1.0], [2.5, 2.0]]), np.array([0, 1]))
-    array([ 2. , -0.5])
-    """
-    preferred, other = _sides(scores, label)
-    mean: NDArray[np.float64] = (preferred - other).mean(axis=1)
-    return mean
-
-
 def _sides(
     scores: NDArray[np.float64], label: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
