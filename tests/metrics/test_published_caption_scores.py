@@ -1,0 +1,51 @@
+"""The published n-gram rows: Flickr8k-Expert of P004 Table 1, and CLIPScore's example folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+from scipy.stats import kendalltau
+
+from counterfoil.metrics import bleu, cider, rouge
+from counterfoil.metrics.ngrams import load
+from counterfoil.metrics.ptb import tokenize_all
+from flickr8k_files import captions, expert
+
+#: tau-b and tau-c, times 100 (FORMATS.md 6.3).
+PUBLISHED = {
+    "bleu-1": (32.175, 32.324),
+    "bleu-4": (30.599, 30.776),
+    "rouge-l": (32.139, 32.314),
+    "cider": (43.602, 43.891),
+}
+
+
+def test_flickr8k_expert(shared_data: Path) -> None:
+    references = {image: tokenize_all(own) for image, own in captions(shared_data).items()}
+    rows = expert(shared_data)
+    assert len(rows) == 16_992
+    pairs = load(tokenize_all([text for _, text, _ in rows]), [references[image] for image, _, _ in rows])
+    by_order = bleu.of_load(pairs).items
+    scores = {
+        "bleu-1": by_order[:, 0],
+        "bleu-4": by_order[:, 3],
+        "rouge-l": rouge.of_load(pairs),
+        "cider": cider.of_load(pairs),
+    }
+    ratings = [rating for _, _, rating in rows]
+    for name, published in PUBLISHED.items():
+        found = [100 * kendalltau(scores[name], ratings, variant=variant)[0] for variant in "bc"]
+        assert found == pytest.approx(published, abs=0.01), name
+
+
+def test_the_example_of_clipscore(shared_data: Path) -> None:
+    folder = shared_data / "clipscore_example"
+    candidates = json.loads((folder / "good_captions.json").read_text("utf-8"))
+    references = json.loads((folder / "refs.json").read_text("utf-8"))
+    names = sorted(candidates)
+    pairs = load(
+        tokenize_all([candidates[name] for name in names]), [tokenize_all(references[name]) for name in names]
+    )
+    assert bleu.of_load(pairs).corpus.tolist() == pytest.approx([0.6667, 0.4899, 0.3469, 0], abs=5e-5)
+    assert rouge.of_load(pairs).mean() == pytest.approx(0.4280, abs=5e-5)
+    assert cider.of_load(pairs).mean() == pytest.approx(0.5637, abs=5e-5)
