@@ -94,6 +94,9 @@ class TestNumbers:
         for name in NAMES:
             metric(name).of_texts(*second)
             metric(name, tokens="blanks").of_texts(*first)
+            again = metric(name).of_texts(*first)
+            np.testing.assert_array_equal(again, alone[name])
+            again[:] = 7  # Scores are the asker's own.
             np.testing.assert_array_equal(metric(name).of_texts(*first), alone[name])
 
     def test_no_rows(self) -> None:

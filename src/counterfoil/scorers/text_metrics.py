@@ -40,7 +40,8 @@ class Reading:
 
     def of_texts(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Float[ndarray, "n"]:
         """One number per row. Raises `InputError` for a row without references where it reads them."""
-        return self.items(*self._words(candidates, references))
+        # A copy: what the metric keeps for the next one is nobody's to write in.
+        return np.array(self.items(*self._words(candidates, references)))
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
         """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean over rows.
@@ -101,6 +102,11 @@ def _load(candidates: Texts, references: Lists) -> ngrams.Load:
 @lru_cache(maxsize=1)
 def _bleu_of(candidates: Texts, references: Lists, length: bleu.Length) -> bleu.Bleu:
     return bleu.of_load(_load(candidates, references), length=length)
+
+
+@lru_cache(maxsize=1)
+def _meteor_of(candidates: Texts, references: Lists, processes: int) -> meteor.Meteor:
+    return meteor.meteor(candidates, references, processes=processes)
 
 
 def load(name: str, options: Options) -> Reading:
@@ -216,10 +222,8 @@ def _meteor(name: str, settings: _Settings) -> Reading:
     processes = settings.count("processes")
     meteor.ready()
     return settings.metric_of(
-        lambda candidates, references: meteor.meteor(candidates, references, processes=processes).items,
-        whole=lambda candidates, references: (
-            meteor.meteor(candidates, references, processes=processes).corpus
-        ),
+        lambda candidates, references: _meteor_of(candidates, references, processes).items,
+        whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
         program="METEOR 1.5, -l en -norm",
     )
 
