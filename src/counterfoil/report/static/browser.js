@@ -47,7 +47,7 @@ function groupFilter(b, select) {
 }
 function picture(b, i, alt) {
   const [name, number] = b.images[i];
-  if (number < 0) return el("span", { class: "name" }, `image ${name}`);
+  if (number < 0) return el("span", { class: "name" }, `${b.shows || "image"} ${name}`);
   return el("img", { src: carried.pictures[number], alt, title: name });
 }
 const caption = (b, c) => {
