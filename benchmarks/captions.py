@@ -181,9 +181,9 @@ def main() -> int:
         for name, a, b, c, d in rows:
             print(f"  {name:<12}{a:14.2f}{b:10.2f}{c:14.2f}{d:10.2f}{c / a:8.1f}{d / b:8.1f}")
         print(
-            f"  most memory: {SIDES[0]} {left['memory'][0]:.0f} MB; {SIDES[1]} {right['memory'][0]:.0f} MB and"
+            f"  most memory: {SIDES[0]} {left['memory'][0]:.0f} MB; {SIDES[1]} {right['memory'][0]:.0f} MB,"
         )
-        print(f"  its Java, at the same time, {right['memory'][1]:.0f} MB")
+        print(f"  and its Java beside it {right['memory'][1]:.0f} MB")
         wrong = disagreements(Path(folder))
     for line in wrong:
         print(line, file=sys.stderr)
