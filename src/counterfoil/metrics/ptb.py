@@ -22,6 +22,9 @@ _DEPENDS = re.compile(
     r"<[A-Za-z/!?][^>]*[ \t][^>]*>|[^\S \t]|[\d)][ \t]+\d|[A-Za-z.]\.[ \t]+[\d.]"
     r"|(?<![A-Za-z])[A-Za-z]\.[ \t]+[A-Z<]|\.[ \t]+[Ll][TtIi]"
 )
+#: Words of nothing but letters that are more than one token.
+_SPLIT = frozenset(["cannot", "gonna", "gotta", "lemme", "gimme", "wanna"])
+
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 _FRACTIONS = {"\u00bc": "1/4", "\u00bd": "1/2", "\u00be": "3/4", "\u2153": "1/3", "\u2154": "2/3"}
 _MONEY = {"\u00a2": "cents", "\u00a3": "#", "\x80": "$", "\u00a4": "$", "\u20a0": "$", "\u20ac": "$"}
@@ -107,8 +110,9 @@ def _kept(tokens: Sequence[str]) -> str:
 @lru_cache(maxsize=1 << 16)
 def _word(word: str) -> str:
     """The tokens of what stands between two blanks, where they do not depend on what stands around it."""
-    if word.isascii() and word.isalpha() and len(word) > 6:
-        return word.lower()
+    plain = word.removesuffix(",").lower()
+    if plain.isascii() and plain.isalpha() and plain not in _SPLIT:
+        return plain
     return _kept(_scan(word, " x q"))
 
 
