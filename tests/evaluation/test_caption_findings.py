@@ -51,9 +51,9 @@ def test_a_claim_is_decided_on_pictures_and_told_of_clips(three: tuple[Compariso
     (found,) = findings(three, [SURE])
     assert found.verdict == verdict(found.evidence) == "holds"
     assert [(each.measure, each.decides) for each in found.differences] == [
-        ("kendall_tau_c", True),
+        ("kendall_tau_b", True),
         ("accuracy", True),
-        ("kendall_tau_c", False),
+        ("kendall_tau_b", False),
     ]
     for each, of in zip(found.differences, three, strict=True):
         values = [run.result.measures[measure_of(of)].value for run in of.runs]
@@ -68,7 +68,7 @@ def test_the_other_way_round_it_does_not_hold(three: tuple[Comparison, ...]) -> 
     (upright,) = findings(three, [SURE])
     turned, known = found.differences[0], upright.differences[0]
     assert (turned.value, turned.low, turned.high) == (-known.value, -known.high, -known.low)
-    assert turned.label == "cider − clip-s"
+    assert turned.label == "cider − clip-s (tau-b)"
 
 
 def test_luck_against_luck_is_undecided() -> None:

@@ -1,14 +1,15 @@
 """Which caption metrics go with the truth, asked of the comparisons at hand; decided as `findings` decides.
 
-A claim names two metrics. It is decided on pictures: by tau-c with the ratings and by the accuracy of
-preferences, a difference each; what moving pictures say is told beside it.
+A claim names two metrics. It is decided on pictures: by the first correlation of the card and by the
+accuracy of preferences, a difference each; what moving pictures say is told beside it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from counterfoil.data.ratings import Rated
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison, Difference
+from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.evidence import Evidence, deciding, points
 from counterfoil.evaluation.findings import Finding, verdict
 
@@ -39,7 +40,7 @@ MOVING: Mapping[str, str] = {
     "ref-clip-s": "ref-em-score",
     "clip-s, coco": "em-score, coco",
 }
-_WORDS = {"kendall_tau_c": "tau-c", "accuracy": "accuracy"}
+_WORDS = {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"}
 
 
 def findings(comparisons: Sequence[Comparison], claims: Sequence[Claim] = CLAIMS) -> tuple[Finding, ...]:
@@ -53,9 +54,8 @@ def findings(comparisons: Sequence[Comparison], claims: Sequence[Claim] = CLAIMS
 
 
 def measure_of(comparison: Comparison) -> str:
-    """What decides: tau-c of ratings, accuracy of preferences."""
-    rated = isinstance(comparison.runs[0].benchmark.questions, Rated)
-    return "kendall_tau_c" if rated else "accuracy"
+    """What decides: of ratings the correlation that their card puts first, of preferences the accuracy."""
+    return main_measures(comparison.runs[0].benchmark)[0]
 
 
 def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
@@ -76,7 +76,8 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
     still = deciding(still)
     sentence = f"{claim.ahead} differs from {claim.behind} by {_listed(still)}."
     if moving:
-        sentence += f" On clips, {moving[0].label.replace(' − ', ' differs from ')} by {_listed(moving)}."
+        ahead, behind = (MOVING.get(name, name) for name in (claim.ahead, claim.behind))
+        sentence += f" On clips, {ahead} differs from {behind} by {_listed(moving)}."
     return Finding(claim.key, claim.text, verdict(still), (*levels, *still, *moving), sentence)
 
 
@@ -90,14 +91,16 @@ def _difference(comparison: Comparison, ahead: str, behind: str) -> Evidence | N
     measure = measure_of(comparison)
     for d in comparison.differences:
         if d.measure == measure and {d.a, d.b} == {ahead, behind}:
-            return _evidence(d, len(comparison.runs[0].benchmark), turned=d.a == behind)
+            return _evidence(d, comparison.runs[0].benchmark, turned=d.a == behind)
     return None
 
 
-def _evidence(d: Difference, n: int, *, turned: bool) -> Evidence:
+def _evidence(d: Difference, benchmark: Benchmark, *, turned: bool) -> Evidence:
     ahead, behind = (d.b, d.a) if turned else (d.a, d.b)
     value, low, high = (-d.value, -d.high, -d.low) if turned else (d.value, d.low, d.high)
-    return Evidence(f"{ahead} − {behind}", d.measure, "difference", value, low, high, n, p=d.p)
+    where = "clips" if benchmark.card.shows == "video" else _WORDS.get(d.measure, d.measure)
+    label = f"{ahead} − {behind} ({where})"
+    return Evidence(label, d.measure, "difference", value, low, high, len(benchmark), p=d.p)
 
 
 def _listed(differences: Sequence[Evidence]) -> str:

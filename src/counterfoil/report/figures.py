@@ -217,7 +217,7 @@ def _dots(
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9) if columns > 1 else 3.75 - left
+    across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9) if columns > 1 else 3.55 - left
     with style():
         figure, grid = canvas(
             rows, columns, (across, _ROW * len(order) + 0.05), left=left, right=0.15, top=0.26, sharey=True

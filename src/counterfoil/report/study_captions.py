@@ -10,8 +10,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures, judged_figures, judged_notes, tables
 from counterfoil.report.frame import Drawing, Panels
 from counterfoil.report.markup import Table
-from counterfoil.report.naming import LABELS
-from counterfoil.report.notes import Note, listed, said
+from counterfoil.report.naming import CORRELATIONS, LABELS
+from counterfoil.report.notes import Note, listed
 
 #: What is said of a benchmark under its heading.
 _ASKED = {
@@ -57,7 +57,7 @@ def _known(comparisons: Sequence[Comparison], oracle: str) -> str:
             if run.name != oracle:
                 continue
             short += [
-                f"{said(name, e.value)} in {LABELS.get(name, name)} on {run.benchmark.card.title}"
+                f"{100 * e.value:.3f} in {LABELS.get(name, name)} on {run.benchmark.card.title}"
                 for name, e in run.result.measures.items()
                 if not isclose(e.value, 1.0, abs_tol=1e-9)
             ]
@@ -99,7 +99,9 @@ def _level(comparison: Comparison) -> list[Note]:
 
 
 def _side_by_side(comparison: Comparison, measure: str) -> list[str]:
-    """The leading measure and the one after it, for screens with room."""
+    """The leading measure, and of correlations the one after it, for screens with room."""
+    if measure not in CORRELATIONS:
+        return [measure]
     names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
     return [measure, *[name for name in names if name != measure][:1]]
 

@@ -27,6 +27,7 @@ from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.whole import WholeCaptions
 from counterfoil.world.clips import clips
+from counterfoil.world.grading import GRADES, LEVELS
 from counterfoil.world.ratings import preferences, rated
 
 ORACLE = "oracle"
@@ -44,6 +45,8 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
     **{name: {"prefix": ""} for name in LOOKING},
     **{name: {"idf": "none"} for name in MATCHING},
 }
+#: Whose answers can be looked at one by one: of those that hardly differ, one.
+BROWSED = (ORACLE, "length", "bleu-4", "rouge-l", "cider", "clip-s", "ref-clip-s", "em-score")
 #: Draws of the bootstrap behind the intervals, and of the tests.
 _DRAWS = 2_000
 
@@ -60,10 +63,12 @@ class CaptionStudy:
 def worlds(plan: Plan, *, size: int | None = None) -> tuple[Benchmark, ...]:
     """Rated pictures, preferences and clips, drawn when they are read; as the networks see them or larger."""
     size = plan.size if size is None else size
+    # Whole images and clips, so that every degree comes as often and tau-c can be 1.
+    pictured, moving = plan.judged - plan.judged % len(LEVELS), plan.judged // 2
     return (
-        rated(plan.judged, size=size, lazy=True),
+        rated(pictured, size=size, lazy=True),
         preferences(plan.judged, size=size, lazy=True),
-        clips(max(3, plan.judged // 2), size=size),
+        clips(moving - moving % len(GRADES), size=size),
     )
 
 

@@ -20,8 +20,8 @@ class Plan:
     #: Questions of the quads and of the choices, images of the gallery.
     questions: int = 1_400
     images: int = 300
-    #: Rated captions, preferences between captions, and twice the rated captions of clips.
-    judged: int = 800
+    #: Rated captions, as many preferences between captions, and half as many captions of clips.
+    judged: int = 480
     #: Questions that are asked during training.
     watched: int = 210
     #: Steps of the optimiser before the trainings part, and of each training after it.

@@ -15,7 +15,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study_page import page
 from counterfoil.store import write_json, write_text
-from counterfoil.studies.captions import worlds
+from counterfoil.studies.captions import BROWSED, worlds
 from counterfoil.studies.demo import BASELINE, Study
 from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
 from counterfoil.studies.measuring import ALIKE, world
@@ -38,7 +38,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     drawn = world(plan, size=_SHOWN, lazy=True)
     browsed = [each for each in study.comparisons if each.runs[0].benchmark.name != ALIKE]
     small = _pictured(_first(browsed), [sized(each, _SHOWN_SMALL) for each in drawn])
-    small += _pictured(study.captions.comparisons, worlds(plan, size=_SHOWN_SMALL))
+    small += _pictured(_judged(study), worlds(plan, size=_SHOWN_SMALL))
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
         title += f" (the first {_BROWSED:,} of each form)"
@@ -77,6 +77,14 @@ def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> 
     return tuple(
         replace(each, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in each.runs))
         for each in comparisons
+    )
+
+
+def _judged(study: Study) -> tuple[Comparison, ...]:
+    """What caption metrics said, of those that can be looked at one by one."""
+    return tuple(
+        replace(each, runs=tuple(run for run in each.runs if run.name in BROWSED))
+        for each in study.captions.comparisons
     )
 
 
