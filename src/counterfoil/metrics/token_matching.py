@@ -7,6 +7,7 @@ each counts, such as inverse document frequencies.
 Source: T. Zhang et al., BERTScore: evaluating text generation with BERT, ICLR 2020.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,13 +68,13 @@ class Frequencies:
         """
         if not len(documents):
             raise DataError("a corpus without captions has no document frequencies")
-        ids = np.concatenate(list(documents))
-        rows = np.repeat(np.arange(len(documents)), [len(each) for each in documents])
-        known, numbers = np.unique(ids, return_inverse=True)
-        held = np.unique(rows * max(1, len(known)) + numbers.reshape(-1))
-        counts = np.bincount(held % max(1, len(known)), minlength=len(known))
+        counts: Counter[int] = Counter()
+        for document in documents:
+            counts.update(set(document.tolist()))
+        ids = np.array(sorted(counts), dtype=np.int64)
+        held = np.array([counts[token] for token in ids.tolist()], dtype=np.float64)
         n = len(documents)
-        return cls(known.astype(np.int64), np.log((n + 1) / (counts + 1)), float(np.log(n + 1)))
+        return cls(ids, np.log((n + 1) / (held + 1)), float(np.log(n + 1)))
 
     def with_end(self) -> "Frequencies":
         """The same, but the token of the highest id (CLIP's mark of the end) has the mean of all values.

@@ -16,6 +16,8 @@ What the codes behind the published numbers do, and where this differs:
   nothing. Here scores are float64, of float32 embeddings; `arithmetic=half` and precision fp16 are
   CLIPScore's GPU, whose scores tie often.
 * EMScore's padding makes scores depend on the rows beside them; here none does, but for `padding=released`.
+  Where all weights of a caption are 0, as of a load of one caption, its code has a NaN; here its tokens count
+  alike.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ from typing import Any
 
 from jaxtyping import Float, Int64
 from numpy import ndarray
+from threadpoolctl import threadpool_limits
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.clip_score import clip_s, ref_clip_s
@@ -194,12 +197,14 @@ class FrameMetric:
         rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
         own, padding = [phrase(each) for each in candidates], self.settings.padding
-        shown = with_videos(own, images, padding=padding)
-        if not self.beside_references:
-            return shown
-        assert references is not None
-        others = [[phrase(each) for each in group] for group in references]
-        return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding))
+        # Each row is a product of its own, so small that threads would only wait for each other.
+        with threadpool_limits(1, user_api="blas"):
+            shown = with_videos(own, images, padding=padding)
+            if not self.beside_references:
+                return shown
+            assert references is not None
+            others = [[phrase(each) for each in group] for group in references]
+            return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,9 +231,10 @@ class TokenMetric:
         assert references is not None
         rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references)
         phrase = Phrases(rare, marks=False)
-        found = token_match(
-            [phrase(each) for each in candidates], [[phrase(each) for each in own] for own in references]
-        )
+        own = [phrase(each) for each in candidates]
+        others = [[phrase(each) for each in group] for group in references]
+        with threadpool_limits(1, user_api="blas"):
+            found = token_match(own, others)
         rows: ndarray = getattr(found, self.settings.part)
         return rows
 
