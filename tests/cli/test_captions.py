@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from counterfoil.data import Benchmark, Caption, Card, Image
+from counterfoil.data.folder import load as load_folder
 from counterfoil.data.folder import save
 from counterfoil.data.ratings import Preference, Rated, References
 
@@ -89,9 +91,10 @@ def test_metrics_of_embeddings_that_are_given(counterfoil, files, vectors, tmp_p
         cosine = image @ caption / np.linalg.norm(image) / np.linalg.norm(caption)
         assert row["clip-s"] == pytest.approx(2.5 * max(cosine, 0))
         assert row["pac-s"] == pytest.approx(2 * max(cosine, 0))
+    # Where all is embedded the images themselves are not needed.
     weighed = counterfoil(
         "captions", "score", "--metrics", "clip-s,pac-s", "--candidates", files["candidates"],
-        "--images", files["images"], "--scorer", f"embeddings:{path}", "--set", "clip-s.weight=1",
+        "--scorer", f"embeddings:{path}", "--set", "clip-s.weight=1",
         "--json", "-", "-q",
     )  # fmt: skip
     found = json.loads(weighed.out)["metrics"]
@@ -330,15 +333,35 @@ class TestEvaluate:
 
     def test_the_model_behind_a_metric_is_in_its_name(self, counterfoil, rated, tmp_path) -> None:
         rng = np.random.default_rng(0)
-        np.savez(
-            tmp_path / "e.npz", images=rng.standard_normal((10, 4)), captions=rng.standard_normal((40, 4))
+        images, captions = rng.standard_normal((10, 4)), rng.standard_normal((40, 4))
+        np.savez(tmp_path / "e.npz", images=images, captions=captions)
+        spec = f"embeddings:{tmp_path}/e.npz"
+        said = counterfoil("evaluate", "metric:clip-s", rated, "--scorer", spec, "--json", "-")
+        assert said.code == 0, said.err
+        result = json.loads(said.out)
+        assert result["scorer"] == f"metric:clip-s {spec}"
+        assert result["provenance"]["scorer"]["name"].startswith("metric:clip-s")
+        unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (images, captions)]
+        cosines = np.clip((unit[1][:30] * unit[0][np.arange(30) % 10]).sum(axis=1), 0, None)
+        ratings = load_folder(rated).questions.ratings.T.reshape(-1)
+        expected = kendalltau(np.tile(cosines, 2), ratings).statistic
+        assert result["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
+        paper = counterfoil(
+            "evaluate", "metric:ref-clip-s", rated, "--scorer", spec, "--set", "negative=paper", "--json", "-"
         )
+        assert json.loads(paper.out)["provenance"]["scorer"]["options"]["metric"]["negative"] == "paper"
+
+    def test_what_one_benchmark_lacks_is_said_first(self, counterfoil, rated, tmp_path) -> None:
+        benchmark = load_folder(rated)
+        without = replace(benchmark, questions=replace(benchmark.questions, references=None))
+        save(without, tmp_path / "without")
         said = counterfoil(
-            "evaluate", "metric:ref-clip-s", rated, "--scorer", f"embeddings:{tmp_path}/e.npz", "--json", "-",
-            "--available",
-        )  # fmt: skip
+            "evaluate", "metric:cider", rated, tmp_path / "without", "--out", tmp_path / "runs"
+        )
         assert said.code == 2
-        assert "no question has all of its images at hand" in said.err
+        assert "mine has no references, which metric:cider compares with" in said.err
+        assert said.out == ""
+        assert not (tmp_path / "runs").exists()
 
     @pytest.mark.parametrize(
         ("arguments", "said"),

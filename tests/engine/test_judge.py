@@ -156,6 +156,13 @@ def test_given_embeddings_are_matched_by_their_ids():
         for row in range(6)
     ]
     np.testing.assert_allclose(found, expected)
+    # Neither pictures nor texts need be at hand.
+    gone = replace(
+        benchmark,
+        images=tuple(Image(image.id) for image in benchmark.images),
+        captions=tuple(Caption(caption.id) for caption in benchmark.captions),
+    )
+    assert judge(gone, Cosine(given)).values.tolist() == found.tolist()
     # Rows in order, without ids.
     plain = replace(given, captions=captions, image_ids=None, caption_ids=None)
     assert judge(benchmark, Cosine(plain)).values.tolist() == found.tolist()

@@ -106,6 +106,15 @@ def as_asked(scorer: Any, benchmark: Benchmark) -> Any:
     return metric_for(scorer, benchmark.images) if isinstance(scorer, CaptionMetric) else scorer
 
 
+def check(scorer: Any, benchmark: Benchmark) -> None:
+    """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
+    from counterfoil.engine.judge import check as check_metric
+    from counterfoil.scorers.caption_metrics import CaptionMetric
+
+    if isinstance(scorer, CaptionMetric):
+        check_metric(benchmark, scorer)
+
+
 def beside(path: Path | None, data: Path | None) -> Path | None:
     """A relative path may also be meant from the data folder."""
     return data / path if path and data and not path.exists() and (data / path).exists() else path
@@ -118,11 +127,19 @@ def beside_data(scorer: str, data: Path | None) -> str:
 
 
 def place(data: Path | None, benchmark_name: str, *, many: bool) -> Path | None:
-    """Where one of several benchmarks lies: `data/NAME` where there is such a folder, else `data` itself."""
+    """Where one of several benchmarks lies: `data/NAME` where there is such a folder, else `data` itself.
+
+    Several sets of people's judgements come in one folder, so of those a folder called as the first words of
+    the name will do: flickr8k for flickr8k-expert and flickr8k-cf.
+    """
     if data is None or not many:
         return data
-    inside = data / benchmark_name
-    return inside if inside.exists() else data
+    names = [benchmark_name]
+    card = catalog.benchmarks().get(benchmark_name)
+    if card is not None and card.form in ("rated", "preference"):
+        words = benchmark_name.split("-")
+        names += ["-".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
+    return next((data / name for name in names if (data / name).exists()), data)
 
 
 def benchmark(name: str, data: Path | None, images: Path | None, scorer: Any) -> Benchmark:

@@ -88,9 +88,10 @@ def asked(
     *,
     policy: Policy | None = None,
     needs: Iterable[str] = (),
+    embedded: bool = False,
     note: Note,
 ) -> Asked:
-    """All that is asked about one file of candidates.
+    """All that is asked about one file of candidates; images that are `embedded` already need no folder.
 
     Where metrics do not need images, or references, what is named is read all the same, so that a mistake in
     it is found. References that say what the candidate says are dealt with as `policy` says; without one
@@ -99,6 +100,8 @@ def asked(
     written = read_candidates(candidates)
     people = None if references is None else read_references(references)
     images = shown.items(written, note)
+    if images is None and embedded:
+        images = tuple(Image(name) for name in written.captions)
     if "images" in needs and images is None:
         raise InputError(
             "there is a metric that looks at images, and none were given",

@@ -144,6 +144,7 @@ def score(
             shown,
             policy=references_contain,
             needs=caption_values.needs(names),
+            embedded=(scorer or "").startswith("embeddings:"),
             note=say,
         )
     kept = None if no_cache else cache_folder(cache)
@@ -257,6 +258,7 @@ def systems(
                 shown,
                 policy=references_contain,
                 needs=caption_values.needs(chosen),
+                embedded=(scorer or "").startswith("embeddings:"),
                 note=once,
             )
             for file in files

@@ -243,6 +243,7 @@ def command(
             whole = len(each)
             each = each.available()
             say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
+        asking.check(loaded, each)
         read.append(each)
 
     reported = asking.measures(read, measure or ())

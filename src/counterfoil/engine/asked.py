@@ -10,6 +10,7 @@ from counterfoil.data.ratings import References, check_references
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.given import GivenEmbeddings
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,9 @@ class Asked:
         return f"{self.name}, row {row + 1}, caption {caption.text or caption.id!r}{of}"
 
     def checked(self, metric: CaptionMetric) -> "Asked":
-        """Itself, if all that `metric` needs is at hand, without what it does not.
+        """Itself, if all that `metric` needs is at hand, without what it does not need.
+
+        Where embeddings are given, neither texts nor images need be there.
 
         Raises `DataError` where captions have no text or are empty, images are not at hand, and rows have no
         references; `InputError` where there are no references at all.
@@ -75,12 +78,19 @@ class Asked:
                 given=f"{int((references.counts == 0).sum())} of {len(self)} without",
                 hint=_without_references(metric.identity.name),
             )
-        self._check_texts(self.candidate, "candidate")
-        if references is not None:
-            self._check_texts(references.captions, "reference")
         image = self.image if "images" in needs else None
-        if "images" in needs:
-            self._check_images(metric)
+        if "images" in needs and image is None:
+            raise InputError(
+                f"{metric.identity.name} looks at images, and none were given",
+                where=self.name,
+                hint="name their folder with --images, or that of videos with --videos",
+            )
+        if not isinstance(getattr(metric, "embedder", None), GivenEmbeddings):
+            self._check_texts(self.candidate, "candidate")
+            if references is not None:
+                self._check_texts(references.captions, "reference")
+            if image is not None:
+                self._check_images(image)
         return replace(self, image=image, references=references)
 
     def _check_texts(self, positions: Int64[ndarray, "some"], kind: str) -> None:
@@ -93,14 +103,8 @@ class Asked:
                     hint="give the captions with --data, or measure from given scores",
                 )
 
-    def _check_images(self, metric: CaptionMetric) -> None:
-        if self.image is None:
-            raise InputError(
-                f"{metric.identity.name} looks at images, and none were given",
-                where=self.name,
-                hint="name their folder with --images, or that of videos with --videos",
-            )
-        shown = [self.images[position] for position in np.unique(self.image)]
+    def _check_images(self, image: Int64[ndarray, "rows"]) -> None:
+        shown = [self.images[position] for position in np.unique(image)]
         gone = [image.id for image in shown if not _exists(image)]
         if gone:
             raise DataError(

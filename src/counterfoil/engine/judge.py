@@ -63,23 +63,9 @@ def judge(
     Raises `InputError` for galleries, and for a metric that reads references where there are none;
     `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
     """
-    if isinstance(benchmark.questions, Gallery):
-        raise InputError(
-            "a caption metric cannot rank a gallery",
-            where=metric.identity.name,
-            given=benchmark.name,
-            hint="rank it with the model behind the metric",
-        )
+    asked = _asked(benchmark, metric)
     questions = benchmark.listed
-    captions, images = questions.pairs()
-    asked = Asked(
-        benchmark.images,
-        benchmark.captions,
-        image=images.reshape(-1),
-        candidate=captions.reshape(-1),
-        references=questions.references if isinstance(questions, Rated | Preference) else None,
-        name=benchmark.name,
-    )
+    captions, _ = questions.pairs()
     metric = metric_for(metric, benchmark.images)
     work = _Work(cache, batch_size, workers, progress, note)
     if not isinstance(questions, Preference):
@@ -109,6 +95,31 @@ def ask(
     """
     metric = metric_for(metric, asked.images)
     return _answered([asked], metric, _Work(cache, batch_size, workers, progress, note))[0]
+
+
+def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
+    """Raise what `judge` would before it computes: where something is missing, or of another form."""
+    _asked(benchmark, metric).checked(metric_for(metric, benchmark.images))
+
+
+def _asked(benchmark: Benchmark, metric: CaptionMetric) -> Asked:
+    if isinstance(benchmark.questions, Gallery):
+        raise InputError(
+            "a caption metric cannot rank a gallery",
+            where=metric.identity.name,
+            given=benchmark.name,
+            hint="rank it with the model behind the metric",
+        )
+    questions = benchmark.listed
+    captions, images = questions.pairs()
+    return Asked(
+        benchmark.images,
+        benchmark.captions,
+        image=images.reshape(-1),
+        candidate=captions.reshape(-1),
+        references=questions.references if isinstance(questions, Rated | Preference) else None,
+        name=benchmark.name,
+    )
 
 
 def metric_for(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:

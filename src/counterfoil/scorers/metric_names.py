@@ -50,14 +50,12 @@ _ENTRIES = (
         "Lin 2004, as in the COCO tool kit",
     ),
     MetricEntry(
-        "cider", _READS, "cosine of tf-idf vectors of n-grams up to 4, times 10", "Vedantam et al. 2015"
-    ),
-    MetricEntry(
-        "cider-d",
+        "cider",
         _READS,
-        "cider with clipped counts and a penalty for lengths that differ",
+        "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
         "Vedantam et al. 2015",
     ),
+    MetricEntry("cider-d", _READS, "the same number under its right name", "Vedantam et al. 2015"),
     MetricEntry(
         "meteor",
         (*_READS, "java"),
