@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
@@ -93,14 +94,20 @@ def study(
     tested: list[Comparison] = []
     for benchmark in benchmarks:
         moving = benchmark.card.shows == "video"
-        asked = [
-            (ORACLE, knows, run(benchmark, knows, progress=progress)),
-            *(
-                (name, metric, judge(benchmark, metric, batch_size=256, progress=progress))
-                for name, metric in metrics.items()
-                if not (moving and name.split(",")[0] in LOOKING)
-            ),
-        ]
+        # Metrics with one network see the same embeddings, computed once; the study keeps none of them.
+        with TemporaryDirectory(prefix="counterfoil-") as cache:
+            asked = [
+                (ORACLE, knows, run(benchmark, knows, progress=progress)),
+                *(
+                    (
+                        name,
+                        metric,
+                        judge(benchmark, metric, cache=Path(cache), batch_size=256, progress=progress),
+                    )
+                    for name, metric in metrics.items()
+                    if not (moving and name.split(",")[0] in LOOKING)
+                ),
+            ]
         runs = []
         for name, scorer, scores in asked:
             assert isinstance(scores, Scores)

@@ -21,7 +21,7 @@ class Plan:
     questions: int = 1_400
     images: int = 300
     #: Rated captions, as many preferences between captions, and half as many captions of clips.
-    judged: int = 480
+    judged: int = 640
     #: Questions that are asked during training.
     watched: int = 210
     #: Steps of the optimiser before the trainings part, and of each training after it.

@@ -49,7 +49,11 @@ class WholeCaptions:
     ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
         """For each batch the unit vectors of its items' frames; a picture has one."""
         for batch in batches:
-            yield [self._frames(item) for item in batch]
+            if any(isinstance(item, Video) for item in batch):
+                yield [self._frames(item) for item in batch]
+            else:
+                (rows,) = self.embedder.embed_images([batch])
+                yield [row[None].copy() for row in rows]
 
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
         if not isinstance(item, Video):
