@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -380,6 +381,70 @@ class TestEvaluate:
         assert found.code == 2
         assert re.search(said, found.err), found.err
         assert found.err.count("\n") == 1
+
+
+@pytest.mark.models
+class TestWithAModel:
+    @pytest.fixture
+    def spec(self, tmp_path: Path) -> str:
+        pytest.importorskip("open_clip")
+        from counterfoil.scorers.tiny import write_random_checkpoint
+
+        return write_random_checkpoint(tmp_path / "tiny")
+
+    @pytest.fixture
+    def never_loads(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+        from counterfoil.scorers import open_clip
+
+        def refuse(argument: str, options: object) -> None:
+            raise AssertionError("the model was loaded again")
+
+        return lambda: monkeypatch.setattr(open_clip, "load", refuse)
+
+    def test_a_second_run_loads_no_model_and_says_the_same(
+        self, counterfoil, files, spec, never_loads, tmp_path
+    ) -> None:
+        long = written(tmp_path / "c.json", {**CANDIDATES, "dog": "a brown dog and " * 40})
+        command = (
+            "captions", "score", "--metrics", "clip-s,ref-pac-s,em-score", "--candidates", long,
+            "--references", files["references"], "--images", files["images"], "--scorer", spec,
+            "--device", "cpu", "--workers", "0",
+        )  # fmt: skip
+        first = counterfoil(*command, "--out", tmp_path / "1.csv")
+        assert first.code == 0, first.err
+        assert "metric:clip-s: 1 of 3 captions is longer than the model reads and cut off" in first.err
+        never_loads()
+        second = counterfoil(*command, "--out", tmp_path / "2.csv")
+        assert second.code == 0, second.err
+        assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+        assert second.out == first.out
+        assert second.err.replace("2.csv", "1.csv") == first.err
+
+    def test_videos_in_folders_of_frames(self, counterfoil, spec, never_loads, tmp_path) -> None:
+        rng = np.random.default_rng(0)
+        for name, count in (("one", 5), ("two", 2), ("nobody", 1)):
+            (tmp_path / "videos" / name).mkdir(parents=True)
+            for frame in range(count):
+                pixels = rng.integers(0, 256, (20, 20, 3)).astype(np.uint8)
+                PIL.Image.fromarray(pixels).save(tmp_path / "videos" / name / f"{frame}.png")
+        candidates = written(tmp_path / "c.json", {"one": "a dog runs", "two": "a cat sleeps"})
+        command = (
+            "captions", "score", "--metrics", "em-score,pac-s", "--candidates", candidates,
+            "--videos", tmp_path / "videos", "--scorer", spec, "--device", "cpu", "--json", "-",
+        )  # fmt: skip
+        said = counterfoil(*command)
+        assert said.code == 0, said.err
+        assert "1 videos that no candidate names are left out" in said.err
+        found = json.loads(said.out)["metrics"]
+        # With one model behind both, PAC-S of videos is EMScore.
+        assert found["em-score"] == found["pac-s"]
+        few = counterfoil(*command, "--frames", "1")
+        assert json.loads(few.out)["metrics"] != found
+        never_loads()
+        assert json.loads(counterfoil(*command).out)["metrics"] == found
+        about_pictures = counterfoil(*command[:3], "clip-s", *command[4:])
+        assert about_pictures.code == 2
+        assert "metric:clip-s: is about pictures, and these are videos" in about_pictures.err
 
 
 def test_metrics_are_listed(counterfoil) -> None:

@@ -304,10 +304,10 @@ def _say_cut(plan: Plan, embedder: object, shelf: Cache, metric: CaptionMetric, 
         shelf.write("limits", [plan.caption_keys[row] for row in missing], longer)
         over += int(longer.sum())
     if over:
-        which = "caption is" if over == 1 else "captions are"
+        verb = "is" if over == 1 else "are"
         note(
-            f"{metric.identity.name}: {over:,} of {len(plan.captions):,} {which} longer than the model reads "
-            "and cut off by its tokenizer"
+            f"{metric.identity.name}: {over:,} of {len(plan.captions):,} captions {verb} longer than the "
+            "model reads and cut off by its tokenizer"
         )
 
 
