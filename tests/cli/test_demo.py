@@ -10,6 +10,7 @@ import pytest
 from counterfoil.errors import StorageError
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
+from counterfoil.studies.captions import LOOKING, MATCHING, READING
 from tiny_study import TINY
 
 
@@ -49,7 +50,9 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
         assert f"{each['claim']} {each['verdict'].capitalize()} in this run. {each['sentence']}" in words
     assert f"The trainings in order. {numbers['order']['sentence']}" in words
     names = {"pretrained", "coco", "trohn-text", "trohn-img", "detectors", "trohn-img-detectors"}
-    assert {run.result.scorer for run in find_runs([out / "runs"])} == names
+    metrics = {"oracle", *READING, *LOOKING, *MATCHING, "clip-s, coco", "em-score, coco"}
+    assert {run.result.scorer for run in find_runs([out / "runs"])} == names | metrics
+    assert [each["key"] for each in numbers["captions"]["claims"]]
 
 
 @pytest.mark.models
