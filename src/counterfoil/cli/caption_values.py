@@ -35,11 +35,8 @@ class Value:
     low: float | None
     high: float | None
     n: int
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether the number reported is the mean over candidates."""
-        return abs(self.value - self.mean) <= 1e-12 * max(1.0, abs(self.mean))
+    #: Whether the number reported is the mean over candidates.
+    is_mean: bool
 
 
 def needs(names: Sequence[str]) -> set[str]:
@@ -106,20 +103,17 @@ def values(
 
 def _value(asked: Asked, metric: CaptionMetric, scores: NDArray[np.float64]) -> Value:
     mean = float(scores.mean())
-    whole = mean
     # What is a mean over rows need not be read twice; `whole` is None of such metrics.
     if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
         whole = float(metric.of_corpus(*texts(asked.checked(metric))))
-    value = Value(whole, mean, None, None, len(scores))
-    if not value.is_mean or len(scores) < 2:
-        return value
-    low, high = student(scores)
-    return Value(whole, mean, low, high, len(scores))
+        return Value(whole, mean, None, None, len(scores), is_mean=False)
+    low, high = student(scores) if len(scores) > 1 else (None, None)
+    return Value(mean, mean, low, high, len(scores), is_mean=True)
 
 
 def to_json(found: Mapping[str, Value]) -> dict[str, Any]:
     """The values as plain ones."""
-    return {name: {**asdict(value), "is_mean": value.is_mean} for name, value in found.items()}
+    return {name: asdict(value) for name, value in found.items()}
 
 
 def check_kind(path: Path | None) -> None:
