@@ -129,6 +129,7 @@ def test_another_seed_in_the_same_folder_mixes_nothing_and_names_every_stage_onc
         "trained trohn-img",
         "trained detectors of what is synthetic",
         "measured 6 models",
+        "asked caption metrics",
     ]
     assert {path.name.rpartition("-")[2] for path in (tmp_path / "out/networks").iterdir()} == {"3"}
     assert {path.name.rpartition("-")[2] for path in (tmp_path / "out/runs").iterdir()} == {"3"}

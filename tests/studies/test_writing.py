@@ -53,7 +53,8 @@ def test_pictures_are_large_on_the_report_and_smaller_beside_questions(written: 
     assert {picture.size for picture in report} == {(192, 192)}
     questions = _pictures((written / "questions.html").read_text())
     assert questions
-    assert {picture.size for picture in questions} == {(96, 96)}
+    # Of a clip five frames, side by side.
+    assert {picture.size for picture in questions} == {(96, 96), (5 * 96 + 4 * 2, 96)}
     assert "see the same scenes at 32 x 32 pixels" in " ".join((written / "report.html").read_text().split())
 
 

@@ -82,7 +82,7 @@ def study(
     progress: Progress = silent,
     draws: int = _DRAWS,
 ) -> CaptionStudy:
-    """All metrics on all three benchmarks; runs are kept as `folder`/METRIC/BENCHMARK.
+    """All metrics on all three benchmarks; runs are kept as `folder`/METRIC-SEED/BENCHMARK.
 
     `checkpoints` are those of `NETWORKS`; metrics of a network that is not among them are left out. Tests are
     made of what the claims name alone. Raises what asking and measuring raise.
@@ -111,7 +111,9 @@ def study(
         runs = []
         for name, scorer, scores in asked:
             assert isinstance(scores, Scores)
-            runs.append(_kept(folder, name, benchmark, scores, scorer, facts, draws))
+            # Whose networks look is the first seed's.
+            place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
+            runs.append(_kept(place, name, benchmark, scores, scorer, facts, draws))
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))
         claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
@@ -157,5 +159,4 @@ def _kept(
     said = dict(facts(benchmark, scorer))
     about: dict[str, Any] = {key: said[key] for key in ("benchmark", "scorer", "versions") if key in said}
     result = evaluate(benchmark, scores, scorer=name, draws=draws, provenance=about)
-    place = folder / name.replace(", ", "-") / benchmark.name
-    return save_run(place, benchmark, scores, result, said)
+    return save_run(folder / benchmark.name, benchmark, scores, result, said)
