@@ -13,12 +13,12 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.scorers import metric_names
 from counterfoil.scorers.base import DEFAULT, Embedder, Options
-from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.captions import names as metric_names
+from counterfoil.scorers.captions.names import METRICS, MetricEntry
+from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.dual import DualEncoder, prompt_of
 from counterfoil.scorers.given import GivenEmbeddings
-from counterfoil.scorers.metric_names import METRICS, MetricEntry
 from counterfoil.scorers.remembered import Remembered, remembered
 from counterfoil.scorers.trained import is_checkpoint
 from counterfoil.train.recipes import NAMES, Recipe, read
@@ -100,7 +100,7 @@ _SCORERS = (
         "a caption metric (see 'counterfoil list metrics'); one that looks at images has a model behind it, "
         "named with --scorer",
         "metric:cider",
-        "counterfoil.scorers.metric_names:load",
+        "counterfoil.scorers.captions.names:load",
     ),
     ScorerEntry(
         "world",

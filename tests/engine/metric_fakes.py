@@ -8,7 +8,7 @@ import numpy as np
 from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
 from counterfoil.data.ratings import Preference, Rated, References
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.caption_metrics import Tokens
+from counterfoil.scorers.captions.protocols import Tokens
 
 
 @dataclass

@@ -8,7 +8,7 @@ from counterfoil.engine.judge import judge
 from counterfoil.engine.parts import PartsWork
 from counterfoil.engine.plan import items
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.caption_metrics import Tokens
+from counterfoil.scorers.captions.protocols import Tokens
 from counterfoil.store import digest
 
 from .metric_fakes import Best, Words, frames, rated

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import kendalltau
 
-from counterfoil.metrics import bleu, cider, rouge
-from counterfoil.metrics.ngrams import load
-from counterfoil.metrics.ptb import tokenize_all
+from counterfoil.metrics.captions import bleu, cider, rouge
+from counterfoil.metrics.captions.ngrams import load
+from counterfoil.metrics.captions.ptb import tokenize_all
 from flickr8k_files import captions, expert
 
 #: tau-b and tau-c, times 100 (FORMATS.md 6.3).

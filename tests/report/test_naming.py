@@ -2,7 +2,7 @@
 
 import pytest
 
-from counterfoil.evaluation.gallery_measures import measure_names
+from counterfoil.evaluation.galleries.measures import measure_names
 from counterfoil.report.naming import LABELS, MEANINGS, parted
 
 from .conftest import gallery_benchmark

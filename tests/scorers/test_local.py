@@ -15,7 +15,7 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import DataError, ModelError
 from counterfoil.scorers import fast, hf, local, open_clip
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.caption_metrics import LocalEmbedder
+from counterfoil.scorers.captions.protocols import LocalEmbedder
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 

@@ -14,7 +14,7 @@ from counterfoil.data import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options
-from counterfoil.scorers.caption_metrics import LocalEmbedder
+from counterfoil.scorers.captions.protocols import LocalEmbedder
 from counterfoil.scorers.remembered import Remembered, remembered
 
 

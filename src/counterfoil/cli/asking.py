@@ -101,7 +101,7 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
 def as_asked(scorer: Any, benchmark: Benchmark) -> Any:
     """The scorer that answers `benchmark`: a caption metric may be another one of videos than of pictures."""
     from counterfoil.engine.judge import metric_for
-    from counterfoil.scorers.caption_metrics import CaptionMetric
+    from counterfoil.scorers.captions.protocols import CaptionMetric
 
     return metric_for(scorer, benchmark.images) if isinstance(scorer, CaptionMetric) else scorer
 
@@ -109,7 +109,7 @@ def as_asked(scorer: Any, benchmark: Benchmark) -> Any:
 def check(scorer: Any, benchmark: Benchmark) -> None:
     """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
     from counterfoil.engine.judge import check as check_metric
-    from counterfoil.scorers.caption_metrics import CaptionMetric
+    from counterfoil.scorers.captions.protocols import CaptionMetric
 
     if isinstance(scorer, CaptionMetric):
         check_metric(benchmark, scorer)

@@ -10,7 +10,7 @@ from counterfoil.cli.caption_tables import agreement_table, systems_table
 from counterfoil.cli.caption_values import Value
 from counterfoil.data.tables import floats, read_table
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
+from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
 
 #: Columns that name a system, first the likeliest.
 _NAMES = ("system", "name", "model", "captioner", "id")

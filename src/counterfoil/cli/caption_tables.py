@@ -9,7 +9,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from counterfoil.cli.caption_values import Value
-    from counterfoil.evaluation.systems import SystemCorrelations
+    from counterfoil.evaluation.judged.systems import SystemCorrelations
 
 
 _CALLED = {"kendall_tau_b": "Kendall τ-b", "spearman": "Spearman", "pearson": "Pearson"}
@@ -58,7 +58,7 @@ def systems_table(
 
 def agreement_table(agreed: "SystemCorrelations") -> list[Any]:
     """A row per metric and score of people: correlations over systems."""
-    from counterfoil.evaluation.systems import MEASURES
+    from counterfoil.evaluation.judged.systems import MEASURES
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("metric", no_wrap=True)

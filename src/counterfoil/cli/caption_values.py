@@ -13,8 +13,8 @@ from counterfoil.engine.asked import Asked
 from counterfoil.engine.judge import ask, texts
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.caption_metrics import CaptionMetric, TextMetric
-from counterfoil.scorers.metric_names import SEVERAL, entry
+from counterfoil.scorers.captions.names import SEVERAL, entry
+from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
 from counterfoil.stats.means import student
 from counterfoil.store import write_json, write_parquet, writing
 

@@ -128,7 +128,7 @@ def score(
     from counterfoil.cli.session import cache_folder, versions
     from counterfoil.data.frames import Sampling
     from counterfoil.scorers.base import Options
-    from counterfoil.scorers.metric_names import several
+    from counterfoil.scorers.captions.names import several
 
     terminal.check_targets(out, json)
     caption_values.check_kind(out)
@@ -230,7 +230,7 @@ def systems(
     from counterfoil.cli.session import cache_folder, versions
     from counterfoil.data.frames import Sampling
     from counterfoil.scorers.base import Options
-    from counterfoil.scorers.metric_names import several
+    from counterfoil.scorers.captions.names import several
 
     terminal.check_targets(out, json)
     caption_values.check_kind(out)

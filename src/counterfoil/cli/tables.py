@@ -12,7 +12,7 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.report.judged_notes import reasons
+from counterfoil.report.judged.notes import reasons
 from counterfoil.report.markup import number, written
 from counterfoil.report.naming import LABELS, parted
 from counterfoil.report.tables import headline, overview, style_of

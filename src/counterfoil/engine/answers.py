@@ -21,7 +21,7 @@ from counterfoil.engine.plan import plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
-from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 from counterfoil.scorers.rankings import GivenRankings
 from counterfoil.scorers.similarity import GivenSimilarity

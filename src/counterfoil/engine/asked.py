@@ -9,7 +9,7 @@ from numpy import ndarray
 from counterfoil.data.ratings import References, check_references
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings
 
 

@@ -31,7 +31,7 @@ from counterfoil.engine.plan import Plan, items
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.caption_metrics import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.scorers.captions.protocols import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
 from counterfoil.scorers.given import GivenEmbeddings
 
 #: Numbers in one block of gathered embeddings.

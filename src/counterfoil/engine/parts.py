@@ -14,7 +14,7 @@ from counterfoil.engine.cache import Cache, Kind, Parts
 from counterfoil.engine.plan import Plan, shards
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.caption_metrics import LocalEmbedder, Tokens
+from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
 
 #: Rows of parts in one shard of captions; and of pictures, which are videos of one frame.
 _SHARD = 256

@@ -19,7 +19,7 @@ from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
-from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.

@@ -13,11 +13,11 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import clusters
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation import rated_differences
 from counterfoil.evaluation.evaluate import main_measures
-from counterfoil.evaluation.gallery_means import columns as measure_columns
-from counterfoil.evaluation.gallery_means import mean as gallery_mean
-from counterfoil.evaluation.gallery_means import weights_of
+from counterfoil.evaluation.galleries.means import columns as measure_columns
+from counterfoil.evaluation.galleries.means import mean as gallery_mean
+from counterfoil.evaluation.galleries.means import weights_of
+from counterfoil.evaluation.judged import differences as rated_differences
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.stats.estimates import difference_bootstrap

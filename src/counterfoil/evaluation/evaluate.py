@@ -15,15 +15,12 @@ from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation import (
-    gallery_chance,
-    gallery_measures,
-    preferred,
-    question_means,
-    rated,
-    retrieval,
-)
-from counterfoil.evaluation.gallery import evaluate_gallery
+from counterfoil.evaluation import question_means
+from counterfoil.evaluation.galleries import chance as gallery_chance
+from counterfoil.evaluation.galleries import measures as gallery_measures
+from counterfoil.evaluation.galleries import retrieval
+from counterfoil.evaluation.galleries.gallery import evaluate_gallery
+from counterfoil.evaluation.judged import preferred, rated
 from counterfoil.evaluation.question_means import Interval as Interval
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad

@@ -17,8 +17,8 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import clusters
 from counterfoil.data.ratings import Rated
 from counterfoil.errors import InputError
+from counterfoil.evaluation.judged.columns import RatedColumns
 from counterfoil.evaluation.rank_columns import LEAST, choose, has
-from counterfoil.evaluation.rated_columns import RatedColumns
 from counterfoil.evaluation.run import Run
 from counterfoil.stats.resampling import Whole, cluster_sums, whole
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.votes import Votes
 from counterfoil.errors import InputError
-from counterfoil.metrics.preference import bradley_terry, bradley_terry_draws, connected, one_sided
+from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
 from counterfoil.stats.resampling import cluster_draws, share_draws
 
 #: Resamples are solved together, as many as fit this many numbers.

@@ -19,8 +19,10 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.scores import Answers, Rankings
 from counterfoil.errors import DataError
-from counterfoil.evaluation import gallery_tables, judged_tables, pair_tables
+from counterfoil.evaluation import pair_tables
 from counterfoil.evaluation.evaluate import per_item
+from counterfoil.evaluation.galleries import tables as gallery_tables
+from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.ties import Ties
 from counterfoil.store import check_writable, digest_file, read_json, read_parquet, write_json, write_parquet

@@ -16,11 +16,11 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import frame
 from counterfoil.report.chapter import Chapter, chapter
-from counterfoil.report.gallery_chapter import GalleryChapter, gallery_chapter
-from counterfoil.report.gallery_island import gallery_data
+from counterfoil.report.galleries.chapter import GalleryChapter, gallery_chapter
+from counterfoil.report.galleries.island import gallery_data
 from counterfoil.report.island import benchmark_data, to_json
-from counterfoil.report.judged_chapter import JudgedChapter, judged_chapter
-from counterfoil.report.judged_island import judged_data
+from counterfoil.report.judged.chapter import JudgedChapter, judged_chapter
+from counterfoil.report.judged.island import judged_data
 from counterfoil.report.pictures import BUDGET, Album
 
 #: Whose images and captions a page carries along.

@@ -19,7 +19,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import Identity, text_of
-from counterfoil.scorers.caption_metrics import Tokens
+from counterfoil.scorers.captions.protocols import Tokens
 from counterfoil.scorers.pictures import Preparation, prepared
 
 #: Frames that go through the image tower together; no more of them are decoded at any time.

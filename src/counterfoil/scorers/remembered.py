@@ -20,7 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options, cosines
-from counterfoil.scorers.caption_metrics import Tokens
+from counterfoil.scorers.captions.protocols import Tokens
 from counterfoil.scorers.comparisons import Comparison
 from counterfoil.scorers.local import given_frames, is_given
 from counterfoil.store import digest_value, read_json, write_json

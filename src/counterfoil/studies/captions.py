@@ -16,14 +16,14 @@ from counterfoil.data.scores import Scores
 from counterfoil.engine.judge import judge
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
-from counterfoil.evaluation.caption_findings import CLAIMS, MOVING, findings
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.findings import Finding
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.scorers import metric_names
+from counterfoil.evaluation.studies.caption_findings import CLAIMS, MOVING, findings
+from counterfoil.evaluation.studies.findings import Finding
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.caption_metrics import CaptionMetric
+from counterfoil.scorers.captions import names as metric_names
+from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.whole import WholeCaptions

@@ -14,10 +14,10 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Quad
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.sweeps import Sweep
-from counterfoil.report.study_page import Trained
+from counterfoil.evaluation.studies.findings import Finding, Ordering, findings, ordering
+from counterfoil.evaluation.studies.sweeps import Sweep
+from counterfoil.report.study.page import Trained
 from counterfoil.studies import captions, dials, folder
 from counterfoil.studies.captions import CaptionStudy
 from counterfoil.studies.measuring import ALIKE, Bench, world

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation import sweeps
 from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.sweeps import Sweep, Trial
+from counterfoil.evaluation.studies import sweeps
+from counterfoil.evaluation.studies.sweeps import Sweep, Trial
 from counterfoil.studies.measuring import ALIKE, Bench
 from counterfoil.studies.trainings import Workshop
 from counterfoil.world.training import training

@@ -9,7 +9,7 @@ from typing import Any
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Progress, silent
-from counterfoil.report.study_page import Trained
+from counterfoil.report.study.page import Trained
 from counterfoil.studies.plan import Plan
 from counterfoil.world.sample import quads
 from counterfoil.world.training import training

@@ -13,7 +13,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run
 from counterfoil.report.page import page as questions_page
-from counterfoil.report.study_page import page
+from counterfoil.report.study.page import page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies.captions import BROWSED, worlds
 from counterfoil.studies.demo import BASELINE, Study

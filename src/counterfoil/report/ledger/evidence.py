@@ -21,8 +21,8 @@ from counterfoil.errors import DataError, InputError, MissingExtraError, ModelEr
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.metrics.detection import by_label
 from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers.captions.names import load as load_metric
 from counterfoil.scorers.given import GivenTable, load
-from counterfoil.scorers.metric_names import load as load_metric
 from counterfoil.store import read_json
 
 _T = TypeVar("_T")

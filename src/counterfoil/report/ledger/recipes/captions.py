@@ -6,7 +6,7 @@ import numpy as np
 
 from counterfoil.data.ratings import Rated
 from counterfoil.errors import DataError
-from counterfoil.evaluation.rated import points
+from counterfoil.evaluation.judged.rated import points
 from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c, spearman
 from counterfoil.report.ledger.recipes.case import Case, Finding
 

@@ -7,8 +7,8 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.metrics.annotators import bias
+from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import kendall_tau_b
-from counterfoil.metrics.preference import bradley_terry
 from counterfoil.report.ledger.formula import evaluate
 from counterfoil.report.ledger.recipes.case import Case, Finding
 

@@ -1,0 +1,41 @@
+"""The columns of ratings in a rank correlation of scorers: correlations, taken anew in every draw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.ratings import Rated
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.judged import rated
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.drawn_correlation import MEASURES
+
+
+@dataclass(frozen=True, eq=False)
+class RatedColumns:
+    """What each scorer's correlations are over, and which of them are columns."""
+
+    points: tuple[tuple[rated.Points, ...], ...]
+    measures: tuple[str, ...]
+    clusters: Int[ndarray, "n"]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], measures: Sequence[str], clusters: Int[ndarray, "n"]) -> "RatedColumns":
+        """Those of these runs, which are all on one benchmark."""
+        asked = [(run.benchmark.questions, run.answers) for run in runs]
+        points = tuple(
+            rated.points(questions, answers.values)
+            for questions, answers in asked
+            if isinstance(questions, Rated) and isinstance(answers, Scores)
+        )
+        return cls(points, tuple(measures), clusters)
+
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The correlations in each draw; NaN where one is not defined."""
+        where = [MEASURES.index(name) for name in self.measures]
+        return np.stack(
+            [rated.correlations(parts, self.clusters, [weights])[:, where] for parts in self.points], axis=1
+        )

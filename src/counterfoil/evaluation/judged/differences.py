@@ -1,0 +1,90 @@
+"""Two metrics on the same rated captions: by how much do their correlations differ, and is it luck?
+
+The interval is of the differences in samples of whole images, the same samples for both. The test swaps both
+metrics' scores of whole images, each turned into ranks (Pearson: standardised) so that they can be: what each
+caption adds to the difference changes its sign with the swap (`metrics.swapped_correlation`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.data.questions import numbered
+from counterfoil.data.ratings import Rated
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.judged import rated
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.metrics.swapped_correlation import contributions
+from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.tests import paired_permutation
+
+
+def differences(
+    runs: Sequence[Run],
+    clusters: Int[ndarray, "n"],
+    pairs: Sequence[tuple[int, int]],
+    names: Sequence[str],
+    *,
+    draws: int,
+    permutations: int,
+    seed: int,
+    level: float = 0.95,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(value, low, high, p), each (pairs, names): the correlation of run a less that of run b for each pair.
+
+    NaN throughout where one of the two is not defined, as for a scorer that says the same of everything. With
+    one cluster the interval is all of [-2, 2].
+    """
+    where = [MEASURES.index(name) for name in names]
+    of_runs = [rated.points(*_asked(run)) for run in runs]
+    defined = [not any(part.undefined for part in parts) for parts in of_runs]
+    cluster = numbered(clusters)
+    n_clusters = int(cluster.max()) + 1
+    every = np.ones((1, n_clusters), dtype=np.float32)
+    values = [
+        rated.correlations(parts, cluster, [every])[0] if known else np.full(len(MEASURES), np.nan)
+        for parts, known in zip(of_runs, defined, strict=True)
+    ]
+    drawn = [
+        rated.correlations(parts, cluster, cluster_draws(n_clusters, draws, seed=seed))
+        if known and n_clusters > 1
+        else np.full((1, len(MEASURES)), np.nan)
+        for parts, known in zip(of_runs, defined, strict=True)
+    ]
+    shape = (len(pairs), len(names))
+    value, low, high, p = (np.full(shape, np.nan) for _ in range(4))
+    tested = [k for k, (a, b) in enumerate(pairs) if defined[a] and defined[b]]
+    if not tested:
+        return value, low, high, p
+    columns = [np.zeros((len(cluster), 1))]
+    for k in tested:
+        a, b = pairs[k]
+        value[k] = (values[a] - values[b])[where]
+        ends = rated.percentiles((drawn[a] - drawn[b]) / 2, level)
+        low[k] = np.minimum(2 * ends[0][where], value[k])
+        high[k] = np.maximum(2 * ends[1][where], value[k])
+        columns.append(_terms(of_runs[a], of_runs[b], len(cluster))[:, where])
+    # Every column against one of zeros: the terms are differences already.
+    table = np.hstack(columns)
+    against = np.array([(i, 0) for i in range(1, table.shape[1])], dtype=np.int64)
+    found = paired_permutation(table, cluster, against, seed=seed, draws=permutations)
+    p[tested] = found.reshape(len(tested), len(names))
+    return value, low, high, p
+
+
+def _asked(run: Run) -> tuple[Rated, Float[ndarray, "n"]]:
+    assert isinstance(run.benchmark.questions, Rated)
+    assert isinstance(run.answers, Scores)
+    return run.benchmark.questions, run.answers.values
+
+
+def _terms(first: Sequence[rated.Points], second: Sequence[rated.Points], n: int) -> Float[ndarray, "n 4"]:
+    """What each question adds to the differences: the sum over its points, the mean over raters apart."""
+    total = np.zeros((n, len(MEASURES)))
+    for a, b in zip(first, second, strict=True):
+        np.add.at(total, a.questions, contributions(a.scores, b.scores, a.ratings) / len(first))
+    return total

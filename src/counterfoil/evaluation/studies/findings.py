@@ -1,0 +1,269 @@
+"""What P000 found, asked of the runs at hand: does it hold here, and how sure is that?
+
+A finding is a claim in words and the differences that decide it. It *holds* where each of them lies above its
+threshold with its whole 95 % interval and significantly (paired permutation test, Holm's correction over the
+finding's differences); it *does not hold* where one lies below with its whole interval; else it is
+*undecided*. Nothing else enters: a finding that fails is reported like one that holds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.studies.evidence import Evidence, apart, deciding, percent, points
+from counterfoil.evaluation.studies.replicates import Replicates, Side, check_same, differences
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+
+#: The models that were trained, in the order in which they are shown, and the detectors.
+TRAINED = ("pretrained", "coco", "trohn-text", "trohn-img")
+DETECTORS = ("detectors", "trohn-img-detectors")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, what the runs say of it, and the numbers that say so.
+
+    `evidence` holds first the levels (a measure of each model), then the differences; those that `decide` are
+    the family behind the verdict. `sentence` says it in words, with the numbers.
+    """
+
+    key: str
+    claim: str
+    verdict: Verdict
+    evidence: tuple[Evidence, ...]
+    sentence: str
+
+    @property
+    def levels(self) -> tuple[Evidence, ...]:
+        """The measures of the models."""
+        return tuple(each for each in self.evidence if each.kind == "level")
+
+    @property
+    def differences(self) -> tuple[Evidence, ...]:
+        """The differences, deciding ones and others."""
+        return tuple(each for each in self.evidence if each.kind == "difference")
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Models by one measure, best first; `apart` is whether no two neighbours' intervals overlap."""
+
+    measure: str
+    levels: tuple[Evidence, ...]
+    apart: bool
+    sentence: str
+
+
+def findings(
+    runs: Mapping[str, Sequence[Run]], *, draws: int = 10_000, seed: int = 0, far: float = 0.1
+) -> tuple[Finding, ...]:
+    """The four findings of P000, each with its verdict, from the runs of every model.
+
+    `runs` maps a model's name ("pretrained", "coco", "trohn-text", "trohn-img", "detectors",
+    "trohn-img-detectors") to all its runs: on quads, on choices, on a gallery, in any order, told apart by
+    the form of their questions, and one run per form and seed. All models must have been asked the same
+    quads, and the same choices. Other names are let pass. A finding whose models or benchmarks are not there
+    is left out:
+
+    * `direction`: images find their captions more often than captions their images (I2T minus T2I, over the
+      mean of the trained models; each alone is told beside it);
+    * `texts`: hard-negative texts raise the accuracy of choices, and group less (trohn-text minus coco on
+      choices, and that gain minus the gain in group);
+    * `images`: hard-negative images raise T2I and group most (trohn-img minus each other trained model);
+    * `detectors`: telling natural from synthetic is far from enough (trohn-img minus detectors in group,
+      against `far`).
+
+    Several runs of a form are seeds: their values are averaged per question first (`replicates`). Source:
+    P000, sections 5.1 to 5.3.
+    """
+    quads = of_form(runs, Quad)
+    choices = of_form(runs, Choice)
+    found = (
+        _direction(quads, draws, seed),
+        _texts(quads, choices, draws, seed),
+        _images(quads, draws, seed),
+        _detectors(quads, draws, seed, far),
+    )
+    return tuple(finding for finding in found if finding is not None)
+
+
+def ordering(
+    runs: Mapping[str, Sequence[Run]],
+    *,
+    models: Sequence[str] = ("coco", "trohn-text", "trohn-img"),
+    measure: str = "group",
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Ordering | None:
+    """The models on one measure of the quads, best first, and whether their intervals overlap.
+
+    None where fewer than two of them were asked quads. Models with equal values stay in the order given.
+    """
+    quads = of_form(runs, Quad)
+    present = [quads[name] for name in models if name in quads]
+    if len(present) < 2:
+        return None
+    check_same(present)
+    levels = [model.level(measure, draws=draws, seed=seed) for model in present]
+    levels.sort(key=lambda each: -each.value)
+    clear = all(a.low > b.high for a, b in pairwise(levels))
+    listed = "; ".join(f"{each.label} {percent(each)}" for each in levels)
+    seeds = max(len(each.seeds) for each in levels)
+    return Ordering(
+        measure=measure,
+        levels=tuple(levels),
+        apart=clear,
+        sentence=f"{measure.capitalize()}, best first: {listed}. "
+        + ("The intervals do not overlap." if clear else "Some of these intervals overlap.")
+        + (f" Each is a mean of {seeds} seeds." if seeds > 1 else ""),
+    )
+
+
+def of_form(
+    runs: Mapping[str, Sequence[Run]], form: type[Quad] | type[Choice] | type[Gallery]
+) -> dict[str, Replicates]:
+    """The runs of each model on questions of one form, where it has some."""
+    chosen = {
+        name: tuple(run for run in each if isinstance(run.benchmark.questions, form))
+        for name, each in runs.items()
+    }
+    return {name: Replicates(name, each) for name, each in chosen.items() if each}
+
+
+def verdict(evidence: Sequence[Evidence]) -> Verdict:
+    """What the deciding differences say together.
+
+    >>> def at(low, high):
+    ...     return Evidence("a", "m", "difference", (low + high) / 2, low, high, 9, decides=True)
+    >>> verdict([at(0.1, 0.2), at(0.3, 0.4)]), verdict([at(0.1, 0.2), at(-0.2, -0.1)])
+    ('holds', 'does not hold')
+    >>> verdict([at(0.1, 0.2), at(-0.1, 0.1)])
+    'undecided'
+    """
+    family = [each for each in evidence if each.decides]
+    if any(each.below for each in family):
+        return "does not hold"
+    return "holds" if family and all(each.above for each in family) else "undecided"
+
+
+def _direction(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding | None:
+    present = [quads[name] for name in TRAINED if name in quads]
+    if not present:
+        return None
+    asked: list[tuple[str, Side, Side]] = [("mean of all models", (present, "i2t"), (present, "t2i"))]
+    asked += [(model.name, ([model], "i2t"), ([model], "t2i")) for model in present]
+    overall, *each = differences(asked, draws=draws, seed=seed)
+    (overall,) = deciding([overall])
+    levels = [
+        model.level(measure, draws=draws, seed=seed, label=model.name)
+        for measure in ("i2t", "t2i")
+        for model in present
+    ]
+    own = sum(one.low > 0 for one in each)
+    alone = "Each alone shows it." if own == len(each) else f"{own} of {len(each)} show it alone."
+    return Finding(
+        key="direction",
+        claim="Image-to-text is easier than text-to-image.",
+        verdict=verdict([overall]),
+        evidence=(*levels, overall, *each),
+        sentence=f"Over {_models(len(present))}, images find both their captions in {_mean(present, 'i2t')} "
+        f"of the questions, and captions both their images in {_mean(present, 't2i')}: {points(overall)}. "
+        f"{alone}",
+    )
+
+
+def _texts(
+    quads: Mapping[str, Replicates], choices: Mapping[str, Replicates], draws: int, seed: int
+) -> Finding | None:
+    if not all(name in form for form in (quads, choices) for name in ("coco", "trohn-text")):
+        return None
+
+    def gain(form: Mapping[str, Replicates], measure: str, label: str) -> Evidence:
+        one, other = ([form[name]] for name in ("trohn-text", "coco"))
+        return differences([(label, (one, measure), (other, measure))], draws=draws, seed=seed)[0]
+
+    choice = gain(choices, "accuracy", "choices: trohn-text − coco")
+    group = gain(quads, "group", "group: trohn-text − coco")
+    more = apart("the first − the second", choice, group)
+    choice, more = deciding([choice, more])
+    levels = [
+        form[name].level(measure, draws=draws, seed=seed, label=name)
+        for form, measure in ((choices, "accuracy"), (quads, "group"))
+        for name in ("coco", "trohn-text")
+    ]
+    evidence = (*levels, choice, group, more)
+    return Finding(
+        key="texts",
+        claim="Hard-negative texts raise image-to-text choice, but not group as much.",
+        verdict=verdict(evidence),
+        evidence=evidence,
+        sentence=f"Hard-negative texts move the choice of the right caption by {points(choice)} and group by "
+        f"{points(group)}; the first minus the second is {points(more)}.",
+    )
+
+
+def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding | None:
+    others = [quads[name] for name in TRAINED if name in quads and name != "trohn-img"]
+    if "trohn-img" not in quads or not others:
+        return None
+    ours = quads["trohn-img"]
+    asked: list[tuple[str, Side, Side]] = [
+        (f"{words}: trohn-img − {other.name}", ([ours], measure), ([other], measure))
+        for measure, words in (("t2i", "T2I"), ("group", "group"))
+        for other in others
+    ]
+    found = deciding(differences(asked, draws=draws, seed=seed))
+    levels = [
+        model.level(measure, draws=draws, seed=seed, label=model.name)
+        for measure in ("t2i", "group")
+        for model in (*others, ours)
+    ]
+    evidence = (*levels, *found)
+    nearest = {
+        measure: min((each for each in found if each.measure == measure), key=lambda each: each.value)
+        for measure in ("t2i", "group")
+    }
+    return Finding(
+        key="images",
+        claim="Hard-negative images raise text-to-image and group most.",
+        verdict=verdict(evidence),
+        evidence=evidence,
+        sentence="Against the nearest other model each, hard-negative images move text-to-image by "
+        f"{points(nearest['t2i'])} and group by {points(nearest['group'])}.",
+    )
+
+
+def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: float) -> Finding | None:
+    present = [quads[name] for name in DETECTORS if name in quads]
+    if "trohn-img" not in quads or not present:
+        return None
+    ours = quads["trohn-img"]
+    asked: list[tuple[str, Side, Side]] = [
+        (f"trohn-img − {model.name}", ([ours], "group"), ([model], "group")) for model in present
+    ]
+    found = deciding(differences(asked, draws=draws, seed=seed, threshold=far))
+    levels = [model.level("group", draws=draws, seed=seed, label=model.name) for model in (*present, ours)]
+    evidence = (*levels, *found)
+    nearest = min(found, key=lambda each: each.value)
+    alone = max(levels[:-1], key=lambda each: each.value)
+    return Finding(
+        key="detectors",
+        claim="Detectors of what is synthetic, alone, stay far below.",
+        verdict=verdict(evidence),
+        evidence=evidence,
+        sentence=f"Knowing only what looks synthetic gets {percent(alone)} in group; trohn-img differs from "
+        f"that by {points(nearest)}. Far means more than {100 * far:g} points.",
+    )
+
+
+def _mean(models: Sequence[Replicates], measure: str) -> str:
+    return f"{100 * sum(model.mean(measure) for model in models) / len(models):.1f} %"
+
+
+def _models(n: int) -> str:
+    return "one trained model" if n == 1 else f"{n} trained models"

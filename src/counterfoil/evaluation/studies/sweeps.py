@@ -1,0 +1,210 @@
+"""Studies with a dial: one thing is changed from model to model, and the measures follow.
+
+Of noise: how many negative images show something else than their captions say, and what filtering them
+brings back. Of mining: which negatives a triplet loss counts, judged by R@1 and by mAP@R (P002 Figure 5a).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from counterfoil.errors import InputError
+from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.studies.evidence import Evidence, deciding, percent, points
+from counterfoil.evaluation.studies.replicates import Replicates, Side, differences, gallery_differences
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One setting of the dial: its runs, one per seed; `x` if it is a number, `series` what it is one of."""
+
+    label: str
+    runs: Sequence[Run]
+    x: float | None = None
+    series: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a page draws of a trial: a level per measure."""
+
+    label: str
+    x: float | None
+    series: str
+    levels: Mapping[str, Evidence]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A study with a dial: its settings, the differences that were asked, and a sentence with the numbers.
+
+    `axis` says what the dial is; `measures` are those of every setting.
+    """
+
+    key: str
+    question: str
+    axis: str
+    measures: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    differences: tuple[Evidence, ...]
+    sentence: str
+
+
+def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Sweep:
+    """T2I and group of quads as more of the negative images in training are wrong, and with filtering.
+
+    `x` is the share of wrong negative images in [0, 1], `series` what was done about them ("as generated",
+    "filtered"). Differences are against the first trial, and of every other series against the trial of the
+    first series with the same `x`; Holm's correction is over all of them. Raises `InputError` for fewer than
+    two trials, or one without `x`.
+    """
+    models = _models(trials)
+    for trial in trials:
+        if trial.x is None:
+            raise InputError("a trial of the noise study has no rate", where=trial.label)
+    measures = ("t2i", "group")
+    first = trials[0].series
+    pairs = [(at, 0) for at in range(1, len(trials)) if trials[at].series == first]
+    pairs += [
+        (at, other)
+        for at, trial in enumerate(trials)
+        if trial.series != first
+        for other, raw in enumerate(trials)
+        if raw.series == first and raw.x == trial.x
+    ]
+    asked: list[tuple[str, Side, Side]] = [
+        (f"{trials[a].label} against {trials[b].label}", ([models[a]], measure), ([models[b]], measure))
+        for a, b in pairs
+        for measure in measures
+    ]
+    found = deciding(differences(asked, draws=draws, seed=seed))
+    of_group = [each for each in found if each.measure == "group"]
+    return Sweep(
+        key="noise",
+        question="What do wrong negative images cost, and what does filtering bring back?",
+        axis="share of wrong negative images",
+        measures=measures,
+        settings=_settings(trials, models, measures, draws, seed),
+        differences=tuple(found),
+        sentence="In group: " + "; ".join(f"{each.label}, {points(each)}" for each in of_group) + ".",
+    )
+
+
+def mining(
+    trials: Sequence[Trial],
+    *,
+    own: Sequence[Trial] = (),
+    measures: tuple[str, str] = ("mean_recall_at_1", "mean_map_at_r"),
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Sweep:
+    """Two measures of a gallery, by which negatives the loss counted: does the stricter one agree?
+
+    `own` are the same trials, where only the pairs that captions were written for count as right: the first
+    measure, R@1, is taken from those where they are given, as COCO has it. Differences are of every later
+    trial against every earlier one. The sentence names the best trial under each measure, and says of the
+    pairs of trials which either measure tells apart. Raises `InputError` for fewer than two trials, and where
+    `own` are others.
+    """
+    if own and [trial.label for trial in own] != [trial.label for trial in trials]:
+        raise InputError(
+            "the trials under their own pairs are others",
+            given=", ".join(trial.label for trial in own),
+            allowed=", ".join(trial.label for trial in trials),
+        )
+    all_pairs = _models(trials)
+    of_measure = {measures[0]: _models(own) if own else all_pairs, measures[1]: all_pairs}
+    settings = tuple(
+        Setting(
+            trial.label,
+            trial.x,
+            trial.series,
+            {
+                measure: models[at].level(measure, draws=draws, seed=seed)
+                for measure, models in of_measure.items()
+            },
+        )
+        for at, trial in enumerate(trials)
+    )
+    pairs = [(later, earlier) for later in range(len(trials)) for earlier in range(later)]
+    pairs.sort(key=lambda pair: (pair[1], pair[0]))
+    found = {
+        measure: gallery_differences(
+            [(f"{models[a].name} against {models[b].name}", models[a], models[b]) for a, b in pairs],
+            measure,
+            draws=draws,
+            seed=seed,
+        )
+        for measure, models in of_measure.items()
+    }
+    orders = [_order(settings, measure) for measure in measures]
+    best = [settings[order[0]] for order in orders]
+    names = ("R@1", "mAP@R")
+    said = [
+        f"{words} puts {one.label} first, at {percent(one.levels[measure])}"
+        for words, measure, one in zip(names, measures, best, strict=True)
+    ]
+    counted = (
+        "As in COCO, R@1 counts only what a caption was written for; mAP@R counts all that is true. "
+        if own
+        else ""
+    )
+    return Sweep(
+        key="mining",
+        question="Which negatives should a triplet loss count?",
+        axis="mining of negatives",
+        measures=measures,
+        settings=settings,
+        differences=tuple(each for measure in measures for each in found[measure]),
+        sentence=f"{counted}{said[0]}; {said[1]}. {_agreement(orders, [found[m] for m in measures], names)}",
+    )
+
+
+def _agreement(
+    orders: Sequence[Sequence[int]], found: Sequence[Sequence[Evidence]], names: tuple[str, str]
+) -> str:
+    """Whether two measures order trials alike, by their values and as far as intervals tell them apart."""
+    alike = "They order all of them alike" if orders[0] == orders[1] else "They do not order them alike"
+    signs = [[(each.low > 0) - (each.high < 0) for each in of] for of in found]
+    told = [sum(map(bool, of)) for of in signs]
+    against = [each.label for each, a, b in zip(found[0], *signs, strict=True) if a * b < 0]
+    clash = (
+        f"and they contradict each other on {'; '.join(against)}"
+        if against
+        else "and nowhere does one contradict the other"
+        if any(a * b for a, b in zip(*signs, strict=True))
+        else "and no pair is told apart by both"
+    )
+    pairs = "the one pair" if len(signs[0]) == 1 else f"the {len(signs[0])} pairs"
+    return (
+        f"{alike} by their values. Of {pairs} of ways, {names[0]} tells {told[0]} apart "
+        f"with its whole interval and {names[1]} {told[1]}, {clash}."
+    )
+
+
+def _order(settings: Sequence[Setting], measure: str) -> list[int]:
+    """The settings from the best to the worst."""
+    return sorted(range(len(settings)), key=lambda at: -settings[at].levels[measure].value)
+
+
+def _models(trials: Sequence[Trial]) -> list[Replicates]:
+    if len(trials) < 2:
+        raise InputError("a study with a dial needs two trials", given=len(trials))
+    return [Replicates(trial.label, tuple(trial.runs)) for trial in trials]
+
+
+def _settings(
+    trials: Sequence[Trial],
+    models: Sequence[Replicates],
+    measures: Sequence[str],
+    draws: int,
+    seed: int,
+) -> tuple[Setting, ...]:
+    return tuple(
+        Setting(
+            trial.label,
+            trial.x,
+            trial.series,
+            {name: model.level(name, draws=draws, seed=seed) for name in measures},
+        )
+        for trial, model in zip(trials, models, strict=True)
+    )

@@ -1,0 +1,156 @@
+"""CIDEr of captions: how alike the n-grams of a candidate and of its references are, rare ones counting more.
+
+Two formulas carry the name. The **plain** one (Vedantam et al. 2015, section 4) is the cosine of tf-idf
+vectors. It can be gamed by captions that repeat confident words, so the same paper's section 6 brings
+**CIDEr-D**: counts are clipped to the reference's, captions of another length are punished by a Gaussian,
+and the value is ten times as large. What the COCO tool kit calls "CIDEr", and with it every table of
+captioning papers, is CIDEr-D. The metrics `cider` and `cider-d` are therefore one and the same number, under
+the name that tables use and under its right name; the plain formula is the option `variant="plain"`. Neither
+stems words here (the paper does, the tool kit does not).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from scipy import sparse
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.captions.ngrams import Grams, Load, load
+
+Variant = Literal["d", "plain"]
+
+#: How far lengths may differ, in tokens, before CIDEr-D's Gaussian bites.
+SIGMA = 6.0
+
+
+@dataclass(frozen=True)
+class DocumentFrequencies:
+    """In how many documents (the references of one image) each n-gram stands, and how many there are."""
+
+    counts: Mapping[tuple[str, ...], float]
+    documents: int
+
+    def __post_init__(self) -> None:
+        if self.documents < 2:
+            raise InputError(
+                "document frequencies of fewer than 2 documents give every n-gram the weight log 1 = 0",
+                given=f"{self.documents} documents",
+                hint="take them from the references of a larger set",
+            )
+
+
+def document_frequencies(references: Sequence[Sequence[str]]) -> DocumentFrequencies:
+    """What to weigh n-grams by, from the tokenised references of each image of a corpus.
+
+    An n-gram counts once for an image, however many of its references have it. Raises `InputError` for fewer
+    than two images, of which every weight would be 0.
+
+    >>> corpus = document_frequencies([["a dog", "a big dog"], ["a cat"]])
+    >>> corpus.documents, corpus.counts["a",], corpus.counts["dog",]
+    (2, 2, 1)
+    """
+    pairs = load([""] * len(references), references)
+    frequencies = _frequencies(pairs)
+    there = np.flatnonzero(frequencies)
+    names = pairs.grams.names()
+    return DocumentFrequencies({names[g]: int(frequencies[g]) for g in there}, len(references))
+
+
+def cider(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    frequencies: DocumentFrequencies | None = None,
+    variant: Variant = "d",
+    sigma: float = SIGMA,
+) -> Float[ndarray, "items"]:
+    """(items,) CIDEr of tokenised candidates, each against its references.
+
+        CIDEr-D = 10 * mean_n mean_j exp(-(l_c - l_j)^2 / (2 sigma^2)) * min(g_n(c), g_n(s_j)) . g_n(s_j)
+                                     / (|g_n(c)| |g_n(s_j)|)
+        plain   = mean_n mean_j g_n(c) . g_n(s_j) / (|g_n(c)| |g_n(s_j)|)
+
+    over n = 1 to 4 and the references s_j; g_n has for each n-gram its count times log(documents / those
+    that have it), n-grams of no document being taken as in one. l is the number of pairs of neighbouring
+    tokens, as in the tool kit, which is the length less 1. CIDEr-D is from 0 to 10, plain CIDEr from 0 to 1;
+    a caption that equals its reference has the most, less a quarter for each n for which it has no n-gram of
+    any weight. A candidate without tokens gets 0.
+
+    `frequencies` are those of a named corpus; without them the documents are the references of the items at
+    hand (each item is one, even where two share an image). Values then depend on the whole load, and of a
+    single item every weight is log 1 = 0. Raises `InputError` for that, and as `ngrams.load` does.
+
+    Source: R. Vedantam et al., CIDEr, 2015, sections 4 and 6; the tool kit's `cider_scorer.py`.
+
+    >>> cider(["a dog", "a cat"], [["a dog", "one dog"], ["the cat"]]).round(4).tolist()
+    [3.125, 1.25]
+    """
+    return of_load(load(candidates, references), frequencies=frequencies, variant=variant, sigma=sigma)
+
+
+def of_load(
+    load: Load,
+    *,
+    frequencies: DocumentFrequencies | None = None,
+    variant: Variant = "d",
+    sigma: float = SIGMA,
+) -> Float[ndarray, "items"]:
+    """`cider` of captions whose n-grams are already counted, as for several metrics of one load."""
+    if variant not in get_args(Variant):
+        raise InputError("unknown variant of CIDEr", given=variant, allowed=get_args(Variant))
+    if frequencies is None and len(load) < 2:
+        raise InputError(
+            "CIDEr of a single item is always 0: its references are the only document, so every n-gram has "
+            "the weight log(1/1) = 0",
+            hint="score it together with others, or name a corpus of document frequencies",
+        )
+    grams, counts = load.grams, load.grams.counts
+    weights = _weights(load, frequencies) ** 2
+    squares = counts.copy()
+    squares.data = squares.data**2
+    norms = np.sqrt(grams.by_order(squares, weights))
+    spans = np.maximum(grams.lengths - 1, 0)
+    sums = np.empty(len(load))
+    for block in load.blocks():
+        pairs = slice(load.starts[block.start], load.starts[block.stop])
+        own, other = load.against[pairs], load.references[pairs]
+        products = _products(counts[own], counts[other], clipped=variant == "d")
+        scale = norms[own] * norms[other]
+        alike = np.divide(grams.by_order(products, weights), scale, out=np.zeros_like(scale), where=scale > 0)
+        value = alike.mean(axis=1)
+        if variant == "d":
+            value *= 10 * np.exp(-((spans[own] - spans[other]) ** 2) / (2 * sigma**2))
+        sums[block] = np.add.reduceat(value, load.starts[:-1][block] - pairs.start)
+    return sums / np.diff(load.starts)
+
+
+def _products(own: sparse.csr_matrix, other: sparse.csr_matrix, *, clipped: bool) -> sparse.csr_matrix:
+    """Counts of the n-grams that both have, multiplied."""
+    return (own.minimum(other) if clipped else own).multiply(other).tocsr()
+
+
+def _weights(load: Load, frequencies: DocumentFrequencies | None) -> Float[ndarray, "grams"]:
+    """log(documents / documents with the n-gram) of each n-gram of the load."""
+    if frequencies is None:
+        return np.log(len(load)) - np.log(np.maximum(_frequencies(load), 1))
+    known = np.array([frequencies.counts.get(name, 0.0) for name in load.grams.names()])
+    return np.log(frequencies.documents) - np.log(np.maximum(known, 1.0))
+
+
+def _frequencies(load: Load) -> Int[ndarray, "grams"]:
+    """In the references of how many items each n-gram of the load stands."""
+    grams: Grams = load.grams
+    found = np.zeros(len(grams.orders), dtype=np.int64)
+    for block in load.blocks():
+        starts = load.starts[block.start : block.stop + 1]
+        texts = load.references[starts[0] : starts[-1]]
+        has = sparse.csr_matrix(
+            (np.ones(len(texts), np.int32), texts, starts - starts[0]),
+            (len(starts) - 1, len(grams.lengths)),
+        )
+        found += np.bincount((has @ grams.counts).indices, minlength=len(found))
+    return found

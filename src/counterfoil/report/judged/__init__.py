@@ -1,0 +1,1 @@
+"""Chapters on captions that people rated or preferred."""

@@ -1,0 +1,126 @@
+"""The part of a study's page on caption metrics: who goes with the truth, in tables, dots and claims."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isclose
+
+from counterfoil.data.ratings import Rated
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report import drawing, figures, tables
+from counterfoil.report.frame import Drawing, Panels
+from counterfoil.report.judged import figures as judged_figures
+from counterfoil.report.judged import notes as judged_notes
+from counterfoil.report.markup import Table
+from counterfoil.report.naming import CORRELATIONS, LABELS
+from counterfoil.report.notes import Note, listed
+
+#: What is said of a benchmark under its heading.
+_ASKED = {
+    ("rated", "image"): "Captions of pictures, right to one of four degrees, and how scores go with those.",
+    ("preference", "image"): "Two captions of a picture, and how often the better one scores higher.",
+    ("rated", "video"): "Captions of clips, true of the whole, of a part, of nothing.",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
+
+    anchor: str
+    title: str
+    about: str
+    notes: tuple[Note, ...]
+    table: Table
+    dots: Drawing
+    spread: Panels | None
+
+
+@dataclass(frozen=True)
+class CaptionPart:
+    """All of the part; `known` says what the oracle got, whatever that is."""
+
+    known: str
+    judged: tuple[Judged, ...]
+
+
+def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
+    """What the page says about these comparisons, one run of each an oracle; None where there are none."""
+    if not comparisons:
+        return None
+    return CaptionPart(_known(comparisons, oracle), tuple(map(_judged, comparisons)))
+
+
+def _known(comparisons: Sequence[Comparison], oracle: str) -> str:
+    """What the oracle got: everything, or where not and how much."""
+    short = []
+    for comparison in comparisons:
+        for run in comparison.runs:
+            if run.name != oracle:
+                continue
+            short += [
+                f"{100 * e.value:.3f} in {LABELS.get(name, name)} on {run.benchmark.card.title}"
+                for name, e in run.result.measures.items()
+                if not isclose(e.value, 1.0, abs_tol=1e-9)
+            ]
+    if short:
+        return (
+            "The oracle, which knows what is shown, should get 100 everywhere, and does not: it got "
+            f"{listed(short)}. So something is wrong with the questions or with a measure."
+        )
+    return "The oracle, which knows what is shown, gets 100 in every measure, as it has to."
+
+
+def _judged(comparison: Comparison) -> Judged:
+    benchmark = comparison.runs[0].benchmark
+    anchor = f"captions-{benchmark.name}"
+    measure = tables.leading(comparison)
+    label = LABELS.get(measure, measure)
+    wide, narrow = (
+        drawing.svg(
+            figures.measures(comparison, names, columns=len(names)),
+            name=f"{anchor}-dots-{part}",
+            title=f"{label} on {benchmark.card.title}",
+        )
+        for part, names in (("w", _side_by_side(comparison, measure)), ("n", [measure]))
+    )
+    return Judged(
+        anchor,
+        benchmark.card.title,
+        _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
+        (*judged_notes.undefined(comparison), *_level(comparison)),
+        tables.overview(comparison),
+        Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
+        _spread(comparison, anchor) if isinstance(benchmark.questions, Rated) else None,
+    )
+
+
+def _level(comparison: Comparison) -> list[Note]:
+    rated = isinstance(comparison.runs[0].benchmark.questions, Rated)
+    return judged_notes.level(comparison) if rated else []
+
+
+def _side_by_side(comparison: Comparison, measure: str) -> list[str]:
+    """The leading measure, and of correlations the one after it, for screens with room."""
+    if measure not in CORRELATIONS:
+        return [measure]
+    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
+    return [measure, *[name for name in names if name != measure][:1]]
+
+
+def _spread(comparison: Comparison, anchor: str) -> Panels:
+    """The scores at each degree, best metric first."""
+    by_name = {run.name: run for run in comparison.runs if isinstance(run.answers, Scores)}
+    order = [name for name in tables.ranking(comparison) if name in by_name]
+    return Panels(
+        "Scores at each degree",
+        "",
+        tuple(
+            drawing.svg(
+                judged_figures.spread(by_name[name], given="how right it is"),
+                name=f"{anchor}-spread-{number}",
+                title=f"Scores of {name} at each degree",
+            )
+            for number, name in enumerate(order)
+        ),
+    )

@@ -1,0 +1,162 @@
+"""Figures of what a study found: levels and the differences that decide, as dots.
+
+As everywhere: dots with 95 % intervals, chance dashed, and no colour that carries a meaning alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from counterfoil.evaluation.studies.evidence import Evidence
+from counterfoil.evaluation.studies.findings import Finding
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, extent, plain, short, style
+from counterfoil.report.naming import CORRELATIONS, LABELS
+from counterfoil.report.tables import style_of
+
+#: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
+WIDE, NARROW = 6.6, 3.75
+_ROW, _SAID_ROW = 0.25, 0.42
+
+
+def finding(found: Finding, *, width: float = WIDE) -> Any:
+    """The measures of the models, a panel each, and below the differences that were asked.
+
+    A filled dot decides, a hollow one is told beside it; small rings are single seeds. A difference is blue
+    where it is above its threshold, vermilion where below, grey where neither is sure.
+    """
+    levels = _by_measure(found.levels)
+    differences = found.differences
+    names = list(dict.fromkeys(each.label for panel in levels.values() for each in panel))
+    left = max([extent(short(name, 20)) for name in names], default=0.0) + 0.12
+    right, gap, between = 0.16, 0.3, 0.62
+    beside = width > 5
+    # Labels stand beside their rows where there is room for them, else above.
+    said = max([extent(each.label, 8) for each in differences], default=0.0) + 0.12 if beside else 0.14
+    upper = _ROW * max(len(names), 1) + 0.05
+    lower = (_ROW if beside else _SAID_ROW) * len(differences) + 0.05
+    limits = _limits(_ends(found.levels), _least(found.levels), 100.0)
+    top, bottom = 0.3, 0.34
+    height = top + (upper + between if levels else 0.0) + lower + bottom
+    with style():
+        figure = _figure(width, height)
+        wide = (width - left - right - gap * (len(levels) - 1)) / max(len(levels), 1)
+        for number, (measure, panel) in enumerate(levels.items()):
+            axes = _axes(figure, left + number * (wide + gap), height - top - upper, wide, upper)
+            _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
+        axes = _axes(figure, said, bottom, width - said - right, lower)
+        _differences(axes, differences, beside=beside)
+    return figure
+
+
+def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
+    """Levels alone, a panel per measure, a row per label."""
+    panels = _by_measure(levels)
+    names = list(dict.fromkeys(each.label for each in levels))
+    left = max(extent(short(name, 24)) for name in names) + 0.12
+    gap, right, top, bottom = 0.3, 0.16, 0.3, 0.3
+    wide = (width - left - right - gap * (len(panels) - 1)) / len(panels)
+    upper = _ROW * len(names) + 0.05
+    with style():
+        figure = _figure(width, top + upper + bottom)
+        for number, (measure, panel) in enumerate(panels.items()):
+            axes = _axes(figure, left + number * (wide + gap), bottom, wide, upper)
+            limits = _limits(_ends(panel), _least(panel), 100.0)
+            _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
+    return figure
+
+
+def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    found: dict[str, list[Evidence]] = {}
+    for each in levels:
+        found.setdefault(each.measure, []).append(each)
+    return found
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _axes(figure: Any, left: float, bottom: float, width: float, height: float) -> Any:
+    """Axes at a place given in inches."""
+    across, up = figure.get_size_inches()
+    return figure.add_axes((left / across, bottom / up, width / across, height / up))
+
+
+def _ends(levels: Sequence[Evidence]) -> list[float]:
+    return [100 * v for e in levels for v in (e.low, e.high, e.chance, *e.seeds) if v is not None]
+
+
+def _levels(
+    axes: Any,
+    panel: Sequence[Evidence],
+    written: Sequence[str],
+    names: Sequence[str],
+    measure: str,
+    limits: tuple[float, float],
+) -> None:
+    for each in panel:
+        at = names.index(each.label)
+        axes.hlines(at, 100 * each.low, 100 * each.high, color=RIGHT, lw=1.5, alpha=0.55, clip_on=False)
+        axes.plot(100 * each.value, at, "o", ms=5, color=RIGHT, mec="none", clip_on=False)
+        _seeds(axes, each, at)
+    for value in {each.chance for each in panel if each.chance is not None}:
+        axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
+    axes.set_xlim(*limits)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), [short(name, 24) for name in written])
+    unit = "%" if style_of(measure) == "percent" else "x 100"
+    plain(axes, f"{LABELS.get(measure, measure)} ({unit})")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0, labelsize=8.5)
+    axes.grid(True, axis="x", color=RULE, lw=0.5)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) -> None:
+    for at, each in enumerate(differences):
+        colour = RIGHT if each.above else WRONG if each.below else MUTED
+        axes.hlines(at, 100 * each.low, 100 * each.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
+        face = {"mec": "none"} if each.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
+        axes.plot(100 * each.value, at, "o", ms=5, color=colour, clip_on=False, **face)
+        _seeds(axes, each, at)
+        # The lines to be held against, where no label lies over them.
+        reach = 0.5 if beside else 0.26
+        lines = {0.0: "-", 100 * each.threshold: "-" if not each.threshold else (0, (4, 3))}
+        for value, dashes in lines.items():
+            axes.vlines(value, at - reach, at + reach, color=INK, lw=0.8, ls=dashes, zorder=0)
+        if not beside:
+            place = axes.get_yaxis_transform()
+            axes.text(0, at - 0.3, each.label, transform=place, fontsize=7.8, color=INK, va="bottom")
+    ends = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
+    axes.set_xlim(*_limits([*ends, 0.0], -200.0, 200.0))
+    axes.set_ylim(len(differences) - 0.5, -0.5 if beside else -0.85)
+    axes.set_yticks(range(len(differences)), [each.label if beside else "" for each in differences])
+    axes.tick_params(axis="y", length=0)
+    plain(axes, "Differences (points)")
+    axes.spines["left"].set_visible(False)
+    if beside:
+        axes.grid(True, axis="x", color=RULE, lw=0.5)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
+    axes.locator_params(axis="x", nbins=7)
+
+
+def _seeds(axes: Any, each: Evidence, at: int) -> None:
+    if len(each.seeds) > 1:
+        x = [100 * value for value in each.seeds]
+        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
+
+
+def _least(levels: Sequence[Evidence]) -> float:
+    """The least that these levels can be, in per cent: correlations may be negative."""
+    return -100.0 if any(each.measure in CORRELATIONS for each in levels) else 0.0
+
+
+def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
+    """Ends a little beyond the values, within what is possible."""
+    low, high = min(values, default=least), max(values, default=most)
+    margin = max(0.06 * (high - low), 1.0)
+    return max(least, low - margin), min(most, high + margin)

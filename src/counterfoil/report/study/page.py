@@ -1,0 +1,195 @@
+"""A study as one HTML page: what was found, how the world looks, how training went, and every number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Quad
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.studies.findings import Finding, Ordering
+from counterfoil.evaluation.studies.sweeps import Sweep
+from counterfoil.report import drawing, frame, tables
+from counterfoil.report.frame import Drawing
+from counterfoil.report.markup import Table
+from counterfoil.report.naming import LABELS
+from counterfoil.report.pictures import Album
+from counterfoil.report.study import figures as study_figures
+from counterfoil.report.study import lines as study_lines
+from counterfoil.report.study.captions import caption_part
+from counterfoil.report.study.pictures import pairs, shelves
+
+_BUDGET = 3_000_000
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a model came about; `history` holds the rows of its journal (of one seed where there are more)."""
+
+    name: str
+    #: What it learned from, in words.
+    learned: str
+    rows: int
+    steps: int
+    seconds: float
+    seeds: int = 1
+    history: Sequence[Mapping[str, float]] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A finding with its figure."""
+
+    finding: Finding
+    mark: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True)
+class Dialled:
+    """A study with a dial, its figure and its differences."""
+
+    sweep: Sweep
+    drawing: Drawing
+
+
+def page(
+    found: Sequence[Finding],
+    *,
+    title: str = "Which training teaches a model what belongs together?",
+    standfirst: str = "",
+    order: Ordering | None = None,
+    comparisons: Sequence[Comparison] = (),
+    trained: Sequence[Trained] = (),
+    sweeps: Sequence[Sweep] = (),
+    captions: Sequence[Comparison] = (),
+    claims: Sequence[Finding] = (),
+    facts: Mapping[str, str] | None = None,
+    browse: str = "",
+    seen: str = "",
+) -> str:
+    """The study as HTML, the same for the same values; it fetches nothing.
+
+    It opens with the findings and their verdicts. Pictures are taken from the benchmarks of `comparisons`:
+    pairs from quads, right answers from a gallery, where they are at hand. `captions` are comparisons of
+    caption metrics, an oracle among them, and `claims` findings about those. `facts` are lines of "what was
+    done" (machine, seeds, time); `browse` is the address of a comparison's page (`report.page`), beside this
+    one, in which every question can be looked at; `seen` is the size at which the networks see the pictures
+    ("48 x 48"), where that is not the size that is shown.
+    """
+    album = Album(_BUDGET)
+    quads = _first(comparisons, Quad)
+    gallery = _first(comparisons, Gallery)
+    curves = _curves(trained)
+    dialled = tuple(_dialled(sweep) for sweep in sweeps)
+    return frame.render(
+        "study.html",
+        title=title,
+        styles=("page.css", "study.css"),
+        standfirst=standfirst,
+        said=tuple(_said(each) for each in found),
+        order=order,
+        ordered=_ordered(order),
+        several=any(len(each.seeds) > 1 for finding in found for each in finding.evidence),
+        pairs=pairs(quads, album) if quads else (),
+        shelves=shelves(gallery, album) if gallery else (),
+        curves=curves,
+        overviews=tuple(_overview(each) for each in comparisons),
+        groups=tuple(
+            tables.by_group(each)
+            for each in comparisons
+            if tables.groupings(each.runs[0].benchmark.questions)
+        ),
+        sweeps=dialled,
+        captions=caption_part(captions),
+        claims=tuple(_said(each) for each in claims),
+        trained=trained,
+        facts=facts or {},
+        browse=browse,
+        seen=seen,
+        called=called,
+    )
+
+
+def called(measure: str) -> str:
+    """What a measure, or a difference of two, is called in print.
+
+    >>> called("group"), called("i2t − t2i")
+    ('Group', 'I2T − T2I')
+    """
+    return " − ".join(LABELS.get(part, part) for part in measure.split(" − "))
+
+
+def _said(found: Finding) -> Said:
+    name = f"finding-{found.key}"
+    marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
+    wide, narrow = (
+        drawing.svg(study_figures.finding(found, width=width), name=f"{name}-{part}", title=found.claim)
+        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
+    )
+    return Said(found, marks[found.verdict], Drawing(found.claim, "", wide, narrow))
+
+
+def _ordered(order: Ordering | None) -> Drawing | None:
+    if order is None:
+        return None
+    wide, narrow = (
+        drawing.svg(
+            study_figures.rows(order.levels, width=width),
+            name=f"order-{part}",
+            title="The trainings in order",
+        )
+        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
+    )
+    return Drawing("The trainings in order", "", wide, narrow)
+
+
+def _curves(trained: Sequence[Trained]) -> tuple[Drawing, ...]:
+    """The loss, and whatever was validated, as far as a journal has it more than once."""
+    histories = {each.name: each.history for each in trained if each.history}
+    counts: dict[str, int] = {}
+    for history in histories.values():
+        for name in {name for row in history for name in row}:
+            counts[name] = max(counts.get(name, 0), sum(study_lines.has(row, name) for row in history))
+    validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
+    shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
+    drawn = []
+    for name in shown[:4]:
+        words = study_lines.column(name)
+        wide, narrow = (
+            drawing.svg(
+                study_lines.curves(histories, name, width=width),
+                name=f"curve-{shown.index(name)}-{part}",
+                title=words,
+            )
+            for part, width in (("w", 5.4), ("n", study_figures.NARROW))
+        )
+        drawn.append(Drawing(words, "", wide, narrow))
+    return tuple(drawn)
+
+
+def _dialled(sweep: Sweep) -> Dialled:
+    numbered = all(each.x is not None for each in sweep.settings)
+    levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
+
+    def drawn(width: float) -> Any:
+        return study_lines.dial(sweep, width=width) if numbered else study_figures.rows(levels, width=width)
+
+    wide, narrow = (
+        drawing.svg(drawn(width), name=f"{sweep.key}-{part}", title=sweep.question)
+        for part, width in (("w", 7.6), ("n", study_figures.NARROW))
+    )
+    return Dialled(sweep, Drawing(sweep.question, "", wide, narrow))
+
+
+def _first(comparisons: Sequence[Comparison], form: type) -> Comparison | None:
+    return next((c for c in comparisons if isinstance(c.runs[0].benchmark.questions, form)), None)
+
+
+def _overview(comparison: Comparison) -> Table:
+    names = tables.headline(comparison) if isinstance(_questions(comparison), Gallery) else ()
+    return tables.overview(comparison, measures=names or None)
+
+
+def _questions(comparison: Comparison) -> object:
+    return comparison.runs[0].benchmark.questions

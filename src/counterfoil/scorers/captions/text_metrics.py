@@ -1,0 +1,295 @@
+"""Caption metrics that read: BLEU, ROUGE-L, CIDEr, METEOR, SPICE, and how long a caption is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.metrics.captions import bleu, cider, ngrams, ptb, rouge
+from counterfoil.scorers.base import Identity, Options, only
+from counterfoil.scorers.captions import meteor, spice
+from counterfoil.store import digest_file, read_json
+
+#: Candidates, and the references of each, in words with blanks between them.
+Texts = tuple[str, ...]
+Lists = tuple[tuple[str, ...], ...]
+
+#: What may be set of every metric here: the words of the COCO tool kit (lower case, no punctuation, as all
+#: published numbers have it), or what stands between blanks, of captions that were cut into words before.
+TOKENS = ("ptb", "blanks")
+
+_READS = ("captions", "references")
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A metric of texts. `items` gives a number per row of words, `whole` one for all; None is their mean."""
+
+    identity: Identity
+    needs: tuple[str, ...]
+    tokens: str
+    items: Callable[[Texts, Lists], Float[ndarray, "n"]]
+    whole: Callable[[Texts, Lists], float] | None = None
+
+    def of_texts(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Float[ndarray, "n"]:
+        """One number per row. Raises `InputError` for a row without references where it reads them."""
+        # A copy: what the metric keeps for the next one is nobody's to write in.
+        return np.array(self.items(*self._words(candidates, references)))
+
+    def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+        """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean over rows.
+
+        NaN for no rows.
+        """
+        if not candidates:
+            return float("nan")
+        words = self._words(candidates, references)
+        return float(np.mean(self.items(*words)) if self.whole is None else self.whole(*words))
+
+    def _words(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Texts, Lists]:
+        if "references" not in self.needs:
+            return cut(tuple(candidates), self.tokens), ()
+        if len(references) != len(candidates):
+            raise InputError(
+                "not as many lists of references as candidates",
+                where=self.identity.name,
+                given=len(references),
+                allowed=str(len(candidates)),
+            )
+        for at, own in enumerate(references):
+            if not own:
+                raise InputError(
+                    "no references",
+                    where=f"{self.identity.name}, candidate {at + 1}",
+                    given=candidates[at],
+                    hint="leave such candidates out, or take a metric that needs none",
+                )
+        return _cut_all(tuple(candidates), tuple(map(tuple, references)), self.tokens)
+
+
+def cut(texts: Texts, tokens: str) -> Texts:
+    """Captions as words with blanks between them, white space collapsed first as in CLIPScore's code.
+
+    >>> cut(("A dog,  a cat.",), "ptb"), cut(("A dog,  a cat.",), "blanks")
+    (('a dog a cat',), ('A dog, a cat.',))
+    """
+    plain = [" ".join(text.split()) for text in texts]
+    return tuple(ptb.tokenize_all(plain)) if tokens == "ptb" else tuple(plain)
+
+
+# Several metrics are asked of one load, one after the other; what they share is done once.
+
+
+@lru_cache(maxsize=1)
+def _cut_all(candidates: Texts, references: Lists, tokens: str) -> tuple[Texts, Lists]:
+    words = cut((*candidates, *(text for own in references for text in own)), tokens)
+    starts = accumulate(map(len, references), initial=len(candidates))
+    return words[: len(candidates)], tuple(words[start:stop] for start, stop in pairwise(starts))
+
+
+@lru_cache(maxsize=1)
+def _load(candidates: Texts, references: Lists) -> ngrams.Load:
+    return ngrams.load(candidates, references)
+
+
+@lru_cache(maxsize=1)
+def _bleu_of(candidates: Texts, references: Lists, length: bleu.Length) -> bleu.Bleu:
+    return bleu.of_load(_load(candidates, references), length=length)
+
+
+@lru_cache(maxsize=1)
+def _meteor_of(candidates: Texts, references: Lists, processes: int) -> meteor.Meteor:
+    return meteor.meteor(candidates, references, processes=processes)
+
+
+def load(name: str, options: Options) -> Reading:
+    """The metric called `name` ("cider"), as `options.settings` has it.
+
+    All can be set `tokens` ("ptb" or "blanks"). Of BLEU, `length` is the reference length that a candidate is
+    held against: "closest" (as in the COCO tool kit), "shortest" or "average". Of CIDEr and CIDEr-D, `df`
+    says where document frequencies are counted: "references" (those of the load) or a JSON file of them,
+    {ID: [CAPTION]} or COCO's annotations; of CIDEr alone, `variant` "plain" is the formula that tables do not
+    mean (see `counterfoil.metrics.captions.cider`). Of METEOR, `processes` is how many programs share the
+    work; of SPICE, `models` the folder of its parser. The identity names all that decides a number, and of a
+    file its digest.
+
+    `length` counts words: P004 (Table 4) prefers "the longer caption" and does not say longer in what.
+
+    Raises `UnknownNameError` for another metric or setting, `InputError` for a value that is not allowed,
+    `DataError` for a file that cannot be read, and what METEOR and SPICE raise of things that are missing.
+
+    >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
+    array([0.6667])
+    >>> load("length", Options()).of_texts(["A dog runs.", "Two dogs!"], []).tolist()
+    [3.0, 2.0]
+    """
+    if name not in _LOADERS:
+        raise UnknownNameError("metric of texts", name, _LOADERS)
+    only(f"metric:{name}", options, "settings")
+    return _LOADERS[name](name, _Settings(f"metric:{name}", options.settings))
+
+
+class _Settings:
+    """What a user set of one metric, asked for by its loader."""
+
+    def __init__(self, metric: str, given: Mapping[str, str]) -> None:
+        self.metric = metric
+        self._given = given
+
+    def only(self, *names: str) -> None:
+        """Raises `UnknownNameError` for a setting that is none of these."""
+        for key in self._given:
+            if key not in names:
+                raise UnknownNameError("setting", key, names, where=self.metric)
+
+    def one_of(self, name: str, allowed: Sequence[str]) -> str:
+        """One of some words; the first where none is given."""
+        value = self.get(name, allowed[0])
+        if value not in allowed:
+            raise InputError(f"no such {name}", where=self.metric, given=value or "(empty)", allowed=allowed)
+        return value
+
+    def get(self, name: str, default: str) -> str:
+        return self._given.get(name, default)
+
+    def count(self, name: str) -> int:
+        """A whole number from 1; 1 where none is given."""
+        value = self.get(name, "1")
+        if not value.isascii() or not value.isdigit() or int(value) < 1:
+            raise InputError(
+                f"no number of {name}", where=self.metric, given=value or "(empty)", allowed="1, 2, ..."
+            )
+        return int(value)
+
+    def metric_of(
+        self,
+        items: Callable[[Texts, Lists], Float[ndarray, "n"]],
+        *,
+        needs: tuple[str, ...] = _READS,
+        whole: Callable[[Texts, Lists], float] | None = None,
+        **decided: Any,
+    ) -> Reading:
+        """The metric, with all that decides its numbers in its identity."""
+        tokens = self.one_of("tokens", TOKENS)
+        return Reading(
+            Identity(self.metric, options={"tokens": tokens, **decided}), needs, tokens, items, whole
+        )
+
+
+def _bleu(name: str, settings: _Settings) -> Reading:
+    settings.only("tokens", "length")
+    order = int(name.removeprefix("bleu-")) - 1
+    length: Any = settings.one_of("length", get_args(bleu.Length))
+    return settings.metric_of(
+        lambda candidates, references: _bleu_of(candidates, references, length).items[:, order],
+        whole=lambda candidates, references: float(_bleu_of(candidates, references, length).corpus[order]),
+        length=length,
+    )
+
+
+def _rouge(name: str, settings: _Settings) -> Reading:
+    settings.only("tokens")
+    return settings.metric_of(lambda candidates, references: rouge.of_load(_load(candidates, references)))
+
+
+def _cider(name: str, settings: _Settings) -> Reading:
+    settings.only("tokens", "df", *(["variant"] if name == "cider" else []))
+    variant: Any = settings.one_of("variant", get_args(cider.Variant))
+    source, frequencies, counted = settings.get("df", "references"), None, "references"
+    if source != "references":
+        corpus = read_corpus(Path(source), settings.metric)
+        tokens = settings.one_of("tokens", TOKENS)
+        words = _cut_all((), tuple(map(tuple, corpus)), tokens)[1]
+        frequencies, counted = cider.document_frequencies(words), digest_file(source)
+    return settings.metric_of(
+        lambda candidates, references: cider.of_load(
+            _load(candidates, references), frequencies=frequencies, variant=variant
+        ),
+        variant=variant,
+        df=counted,
+    )
+
+
+def _meteor(name: str, settings: _Settings) -> Reading:
+    settings.only("tokens", "processes")
+    processes = settings.count("processes")
+    meteor.ready()
+    return settings.metric_of(
+        lambda candidates, references: _meteor_of(candidates, references, processes).items,
+        whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
+        program="METEOR 1.5, -l en -norm",
+    )
+
+
+def _spice(name: str, settings: _Settings) -> Reading:
+    settings.only("tokens", "models")
+    folder = settings.get("models", "")
+    models = Path(folder) if folder else None
+    spice.ready(models)
+    return settings.metric_of(partial(spice.spice, models=models), program="SPICE 1.0, CoreNLP 3.6.0")
+
+
+def _length(name: str, settings: _Settings) -> Reading:
+    settings.only("tokens")
+    return settings.metric_of(
+        lambda candidates, _: np.array([len(text.split()) for text in candidates], dtype=np.float64),
+        needs=("captions",),
+    )
+
+
+def read_corpus(path: Path, where: str) -> list[list[str]]:
+    """The captions of each image in a JSON file, {ID: [CAPTION]} or COCO's annotations, for `where`.
+
+    An image is one document in which a word counts once, as in CIDEr. Raises `DataError` naming what is
+    neither, and for a corpus without captions.
+    """
+    if not path.is_file():
+        raise DataError(
+            "no such file", where=where, given=path, allowed="df=references, or df=FILE, a JSON of references"
+        )
+    value = read_json(path)
+    found: dict[str, list[str]] = {}
+    if isinstance(value, dict) and isinstance(value.get("annotations"), list):
+        for at, row in enumerate(value["annotations"]):
+            place = f"{path}, annotation {at + 1}"
+            if not isinstance(row, dict) or "image_id" not in row:
+                raise DataError("not an annotation", where=place, allowed="image_id and caption")
+            found.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
+    elif isinstance(value, dict):
+        for key, own in value.items():
+            place = f"{path}, '{key}'"
+            if not isinstance(own, list):
+                raise DataError("not a list of captions", where=place, given=str(own)[:80])
+            found[key] = [_text(text, place) for text in own]
+    corpus = [own for own in found.values() if own]
+    if not corpus:
+        raise DataError(
+            "no references",
+            where=path,
+            allowed="{ID: [CAPTION]}, or COCO's annotations with image_id and caption",
+        )
+    return corpus
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise DataError("a caption is not a text", where=where, given=str(value)[:80])
+    return value
+
+
+_LOADERS: Mapping[str, Callable[[str, _Settings], Reading]] = {
+    **{f"bleu-{order}": _bleu for order in (1, 2, 3, 4)},
+    "rouge-l": _rouge,
+    "cider": _cider,
+    "cider-d": _cider,
+    "meteor": _meteor,
+    "spice": _spice,
+    "length": _length,
+}

@@ -1,0 +1,225 @@
+"""Galleries measured against loops that sort every list."""
+
+from dataclasses import replace
+from math import isnan, log2
+
+import numpy as np
+import pytest
+
+from counterfoil.data.scores import Rankings, Scores
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.evaluation.evaluate import check, evaluate
+from counterfoil.evaluation.galleries import chance as gallery_chance
+from counterfoil.evaluation.galleries import means as gallery_means
+from counterfoil.evaluation.galleries import measures as gallery_measures
+from counterfoil.evaluation.galleries import retrieval
+from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.ties import Ties
+
+NAMES = (
+    *("recall_at_1", "recall_at_3", "r_precision", "map_at_r", "mrr", "ndcg"),
+    *("graded_recall_at_1", "graded_r_precision"),
+)
+SETTINGS = [{"gains": True}, {"gains": True, "parts": True}, {"gains": True, "parts": True, "values": 2}]
+
+
+def listed(asked, ties: Ties):
+    """(direction, part, gains down the list, gains of the right answers) of each query, by sorting."""
+    gallery = asked.benchmark.gallery
+    worst_first = -1 if ties is Ties.OPTIMISTIC else 1
+    for direction, search, scores, of_query, of_item in (
+        ("i2t", gallery.i2t, asked.scores, gallery.image_parts, gallery.caption_parts),
+        ("t2i", gallery.t2i, asked.scores.T, gallery.caption_parts, gallery.image_parts),
+    ):
+        for q, query in enumerate(search.queries):
+            found = slice(search.positives.starts[q], search.positives.starts[q + 1])
+            right = dict(zip(search.positives.items[found], search.positives.gains[found], strict=True))
+            part = 0 if of_query is None else of_query[query]
+            seen = [i for i in range(scores.shape[1]) if of_item is None or of_item[i] == part]
+            seen.sort(key=lambda i: (-scores[query, i], worst_first * right.get(i, 0.0)))
+            yield direction, part, [right.get(i, 0.0) for i in seen], list(right.values())
+
+
+def by_hand(name: str, gains: list[float], right: list[float]) -> float:
+    """A measure of one list, from its definition."""
+    r = len(right)
+    if not r:
+        return float("nan")
+    hits = [gain > 0 for gain in gains]
+    if name.startswith("recall_at_"):
+        return float(any(hits[: int(name.removeprefix("recall_at_"))]))
+    if name == "map_at_r":
+        return sum(sum(hits[: i + 1]) / (i + 1) for i in range(min(r, len(hits))) if hits[i]) / r
+    if name == "ndcg":
+        best = sum(g / log2(i + 2) for i, g in enumerate(sorted(right, reverse=True)))
+        return sum(g / log2(i + 2) for i, g in enumerate(gains)) / best
+    return {
+        "r_precision": sum(hits[:r]) / r,
+        "mrr": next((1 / (i + 1) for i, hit in enumerate(hits) if hit), 0.0),
+        "graded_recall_at_1": gains[0],
+        "graded_r_precision": sum(gains[:r]) / r,
+    }[name]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("ties", [Ties.STRICT, Ties.OPTIMISTIC])
+def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> None:
+    asked = galleries(**setting)
+    values = retrieval.per_item(asked.benchmark, asked.rankings, ties=ties, measures=NAMES)
+    lists = list(listed(asked, ties))
+    for name in NAMES:
+        of_rows = [by_hand(name, gains, right) for _, _, gains, right in lists]
+        in_images = np.arange(48) < 12
+        for side, rows in (("i2t", in_images), ("t2i", ~in_images), ("mean", np.ones(48, dtype=bool))):
+            expected = np.where(rows, of_rows, np.nan)
+            np.testing.assert_allclose(values[f"{side}_{name}"], expected, atol=1e-12, err_msg=name)
+            # The mean over directions of the mean over parts of the mean over queries.
+            of_sides = []
+            for direction in ("i2t", "t2i"):
+                of_parts = [
+                    np.nanmean(
+                        [
+                            v
+                            for v, (d, p, *_) in zip(expected, lists, strict=True)
+                            if (d, p) == (direction, part)
+                        ]
+                    )
+                    for part in {p for _, p, *_ in lists}
+                    if side in (direction, "mean")
+                ]
+                of_sides += [np.mean(of_parts)] if of_parts else []
+            found = gallery_means.mean(asked.benchmark, values[f"{side}_{name}"])
+            assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
+    # The last caption has no right image.
+    assert isnan(values["t2i_mrr"][-1])
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_half_is_the_mean_over_random_orders(galleries, setting) -> None:
+    """Ties broken at random 400 times: the mean is within five standard errors of the closed form."""
+    asked = galleries(**setting)
+    half = retrieval.per_item(asked.benchmark, asked.rankings, ties=Ties.HALF, measures=("map_at_r", "ndcg"))
+    rng = np.random.default_rng(1)
+    draws = []
+    for _ in range(400):
+        moved = asked.scored(asked.scores + rng.random(asked.scores.shape) / 2)
+        draws.append(
+            [
+                [by_hand(name, g, r) for _, _, g, r in listed(moved, Ties.STRICT)]
+                for name in ("map_at_r", "ndcg")
+            ]
+        )
+    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0) / 20
+    for k, name in enumerate(("map_at_r", "ndcg")):
+        known = ~np.isnan(mean[k])
+        assert (np.abs(half[f"mean_{name}"] - mean[k]) <= 5 * error[k] + 1e-9)[known].all()
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_ties_are_counted_by_query(galleries, setting) -> None:
+    asked = galleries(**setting)
+    gallery = asked.benchmark.gallery
+    expected = []
+    for search, scores, of_query, of_item in (
+        (gallery.i2t, asked.scores, gallery.image_parts, gallery.caption_parts),
+        (gallery.t2i, asked.scores.T, gallery.caption_parts, gallery.image_parts),
+    ):
+        for q, query in enumerate(search.queries):
+            right = set(search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]])
+            seen = [i for i in range(scores.shape[1]) if of_item is None or of_item[i] == of_query[query]]
+            wrong = {scores[query, i] for i in seen if i not in right}
+            expected.append(any(scores[query, i] in wrong for i in right if i >= 0))
+    assert retrieval.tied(asked.benchmark, asked.rankings).tolist() == expected
+    result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
+    assert result.ties["questions"] == sum(expected)
+    assert result.ties["rate"] == sum(expected) / 48
+    for ties in Ties:
+        other = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50, ties=ties)
+        for name, estimate in other.measures.items():
+            assert result.ties["measures"][str(ties)][name] == estimate.value
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_right_by_rule(galleries, parts) -> None:
+    asked = galleries(rule=True, parts=parts)
+    assert gallery_measures.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
+    gallery, rankings = asked.benchmark.gallery, asked.rankings
+    rule = gallery.i2t.positives
+    assert isinstance(rule, Plausible)
+    values = retrieval.per_item(asked.benchmark, rankings)["i2t_pmrp"]
+    for image in range(12):
+        seen = [c for c in range(36) if not parts or gallery.caption_parts[c] == gallery.image_parts[image]]
+        found = []
+        for threshold in (0, 1):
+            right = {c for c in seen if (rule.query_codes[image] != rule.item_codes[c]).sum() <= threshold}
+            r = min(3, len(right))
+            order = sorted(seen, key=lambda c: (-asked.scores[image, c], c in right))
+            found.append(len(right & set(order[:r])) / r)
+        assert values[image] == pytest.approx(np.mean(found), abs=1e-12)
+    with pytest.raises(InputError, match="right answers by rule have no ranks"):
+        retrieval.ranks(asked.benchmark, rankings)
+    # What a constant gets, worked out from numbers of codes, is what sorting gives.
+    constant = asked.scored(np.zeros_like(asked.scores)).rankings
+    counted = gallery_chance.constant(asked.benchmark)
+    for side in ("i2t", "t2i"):
+        np.testing.assert_allclose(getattr(counted, side).shares, getattr(constant, side).shares, atol=1e-12)
+
+
+def cut(asked, depth: int) -> Rankings:
+    """The rankings of a scorer without ties, known to `depth` items only."""
+    sides = []
+    for side in ("i2t", "t2i"):
+        placed = getattr(asked.rankings, side)
+        found = (placed.above >= 0) & (placed.above < depth)
+        sides.append(
+            replace(
+                placed,
+                above=np.where(found, placed.above, -1),
+                level=np.where(found, placed.level, 0),
+                depth=np.minimum(placed.depth, depth),
+            )
+        )
+    return Rankings(*sides)
+
+
+def test_cut_rankings_support_what_they_reach(galleries) -> None:
+    asked = galleries()
+    asked = asked.scored(np.random.default_rng(3).random(asked.scores.shape))
+    rankings = cut(asked, 6)
+    whole = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
+    result = evaluate(asked.benchmark, rankings, scorer="s", draws=50)
+    # R is at most 5; recall at 10, the reciprocal rank and nDCG look further down.
+    assert {name.partition("_")[2] for name in result.measures} == {
+        "recall_at_1", "recall_at_5", "r_precision", "map_at_r",
+    }  # fmt: skip
+    for name, estimate in result.measures.items():
+        assert estimate.value == whole.measures[name].value
+        assert estimate.low == pytest.approx(whole.measures[name].low, abs=1e-12)
+        assert estimate.chance == whole.measures[name].chance
+    facts = result.provenance["gallery"]
+    assert facts["cut"] == {"i2t": 6, "t2i": 6}
+    assert "too short for recall at 10" in facts["unsupported"]["mean_recall_at_10"]
+    assert set(facts["unsupported"]) == set(whole.measures) - set(result.measures)
+    with pytest.raises(InputError, match="t2i_ndcg cannot be measured: text to image, query"):
+        evaluate(asked.benchmark, rankings, scorer="s", measures=["t2i_ndcg"])
+    with pytest.raises(InputError, match="cannot be measured"):
+        evaluate(asked.benchmark, cut(asked, 0), scorer="s")
+
+
+@pytest.mark.parametrize("part", ["above", "depth", "top"])
+def test_answers_that_do_not_fit(galleries, part) -> None:
+    asked = galleries()
+    placed = asked.rankings.i2t
+    short = Rankings(replace(placed, **{part: getattr(placed, part)[:-1]}), asked.rankings.t2i)
+    with pytest.raises(ScoreError, match=f"wrong number of rows in '{part}'"):
+        evaluate(asked.benchmark, short, scorer="s")
+
+
+def test_answers_of_another_kind(galleries, quads) -> None:
+    asked = galleries()
+    with pytest.raises(ScoreError, match="a gallery is answered by rankings"):
+        evaluate(asked.benchmark, Scores(np.zeros((3, 2, 2))), scorer="s")
+    with pytest.raises(ScoreError, match="rankings answer a gallery only"):
+        check(quads(3), asked.rankings, where="s")
+    with pytest.raises(ScoreError, match="lack the shares"):
+        evaluate(galleries(rule=True).benchmark, asked.rankings, scorer="s")

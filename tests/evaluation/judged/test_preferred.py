@@ -1,0 +1,107 @@
+"""Which of two candidates people preferred: scorers of known answers, ties, draws of references."""
+
+import json
+
+import numpy as np
+import pytest
+
+from counterfoil.data.scores import Outcomes, Scores
+from counterfoil.errors import ScoreError
+from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
+from counterfoil.metrics.ties import Ties
+
+from ..judged_benchmarks import preferred
+
+
+def _votes(n: int, seed: int = 0) -> np.ndarray:
+    first = np.random.default_rng(seed).permutation(np.r_[np.zeros(n // 2), np.ones(n - n // 2)])
+    return np.stack([first, 1 - first], axis=1) * 7 + 2
+
+
+def test_an_oracle_and_its_opposite() -> None:
+    votes = _votes(40)
+    benchmark = preferred(votes, groups=4, macro=True)
+    result = evaluate(benchmark, Scores(votes / 9), scorer="oracle", draws=200)
+    assert {name: e.value for name, e in result.measures.items()} == {"accuracy": 1.0, "accuracy_macro": 1.0}
+    assert result.measures["accuracy"].low > 0.8
+    assert list(result.groups) == ["HC", "HI", "HM", "MM"]
+    assert evaluate(benchmark, Scores(-votes), scorer="no", draws=20).measures["accuracy"].value == 0
+    assert main_measures(benchmark) == ("accuracy",)
+    assert measure_names(benchmark) == ("accuracy", "accuracy_macro")
+    assert chance(benchmark) == {"accuracy": 0.5, "accuracy_macro": 0.5}
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+def test_the_macro_average_is_the_mean_of_the_categories() -> None:
+    rng = np.random.default_rng(1)
+    benchmark = preferred(_votes(50), groups=4, macro=True)
+    result = evaluate(benchmark, Scores(rng.normal(size=(50, 2))), scorer="s", draws=50)
+    of_groups = [group["accuracy"].value for group in result.groups.values()]
+    assert len(of_groups) == 4
+    assert result.measures["accuracy_macro"].value == pytest.approx(np.mean(of_groups))
+
+
+def test_ties_by_every_policy_and_by_polos() -> None:
+    votes = _votes(40)
+    benchmark = preferred(votes)
+    result = evaluate(benchmark, Scores(np.ones((40, 2))), scorer="blind:constant", draws=20)
+    assert result.measures["accuracy"].value == 0
+    assert {name: by["accuracy"] for name, by in result.ties["measures"].items()} == {
+        "strict": 0.0,
+        "half": 0.5,
+        "optimistic": 1.0,
+    }
+    # Polos takes the second candidate, which is preferred in half of the questions.
+    assert result.ties["second"] == {"accuracy": 0.5}
+    assert (result.ties["questions"], result.ties["rate"]) == (40, 1.0)
+    half = evaluate(benchmark, Scores(np.ones((40, 2))), scorer="s", ties="half", draws=20)
+    assert half.measures["accuracy"].value == 0.5
+
+
+def test_draws_of_references_are_averaged() -> None:
+    votes = _votes(12)
+    benchmark = preferred(votes, sample=2, draws=3)
+    scores = np.random.default_rng(2).integers(0, 3, (12, 2, 3)).astype(float)
+    found = per_item(benchmark, Scores(scores), ties=Ties.HALF)["accuracy"]
+    for question in range(12):
+        label = int(votes[question, 1] > votes[question, 0])
+        gaps = scores[question, label] - scores[question, 1 - label]
+        assert found[question] == pytest.approx(
+            np.mean([1.0 if g > 0 else 0.5 if g == 0 else 0.0 for g in gaps])
+        )
+    result = evaluate(benchmark, Scores(scores), scorer="s", draws=50)
+    assert result.ties["rate"] == pytest.approx((scores[:, 0] == scores[:, 1]).mean())
+    assert result.ties["questions"] == (scores[:, 0] == scores[:, 1]).any(axis=1).sum()
+    assert result.measures["accuracy"].value == pytest.approx(
+        np.mean([v["accuracy"] for v in [result.ties["measures"]["strict"]]])
+    )
+
+
+def test_intervals_know_that_questions_share_an_image() -> None:
+    votes = _votes(40)
+    scores = Scores(np.random.default_rng(3).normal(size=(40, 2)))
+    method = [
+        evaluate(preferred(votes, per_image=k), scores, scorer="s", draws=50).provenance["interval"]["method"]
+        for k in (1, 2)
+    ]
+    assert method == ["wilson", "bootstrap"]
+
+
+def test_right_and_wrong_may_be_given() -> None:
+    benchmark = preferred(_votes(4), per_image=1)
+    result = evaluate(benchmark, Outcomes({"accuracy": np.array([1, 1, 0, 1], bool)}), scorer="s")
+    assert result.measures["accuracy"].value == 0.75
+    with pytest.raises(ScoreError, match="wrong shape"):
+        evaluate(benchmark, Scores(np.ones((4, 3))), scorer="s")
+    with pytest.raises(ScoreError, match="no outcomes for 'accuracy'"):
+        evaluate(benchmark, Outcomes({}), scorer="s")
+
+
+def test_noise_is_at_chance() -> None:
+    rng = np.random.default_rng(4)
+    benchmark = preferred(_votes(60), per_image=2)
+    held = 0
+    for _ in range(300):
+        result = evaluate(benchmark, Scores(rng.normal(size=(60, 2))), scorer="noise", draws=400)
+        held += result.measures["accuracy"].low <= 0.5 <= result.measures["accuracy"].high
+    assert abs(held / 300 - 0.95) <= 4 * (0.95 * 0.05 / 300) ** 0.5

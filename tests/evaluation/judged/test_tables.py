@@ -1,0 +1,142 @@
+"""Runs over judged captions come back from their folders as they were."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.records import Caption
+from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.data.videos import Video
+from counterfoil.errors import DataError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import Run, load_run, save_run
+
+from ..judged_benchmarks import grades, preferred, rated
+
+
+def _there_and_back(folder: Path, benchmark: Benchmark, answers: Answers) -> tuple[Run, Run]:
+    result = evaluate(benchmark, answers, scorer="s", draws=20)
+    saved = save_run(folder, benchmark, answers, result, {"benchmark": {"source": "made", "path": None}})
+    return saved, load_run(folder)
+
+
+def _same(saved: Run, loaded: Run) -> None:
+    a, b = saved.benchmark, loaded.benchmark
+    assert a.digest == b.digest
+    assert np.array_equal(a.clusters, b.clusters)
+    assert [(i.id, i.crop) for i in a.images] == [(i.id, i.crop) for i in b.images]
+    assert a.photos == b.photos
+    assert a.captions == b.captions
+    for name in ("captions", "images", "ratings", "owners", "sides", "votes", "label"):
+        if hasattr(a.questions, name):
+            found, expected = getattr(b.questions, name), getattr(a.questions, name)
+            assert found.dtype == expected.dtype
+            assert np.array_equal(found, expected, equal_nan=found.dtype.kind == "f"), name
+    for name in ("raters", "decimals", "sample", "draws", "seed", "ids", "groupings"):
+        if hasattr(a.questions, name):
+            assert getattr(a.questions, name) == getattr(b.questions, name), name
+    ours, theirs = a.judged.references, b.judged.references
+    assert (ours is None) == (theirs is None)
+    if ours is not None and theirs is not None:
+        assert np.array_equal(ours.starts, theirs.starts)
+        assert np.array_equal(ours.captions, theirs.captions)
+    if isinstance(saved.answers, Scores):
+        assert saved.answers.values.tobytes() == loaded.answers.values.tobytes()
+    assert saved.items.keys() == loaded.items.keys()
+    for name, values in saved.items.items():
+        assert np.array_equal(values, loaded.items[name])
+    assert saved.result == loaded.result
+    # A loaded run takes the pictures of the benchmark it was made of.
+    assert loaded.with_benchmark(a).benchmark is a
+
+
+@pytest.mark.parametrize("references", [True, False])
+def test_ratings(tmp_path: Path, references: bool) -> None:
+    given = grades(24, raters=3)
+    given[::5, 1] = np.nan
+    benchmark = rated(given, groups=2, raters="apart", decimals=4)
+    assert isinstance(benchmark.questions, Rated)
+    if not references:
+        plain = Rated(
+            benchmark.questions.ids,
+            captions=benchmark.questions.captions,
+            images=benchmark.questions.images,
+            ratings=given,
+        )
+        benchmark = Benchmark(benchmark.card, benchmark.images, benchmark.captions, plain)
+    saved, loaded = _there_and_back(
+        tmp_path / "run", benchmark, Scores(np.random.default_rng(0).normal(size=24))
+    )
+    _same(saved, loaded)
+    table = pq.read_table(tmp_path / "run" / "items.parquet").to_pylist()
+    assert table[6]["candidate"] == "caption 6"
+    assert (table[6]["image"], table[5]["r1"], table[6]["r1"]) == ("i1", None, given[6, 1])
+    assert "measure:spearman" not in table[0]
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["schema"] == 3
+
+
+def test_a_scorer_without_a_correlation(tmp_path: Path) -> None:
+    saved, loaded = _there_and_back(tmp_path / "run", rated(grades(12)), Scores(np.zeros(12)))
+    _same(saved, loaded)
+    assert loaded.result.measures == {}
+
+
+@pytest.mark.parametrize("draws", [0, 3])
+def test_preferences(tmp_path: Path, draws: int) -> None:
+    votes = np.random.default_rng(1).integers(0, 9, (14, 2)).astype(float)
+    more = {"sample": 2, "draws": draws, "seed": 5} if draws else {}
+    benchmark = preferred(votes, groups=4, macro=True, **more)
+    shape = (14, 2, draws) if draws else (14, 2)
+    saved, loaded = _there_and_back(
+        tmp_path / "run", benchmark, Scores(np.random.default_rng(2).normal(size=shape))
+    )
+    _same(saved, loaded)
+    assert isinstance(loaded.benchmark.questions, Preference)
+    for ours, theirs in zip(
+        benchmark.judged.drawn(),
+        loaded.benchmark.judged.drawn(),
+        strict=True,  # type: ignore[union-attr]
+    ):
+        assert np.array_equal(ours.captions, theirs.captions)
+    row = pq.read_table(tmp_path / "run" / "items.parquet").to_pylist()[3]
+    assert (row["a"], row["b"], row["a_images"]) == (["caption 3 a"], ["caption 3 b"], ["i1"])
+
+
+def test_candidates_of_several_sentences_about_parts_of_a_video(tmp_path: Path) -> None:
+    """As ActivityNet-FOIL: paragraphs of 2 and 3 sentences, references per sentence, some without."""
+    questions = Preference(
+        ("v0", "v1"),
+        captions=np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        images=np.array([0, 1, 0, 1, 2, 3, 4, 2, 3, 4]),
+        owners=np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1]),
+        sides=np.array([0, 0, 1, 1, 0, 0, 0, 1, 1, 1]),
+        votes=np.array([[1.0, 0.0], [1.0, 0.0]]),
+        label=np.array([0, 0]),
+        references=References.of([[10], [11, 10], [10], [], [12], [12], [], [11], [12], [10, 11, 12]]),
+    )
+    videos = tuple(Video(f"v{i}#{i}", None, None, f"v{i // 2}", start=i * 1.5, end=None) for i in range(5))
+    card = preferred(np.ones((2, 2))).card.model_copy(update={"shows": "video"})
+    captions = tuple(Caption(f"c{i}", None if i == 12 else f"text {i}") for i in range(13))
+    benchmark = Benchmark(card, videos, captions, questions)
+    saved, loaded = _there_and_back(tmp_path / "run", benchmark, Scores(np.array([[0.2, 0.1], [0.1, 0.4]])))
+    _same(saved, loaded)
+    assert loaded.benchmark.images == videos
+
+
+def test_given_outcomes(tmp_path: Path) -> None:
+    answers = Outcomes({"accuracy": np.array([True, False, True, True])})
+    saved, loaded = _there_and_back(tmp_path / "run", preferred(np.array([[2.0, 1.0]] * 4)), answers)
+    _same(saved, loaded)
+    assert isinstance(loaded.answers, Outcomes)
+
+
+def test_a_run_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    _there_and_back(tmp_path / "run", rated(grades(12)), Scores(np.arange(12.0)))
+    (tmp_path / "run" / "captions.parquet").unlink()
+    with pytest.raises(DataError, match="a file is missing"):
+        load_run(tmp_path / "run")

@@ -1,0 +1,85 @@
+"""Claims about caption metrics: which numbers decide them, and which way round."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.studies.caption_findings import CLAIMS, Claim, findings, measure_of
+from counterfoil.evaluation.studies.findings import verdict
+from counterfoil.world.clips import clips
+from counterfoil.world.ratings import preferences, rated
+
+SURE = Claim("sure", "The oracle knows more than luck does.", "clip-s", "cider")
+
+
+def truth(benchmark: Benchmark) -> np.ndarray:
+    questions = benchmark.judged
+    if isinstance(questions, Preference):
+        return np.eye(2)[questions.label]
+    assert isinstance(questions, Rated)
+    return questions.ratings[:, 0]
+
+
+def comparison(benchmark: Benchmark, names: tuple[str, str], *, seed: int = 0) -> Comparison:
+    """Two runs: the truth under the first name, luck under the second."""
+    luck = np.random.default_rng(seed).normal(size=truth(benchmark).shape)
+    runs = []
+    for name, values in zip(names, (truth(benchmark), luck), strict=True):
+        answers = Scores(values)
+        result = evaluate(benchmark, answers, scorer=name, draws=100)
+        runs.append(Run(name, benchmark, answers, per_item(benchmark, answers), result, {}))
+    return compare(runs, draws=200)[0]
+
+
+@pytest.fixture(scope="module")
+def three() -> tuple[Comparison, ...]:
+    return (
+        comparison(rated(48, size=48, lazy=True), ("clip-s", "cider")),
+        comparison(preferences(48, size=48, lazy=True), ("clip-s", "cider")),
+        comparison(clips(24, size=48), ("em-score", "cider")),
+    )
+
+
+def test_a_claim_is_decided_on_pictures_and_told_of_clips(three: tuple[Comparison, ...]) -> None:
+    (found,) = findings(three, [SURE])
+    assert found.verdict == verdict(found.evidence) == "holds"
+    assert [(each.measure, each.decides) for each in found.differences] == [
+        ("kendall_tau_b", True),
+        ("accuracy", True),
+        ("kendall_tau_b", False),
+    ]
+    for each, of in zip(found.differences, three, strict=True):
+        values = [run.result.measures[measure_of(of)].value for run in of.runs]
+        assert each.value == pytest.approx(values[0] - values[1])
+    assert [each.value for each in found.levels if each.label == "clip-s"] == [1.0, 1.0]
+    assert "On clips, em-score differs from cider by" in found.sentence
+
+
+def test_the_other_way_round_it_does_not_hold(three: tuple[Comparison, ...]) -> None:
+    (found,) = findings(three, [replace(SURE, ahead="cider", behind="clip-s")])
+    assert found.verdict == "does not hold"
+    (upright,) = findings(three, [SURE])
+    turned, known = found.differences[0], upright.differences[0]
+    assert (turned.value, turned.low, turned.high) == (-known.value, -known.high, -known.low)
+    assert turned.label == "cider − clip-s (tau-b)"
+
+
+def test_luck_against_luck_is_undecided() -> None:
+    benchmark = rated(48, size=48, lazy=True)
+    luck = [
+        comparison(benchmark, ("truth", name), seed=k).runs[1] for k, name in enumerate(("clip-s", "cider"))
+    ]
+    (found,) = findings(compare(luck, draws=200), [SURE])
+    assert found.verdict == "undecided"
+
+
+def test_claims_without_their_runs_are_left_out(three: tuple[Comparison, ...]) -> None:
+    assert [each.key for each in findings(three)] == [CLAIMS[0].key]
+    assert findings(three[2:], [SURE]) == ()

@@ -1,0 +1,148 @@
+"""CLIP-S and PAC-S: the released formulae on plain numbers, and what they give where those break down."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import DataError
+from counterfoil.metrics.captions.clip_score import (
+    best_cosines,
+    clip_s,
+    harmonic_mean,
+    pac_s,
+    ref_clip_s,
+    ref_pac_s,
+)
+
+
+def rows(n: int, width: int = 6, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, width))
+
+
+def slow_cosine(first: np.ndarray, second: np.ndarray) -> float:
+    dot = sum(float(a) * float(b) for a, b in zip(first, second, strict=True))
+    lengths = [sum(float(a) ** 2 for a in each) ** 0.5 for each in (first, second)]
+    return dot / (lengths[0] * lengths[1])
+
+
+def slow_reference_score(
+    candidate: np.ndarray, image: np.ndarray, own: np.ndarray, weight: float, paper: bool
+) -> float:
+    """P004 equations 1, 5 and 6, one row at a time."""
+    a = weight * max(slow_cosine(candidate, image), 0)
+    b = max(slow_cosine(candidate, reference) for reference in own)
+    b = max(b, 0) if paper else b
+    return 0.0 if a + b == 0 else 2 * a * b / (a + b)
+
+
+def test_equals_the_formula_row_by_row() -> None:
+    candidates, images, references = rows(40), rows(40, seed=1), rows(100, seed=2)
+    counts = np.random.default_rng(3).integers(1, 5, 40)
+    counts[-1] += 100 - counts.sum() if counts.sum() < 100 else 0
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    references = rows(int(starts[-1]), seed=2)
+    cosines = [slow_cosine(c, i) for c, i in zip(candidates, images, strict=True)]
+    assert min(cosines) < 0 < max(cosines)
+    np.testing.assert_allclose(clip_s(candidates, images), [2.5 * max(c, 0) for c in cosines], atol=1e-12)
+    np.testing.assert_allclose(pac_s(candidates, images), [2 * max(c, 0) for c in cosines], atol=1e-12)
+    np.testing.assert_allclose(clip_s(candidates, images, weight=1, clip=False), cosines, atol=1e-12)
+    for metric, weight in ((ref_clip_s, 2.5), (ref_pac_s, 2.0)):
+        for negative in ("released", "paper"):
+            found = metric(candidates, images, references, starts, negative=negative)
+            expected = [
+                slow_reference_score(
+                    candidates[i], images[i], references[a:b], weight, paper=negative == "paper"
+                )
+                for i, (a, b) in enumerate(itertools.pairwise(starts))
+            ]
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_lengths_of_embeddings_do_not_matter() -> None:
+    candidates, images, references = rows(9), rows(9, seed=1), rows(9, seed=2)
+    starts = np.arange(10)
+    scale = np.random.default_rng(5).uniform(0.1, 30, (9, 1))
+    np.testing.assert_allclose(clip_s(candidates * scale, images), clip_s(candidates, images), atol=1e-12)
+    np.testing.assert_allclose(
+        ref_clip_s(candidates, images / scale, references * scale, starts),
+        ref_clip_s(candidates, images, references, starts),
+        atol=1e-12,
+    )
+
+
+def test_negative_reference_cosines_under_both_names() -> None:
+    # cos(candidate, image) = 0.4, so a = 1; the only reference points away by b.
+    candidate, image = np.array([[1.0, 0.0]]), np.array([[0.4, np.sqrt(1 - 0.16)]])
+
+    def score(b: float, negative: str) -> float:
+        reference = np.array([[b, np.sqrt(1 - b * b)]])
+        return float(ref_clip_s(candidate, image, reference, np.array([0, 1]), negative=negative)[0])
+
+    assert score(-0.5, "released") == pytest.approx(2 * 1 * -0.5 / 0.5)
+    assert score(-0.5, "paper") == 0
+    for b in (0.0, 0.3, 1.0):
+        assert score(b, "released") == pytest.approx(score(b, "paper"))
+    # The best of several references counts: one that agrees makes the two the same.
+    both = np.array([[-0.5, np.sqrt(0.75)], [0.6, 0.8]])
+    found = [
+        ref_clip_s(candidate, image, both, np.array([0, 2]), negative=n)[0] for n in ("released", "paper")
+    ]
+    assert found == pytest.approx([2 * 0.6 / 1.6] * 2)
+
+
+def test_the_harmonic_mean_is_always_a_number() -> None:
+    values = [0.0, -0.0, 1e-320, 1e-9, 0.3, 1.0, 2.5, -1e-320, -0.3, -1.0, np.nextafter(-1.0, 0)]
+    first, second = (np.array(each) for each in zip(*itertools.product(values, values), strict=True))
+    with np.errstate(all="raise", under="ignore"):
+        found = harmonic_mean(first, second)
+    assert np.isfinite(found).all()
+    assert (found[(first + second) == 0] == 0).all()
+    assert (found[(first == 0) | (second == 0)] == 0).all()
+    np.testing.assert_array_equal(found, harmonic_mean(second, first))
+    above = (first > 1e-300) & (second > 1e-300)
+    assert (found[above] >= np.minimum(first, second)[above] * (1 - 1e-12)).all()
+    assert (found[above] <= np.maximum(first, second)[above] * (1 + 1e-12)).all()
+
+
+def test_a_candidate_with_nothing_in_common_gets_zero_and_not_a_nan() -> None:
+    # a = 0 and b = 0: the released formula divides 0 by 0.
+    up, right = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
+    for negative in ("released", "paper"):
+        assert ref_clip_s(up, right, right, np.array([0, 1]), negative=negative).tolist() == [0.0]
+    nothing = np.zeros((1, 2))
+    assert clip_s(nothing, right).tolist() == [0.0]
+    assert ref_clip_s(nothing, right, right, np.array([0, 1])).tolist() == [0.0]
+
+
+def test_rows_without_references_are_named() -> None:
+    with pytest.raises(DataError, match=r"row 1: a candidate has no references; given: 1 of 3 rows"):
+        ref_clip_s(rows(3), rows(3), rows(2), np.array([0, 1, 1, 2]))
+    with pytest.raises(DataError, match="do not fit the candidates"):
+        best_cosines(rows(3), rows(2), np.array([0, 1, 2]))
+    with pytest.raises(DataError, match="do not fit the candidates"):
+        best_cosines(rows(2), rows(3), np.array([0, 1, 2]))
+    assert best_cosines(rows(0), rows(0), np.array([0])).shape == (0,)
+
+
+def test_half_precision_is_that_of_the_released_code_on_a_gpu() -> None:
+    candidates, images, references = rows(300, 64), rows(300, 64, seed=1), rows(600, 64, seed=2)
+    starts = np.arange(0, 601, 2)
+    # As clipscore.py writes it for NumPy from 1.21, on features that stayed float16.
+    left, right, others = (each.astype(np.float16) for each in (candidates, images, references))
+    left, right, others = (
+        each / np.sqrt(np.sum(each**2, axis=1, keepdims=True)) for each in (left, right, others)
+    )
+    expected = 2.5 * np.clip(np.sum(left * right, axis=1), 0, None)
+    assert expected.dtype == np.float16
+    found = clip_s(candidates, images, arithmetic="half")
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected)
+    # Half precision ties where exact numbers do not, and is not far away.
+    exact = clip_s(candidates, images)
+    assert len(np.unique(found)) < len(np.unique(exact))
+    assert abs(found - exact).max() < 0.01
+    # The released code multiplies matrices here, whose order of sums is the library's affair.
+    dots = [max(left[i].dot(others[a:b].T)) for i, (a, b) in enumerate(itertools.pairwise(starts))]
+    best = best_cosines(candidates, references, starts, arithmetic="half")
+    np.testing.assert_allclose(best, np.array(dots, dtype=np.float64), atol=2e-3)

@@ -1,0 +1,238 @@
+"""EMScore against a slow twin that pads and loops as the released code does, and what holds of it."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import DataError
+from counterfoil.metrics.captions.em_score import EMScore, mean_of, video_whole, with_references, with_videos
+from counterfoil.metrics.captions.token_matching import Frequencies, Phrase
+
+SOS, EOS, LENGTH = 50, 51, 9
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+class Load:
+    """Random captions of a made-up vocabulary, their references and videos."""
+
+    def __init__(self, seed: int, n: int = 12, width: int = 4) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.width = width
+        self.captions = [self.caption() for _ in range(n)]
+        self.references = [[self.caption() for _ in range(self.rng.integers(1, 5))] for _ in range(n)]
+        self.videos = [unit(self.rng.normal(size=(k, width))) for k in self.rng.integers(1, 8, n)]
+
+    def caption(self) -> tuple[list[int], np.ndarray]:
+        """Padded ids and unit vectors of the tokens in use."""
+        words = self.rng.integers(1, 20, self.rng.integers(0, LENGTH - 1)).tolist()
+        ids = [SOS, *words, EOS]
+        return ids + [0] * (LENGTH - len(ids)), unit(self.rng.normal(size=(len(ids), self.width)))
+
+    def phrases(self, corpus: list[list[int]]) -> tuple[list[Phrase], list[list[Phrase]]]:
+        idf = Frequencies.of([np.array(ids) for ids in corpus]).with_end()
+
+        def made(caption: tuple[list[int], np.ndarray]) -> Phrase:
+            ids, vectors = caption
+            return Phrase(vectors, idf.weights(np.array(ids[: len(vectors)])), vectors[-1])
+
+        return [made(c) for c in self.captions], [[made(r) for r in own] for own in self.references]
+
+    @property
+    def flat(self) -> list[list[int]]:
+        return [ids for own in self.references for ids, _ in own]
+
+
+def slow_idf(corpus: list[list[int]]) -> dict[int, float]:
+    counts: Counter[int] = Counter()
+    for ids in corpus:
+        counts.update(set(ids))
+    idf = {token: math.log((len(corpus) + 1) / (count + 1)) for token, count in counts.items()}
+    idf[max(idf)] = sum(idf.values()) / len(idf)
+    return idf
+
+
+def slow_pair(
+    caption: tuple[list[int], np.ndarray],
+    other: np.ndarray,
+    other_weights: list[float],
+    idf: dict[int, float],
+    unseen: float,
+    longest: tuple[int, int],
+) -> tuple[float, float, float]:
+    """P, R and F of one caption with one other side, both filled up with zeros to `longest`."""
+    ids, vectors = caption
+    table = [[0.0] * longest[1] for _ in range(longest[0])]
+    for t, vector in enumerate(vectors):
+        for f, frame in enumerate(other):
+            table[t][f] = float(sum(a * b for a, b in zip(vector, frame, strict=True)))
+    weights = [idf.get(ids[t], unseen) for t in range(len(vectors))]
+    total = sum(weights)
+    precision = sum(w / total * max(table[t]) for t, w in enumerate(weights))
+    shares = [w / sum(other_weights) for w in other_weights]
+    recall = sum(shares[f] * max(row[f] for row in table) for f in range(len(other)))
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+def slow_videos(load: Load, corpus: list[list[int]], batch: int | None) -> list[list[float]]:
+    idf, unseen = slow_idf(corpus), math.log(len(corpus) + 1)
+    rows = []
+    for i, (caption, frames) in enumerate(zip(load.captions, load.videos, strict=True)):
+        mates = range(len(load.captions)) if batch is None else range(i - i % batch, len(load.captions))
+        mates = [i] if batch is None else list(mates)[:batch]
+        longest = (
+            max(len(load.captions[j][1]) for j in mates),
+            max(len(load.videos[j]) for j in mates),
+        )
+        parts = slow_pair(caption, frames, [1.0] * len(frames), idf, unseen, longest)
+        mean = [sum(frame[k] for frame in frames) / len(frames) for k in range(load.width)]
+        size = math.sqrt(sum(x * x for x in mean))
+        coarse = sum(a * b / size for a, b in zip(caption[1][-1], mean, strict=True))
+        rows.append([*parts, coarse])
+    return rows
+
+
+def slow_references(load: Load, corpus: list[list[int]], batch: int | None, best: str) -> list[list[float]]:
+    idf, unseen = slow_idf(corpus), math.log(len(corpus) + 1)
+    pairs = [(c, r) for c, own in zip(load.captions, load.references, strict=True) for r in own]
+    found = []
+    for i, (caption, other) in enumerate(pairs):
+        mates = [pairs[i]] if batch is None else pairs[i - i % batch :][:batch]
+        longest = max(len(c[1]) for c, _ in mates), max(len(r[1]) for _, r in mates)
+        weights = [idf.get(token, unseen) for token in other[0][: len(other[1])]]
+        parts = slow_pair(caption, other[1], weights, idf, unseen, longest)
+        found.append([*parts, float(np.dot(caption[1][-1], other[1][-1]))])
+    rows = []
+    for own in load.references:
+        group, found = found[: len(own)], found[len(own) :]
+        if best == "component":
+            rows.append([max(each[part] for each in group) for part in range(4)])
+        else:
+            rows.append(max(group, key=lambda each: (each[2] + each[3]) / 2))
+    return rows
+
+
+def table(score: EMScore) -> np.ndarray:
+    return np.stack([score.precision, score.recall, score.f1, score.coarse], axis=1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("padding", "batch"), [("none", None), ("released", 5), ("released", 64)])
+def test_videos_equal_the_slow_twin(seed: int, padding: str, batch: int | None) -> None:
+    load = Load(seed)
+    for corpus in (load.flat, [ids for ids, _ in load.captions]):
+        phrases, _ = load.phrases(corpus)
+        found = with_videos(phrases, load.videos, padding=padding, batch=batch or 64)  # type: ignore[arg-type]
+        expected = np.array(slow_videos(load, corpus, batch))
+        np.testing.assert_allclose(table(found), expected, atol=1e-10)
+        np.testing.assert_allclose(found.full, (expected[:, 2] + expected[:, 3]) / 2, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("best", ["component", "whole"])
+@pytest.mark.parametrize(("padding", "batch"), [("none", None), ("released", 5)])
+def test_references_equal_the_slow_twin(seed: int, best: str, padding: str, batch: int | None) -> None:
+    load = Load(seed)
+    phrases, references = load.phrases(load.flat)
+    found = with_references(
+        phrases,
+        references,
+        best=best,
+        padding=padding,
+        batch=batch or 64,  # type: ignore[arg-type]
+    )
+    expected = np.array(slow_references(load, load.flat, batch, best))
+    np.testing.assert_allclose(table(found), expected, atol=1e-10)
+
+
+def test_padding_depends_on_the_batch_and_its_absence_does_not() -> None:
+    load = Load(3, n=20)
+    phrases, _ = load.phrases(load.flat)
+    alone = [with_videos([p], [v]).full[0] for p, v in zip(phrases, load.videos, strict=True)]
+    np.testing.assert_array_equal(with_videos(phrases, load.videos).full, alone)
+    padded = with_videos(phrases, load.videos, padding="released").full
+    apart = with_videos(phrases, load.videos, padding="released", batch=1).full
+    np.testing.assert_array_equal(apart, alone)
+    assert (padded != apart).any()
+
+
+def test_the_largest_parts_are_never_below_the_largest_whole() -> None:
+    differ = False
+    for seed in range(20):
+        load = Load(seed)
+        phrases, references = load.phrases(load.flat)
+        parts = with_references(phrases, references).full
+        whole = with_references(phrases, references, best="whole").full
+        assert (parts >= whole - 1e-12).all()
+        differ |= bool((parts > whole + 1e-9).any())
+        one = [own[:1] for own in references]
+        np.testing.assert_array_equal(
+            with_references(phrases, one).full, with_references(phrases, one, best="whole").full
+        )
+    assert differ
+
+
+def test_one_frame_is_a_picture() -> None:
+    load = Load(8)
+    phrases, _ = load.phrases(load.flat)
+    frames = [video[:1] for video in load.videos]
+    found = with_videos(phrases, frames)
+    for row, (phrase, (frame,)) in enumerate(zip(phrases, frames, strict=True)):
+        cosines = phrase.vectors @ frame
+        assert found.coarse[row] == pytest.approx(phrase.whole @ frame)
+        assert found.recall[row] == pytest.approx(cosines.max())
+        assert found.precision[row] == pytest.approx(cosines @ phrase.shares)
+    # The same frame many times over is the same video.
+    still = with_videos(phrases, [np.repeat(frame, 7, axis=0) for frame in frames])
+    np.testing.assert_allclose(table(still), table(found), atol=1e-12)
+
+
+def test_a_caption_of_marks_alone_and_weights_of_nothing() -> None:
+    rng = np.random.default_rng(1)
+    video, vectors = unit(rng.normal(size=(3, 4))), unit(rng.normal(size=(2, 4)))
+    documents = [np.array([SOS, 3, EOS, 0]), np.array([SOS, 4, EOS, 0])]
+    idf = Frequencies.of(documents).with_end()
+    weights = idf.weights(np.array([SOS, EOS]))
+    # The begin has no weight, the end the mean: the caption is its mark of the end.
+    assert weights[0] == 0 < weights[1]
+    found = with_videos([Phrase(vectors, weights, vectors[-1])], [video])
+    assert found.precision[0] == pytest.approx((video @ vectors[1]).max())
+    # A corpus of one caption weighs nothing: its tokens count alike, where the released code has a NaN.
+    nothing = Frequencies.of(documents[:1]).with_end().weights(np.array([SOS, 3, EOS]))
+    assert nothing.tolist() == [0, 0, 0]
+    three = unit(rng.normal(size=(3, 4)))
+    found = with_videos([Phrase(three, nothing, three[-1])], [video])
+    assert found.precision[0] == pytest.approx((three @ video.T).max(axis=1).mean())
+
+
+def test_a_video_is_the_mean_of_its_frames() -> None:
+    frames = unit(np.random.default_rng(0).normal(size=(5, 7)))
+    whole = video_whole(frames)
+    assert np.linalg.norm(whole) == pytest.approx(1)
+    assert np.cross(whole[:3], frames.mean(axis=0)[:3]) == pytest.approx([0, 0, 0])
+    assert video_whole(np.array([[1.0, 0.0], [-1.0, 0.0]])).tolist() == [0, 0]
+
+
+def test_both_together_are_the_mean() -> None:
+    load = Load(4)
+    phrases, references = load.phrases(load.flat)
+    first, second = with_videos(phrases, load.videos), with_references(phrases, references)
+    np.testing.assert_allclose(mean_of(first, second).full, (first.full + second.full) / 2, atol=1e-12)
+
+
+def test_what_cannot_be_scored_is_named() -> None:
+    load = Load(0)
+    phrases, references = load.phrases(load.flat)
+    with pytest.raises(DataError, match="row 1: a video has no frames"):
+        with_videos(phrases[:2], [load.videos[0], np.zeros((0, 4))])
+    with pytest.raises(
+        DataError, match="row 0: frames and captions were embedded by different models; given: 5"
+    ):
+        with_videos(phrases[:1], [np.eye(5)])
+    with pytest.raises(DataError, match="row 2: a candidate has no references"):
+        with_references(phrases[:3], [*references[:2], []])
+    assert with_videos([], []).full.shape == (0,)

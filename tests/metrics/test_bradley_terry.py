@@ -1,0 +1,123 @@
+"""Bradley-Terry strengths: against the likelihood, and the printed votes of P002."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy import ndarray
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
+
+# P002 Table D.1: row preferred to column, for A (only the first is wrong), B (only the first is right),
+# C (the first five are wrong), D (only the fifth is right), E (all wrong).
+PRINTED = np.array(
+    [
+        [0, 231, 66, 111, 316],
+        [89, 0, 21, 79, 328],
+        [254, 299, 0, 273, 343],
+        [185, 217, 23, 0, 287],
+        [28, 16, 1, 9, 24],
+    ]
+)
+
+
+def test_the_printed_votes_give_the_printed_strengths_in_another_order() -> None:
+    strengths = dict(zip("ABCDE", bradley_terry(PRINTED), strict=True))
+    assert {name: round(float(s), 2) for name, s in strengths.items()} == {
+        "C": 70.85,
+        "D": 13.15,
+        "A": 10.66,
+        "B": 4.89,
+        "E": 0.44,
+    }
+
+
+votes = st.integers(2, 5).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(1, 30)))
+
+
+@given(votes)
+def test_at_the_likeliest_strengths_expected_wins_are_the_wins(wins: ndarray) -> None:
+    # The derivative of the log-likelihood by log p_i: wins of i less the sum of n_ij p_i / (p_i + p_j).
+    p = bradley_terry(wins)
+    assert p.sum() == pytest.approx(100)
+    met = wins + wins.T
+    np.fill_diagonal(met, 0)
+    expected = (met * p[:, None] / (p[:, None] + p[None, :])).sum(axis=1)
+    assert expected == pytest.approx(wins.sum(axis=1) - np.diag(wins), rel=1e-6)
+
+
+@given(votes, st.integers(0, 2**32 - 1))
+def test_names_do_not_matter_nor_does_the_diagonal(wins: ndarray, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(wins))
+    alone = wins.copy()
+    np.fill_diagonal(alone, 0)
+    moved = bradley_terry(alone[np.ix_(order, order)], total=1.0)
+    assert moved == pytest.approx(bradley_terry(wins, total=1.0)[order], rel=1e-8)
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=6))
+def test_votes_in_expected_numbers_give_back_the_strengths(strengths: list[float]) -> None:
+    p = np.array(strengths)
+    wins = 1000 * p[:, None] / (p[:, None] + p[None, :])
+    assert bradley_terry(wins, total=p.sum()) == pytest.approx(p, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wins", "message"),
+    [
+        ([[0, 3], [0, 0]], r"no finite strengths; given: \[[01]\] won all votes or none"),
+        ([[0, 1, 0], [1, 0, 0], [2, 1, 0]], "no finite strengths"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 0]], "no finite strengths"),
+        ([[0, -1], [2, 0]], "votes are counts"),
+        ([[0, float("nan")], [2, 0]], "votes are counts"),
+        ([[1]], "two things to compare; given: 1"),
+    ],
+)
+def test_votes_without_strengths(wins: list[list[float]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        bradley_terry(np.array(wins))
+
+
+def test_too_few_rounds_are_said() -> None:
+    with pytest.raises(InputError, match="preferences did not settle; given: 1 rounds"):
+        bradley_terry(PRINTED, rounds=1)
+
+
+@settings(deadline=None)
+@given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_many_tables_at_once_give_what_each_gives_alone(n: int, draws: int, seed: int) -> None:
+    wins = np.random.default_rng(seed).integers(1, 200, size=(draws, n, n))
+    together = bradley_terry_draws(wins)
+    for table, strengths in zip(wins, together, strict=True):
+        assert strengths == pytest.approx(bradley_terry(table), rel=1e-6)
+
+
+@settings(deadline=None)
+@given(st.integers(2, 6).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(0, 1))))
+def test_strengths_exist_where_every_one_is_reached_by_wins(wins: ndarray) -> None:
+    n = len(wins)
+    # By hand: i reaches j where i beat j, or beat one who reaches j.
+    reached = {(i, j) for i in range(n) for j in range(n) if wins[i, j] or i == j}
+    while more := {(i, k) for i, j in reached for a, k in reached if a == j} - reached:
+        reached |= more
+    whole = len(reached) == n * n
+    assert connected(wins[None]).tolist() == [whole]
+    apart = one_sided(wins)
+    assert bool(apart) == (not whole)
+    if apart:
+        rest = [i for i in range(n) if i not in apart]
+        assert not wins[np.ix_(apart, rest)].any()
+        with pytest.raises(InputError, match="no finite strengths; "):
+            bradley_terry(wins)
+        with pytest.raises(InputError, match="draw 0: preferences have no finite strengths"):
+            bradley_terry_draws(wins[None])
+
+
+def test_lopsided_votes_settle() -> None:
+    # One win in a thousand: strengths 999 to 1, far from the start.
+    wins = np.array([[[0, 999, 999], [1, 0, 999], [1, 1, 0]]])
+    assert bradley_terry_draws(wins)[0] == pytest.approx(bradley_terry(wins[0]), rel=1e-6)
+    with pytest.raises(InputError, match="did not settle; given: 2 rounds"):
+        bradley_terry_draws(wins, rounds=2)

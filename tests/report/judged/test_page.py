@@ -1,0 +1,153 @@
+"""The chapters on rated and on preferred captions: their numbers, words and forms beside others."""
+
+import html as html_of
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.compare import Comparison, Difference, compare
+from counterfoil.report.judged.chapter import judged_chapter
+from counterfoil.report.judged.notes import about, notes
+from counterfoil.report.markup import to_latex, to_markdown, written
+from counterfoil.report.notes import lead
+from counterfoil.report.page import page
+from counterfoil.report.tables import by_group, differences, leading, overview, ranking
+
+from ..conftest import run_of
+from ..judgements import CATEGORIES, preference_benchmark, rated_benchmark, rated_scores
+from ..outlines import Outline
+
+
+def words(text: str) -> str:
+    return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_every_number_of_the_overviews_stands_in_the_page(
+    judged_report: str, rated: Comparison, preferred: Comparison
+) -> None:
+    body = words(judged_report)
+    for comparison in (rated, preferred):
+        table = overview(comparison)
+        for row in table.rows:
+            assert row.name in body
+            for cell, column in zip(row.cells, table.columns, strict=True):
+                assert written(cell, column) in body
+    assert all(f"Accuracy · {label}" in body for label in CATEGORIES)
+
+
+def test_tags_balance_and_nothing_runs_that_is_not_the_pages_own(judged_report: str) -> None:
+    outline = Outline.of(judged_report)
+    assert not [tag for tag, attributes in outline.attributes if any(n.startswith("on") for n in attributes)]
+    assert judged_report.count("<script") == 2
+    assert "window.hacked = 1</script>" not in judged_report
+
+
+def test_correlations_are_never_per_cent(rated: Comparison) -> None:
+    table = overview(rated)
+    assert {column.style for column in table.columns} == {"correlation"}
+    oracle = table.rows[1]
+    for cell, column in zip(oracle.cells, table.columns, strict=True):
+        assert written(cell, column) == f"{100 * rated.runs[0].result.measures[column.measure].value:.1f}"
+    against = written(table.rows[3].cells[0], table.columns[0])
+    assert against.startswith("−")
+    said = lead(rated)
+    assert "%" not in said
+    assert said.startswith("oracle has Kendall τ-c")
+    assert "%" not in to_markdown(table)
+
+
+def test_the_oracle_leads_and_who_has_no_value_comes_last(rated: Comparison) -> None:
+    assert leading(rated) == "kendall_tau_c"
+    assert ranking(rated)[0] == "oracle"
+    assert ranking(rated)[-2:] == ["against <b>", "constant"]
+
+
+def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
+    table = overview(rated)
+    constant = next(row for row in table.rows if row.name == "constant")
+    assert {written(c, column) for c, column in zip(constant.cells, table.columns, strict=True)} == {"–"}
+    reasons = [note.text for note in notes(rated) if "has no value" in note.text]
+    assert len(reasons) == 1
+    assert "constant" in reasons[0]
+    assert "all scores are equal" in reasons[0]
+    level = next(note.text for note in notes(rated) if note.text.startswith("Pairs of captions"))
+    assert "constant 100.00" in level
+    assert "good" not in level
+
+
+def test_what_people_were_asked() -> None:
+    benchmark = rated_benchmark()
+    said = about(benchmark)
+    assert said.startswith(
+        "36 captions of 18 images, rated from 1 to 4 by up to 3 people: every rating is a point"
+    )
+    assert said.endswith("0 to 11 references each.")
+    assert about(preference_benchmark()) == (
+        "20 pairs of captions of 20 images, each put before 48 people; in 1 both got as many votes, and the "
+        "label was drawn."
+    )
+
+
+def test_latex_has_its_letters(rated: Comparison) -> None:
+    text = to_latex(overview(rated), intervals=True)
+    assert r"Kendall $\tau$-c" in text
+    assert r"Spearman $\rho$" in text
+    assert not re.search("[τρ−–]", text)
+
+
+def test_differences_of_correlations_have_no_test_of_right_and_wrong(rated: Comparison) -> None:
+    difference = Difference("rated", "spearman", "good", "oracle", -0.21, -0.3, -0.1, 0.002, 0.004, None)
+    table = differences(replace(rated, differences=(difference,)), "spearman")
+    assert [column.label for column in table.columns] == ["Difference", "p", "p (Holm)"]
+    row = table.rows[0]
+    assert [written(c, of) for c, of in zip(row.cells, table.columns, strict=True)] == [
+        "−21.0",
+        "0.002",
+        "0.004",
+    ]
+
+
+def test_groups_of_correlations(rated: Comparison) -> None:
+    table = by_group(rated)
+    assert [name for name, _ in table.blocks] == ["person", "machine <2>"]
+    good = next(row for row in table.rows if row.name == "good")
+    estimate = rated.runs[1].result.groups["person"]["kendall_tau_c"]
+    assert good.cells[0].value == estimate.value
+
+
+def test_a_page_mixes_all_forms(
+    rated: Comparison, preferred: Comparison, quads: Comparison, galleries: Comparison
+) -> None:
+    text = page([quads, rated, galleries, preferred])
+    outline = Outline.of(text)
+    places = {"questions", "queries", "judgements"}
+    assert places <= set(outline.ids)
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert text.count('place: "') == len(places)
+
+
+def test_a_page_where_nothing_has_a_value() -> None:
+    benchmark = rated_benchmark(8)
+    alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))], draws=100)[0]
+    chapter = judged_chapter(alone, "b-x", "")
+    assert chapter.lead == "No scorer has a value of Kendall τ-c."
+    assert chapter.measures == ()
+    assert "all scores are equal" in words(page([alone]))
+
+
+def test_pictures_and_captions_stay_out_where_the_licence_says_so() -> None:
+    benchmark = rated_benchmark(8, redistributable=False, licence="may not be passed on")
+    runs = [run_of(benchmark, name, s) for name, s in list(rated_scores(benchmark).items())[:2]]
+    text = page(compare(runs, draws=100))
+    assert "sentence number" not in text
+    assert "data:image/webp" not in text
+    assert "may not be passed on" in text
+
+
+@pytest.mark.parametrize("name", ["rated", "preferred"])
+def test_the_same_comparison_gives_the_same_page(name: str, request: pytest.FixtureRequest) -> None:
+    comparison = request.getfixturevalue(name)
+    assert page([comparison]) == page([comparison])
