@@ -43,9 +43,9 @@ def captions(data: Path, images: int | None) -> list[list[str]]:
 
 def ours(candidates: list[str], references: list[list[str]]) -> Work:
     """What this package does."""
-    from counterfoil.metrics import bleu, cider, rouge
-    from counterfoil.metrics.ngrams import load
-    from counterfoil.metrics.ptb import tokenize_all
+    from counterfoil.metrics.captions import bleu, cider, rouge
+    from counterfoil.metrics.captions.ngrams import load
+    from counterfoil.metrics.captions.ptb import tokenize_all
 
     made: dict[str, Any] = {}
 

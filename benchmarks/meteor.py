@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from counterfoil.data.readers.token_file import read_tokens
-from counterfoil.metrics import ptb
-from counterfoil.scorers.meteor import meteor
+from counterfoil.metrics.captions import ptb
+from counterfoil.scorers.captions.meteor import meteor
 
 Load = tuple[list[str], list[list[str]]]
 
