@@ -15,7 +15,8 @@ from scipy.stats import kendalltau
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.folder import save
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.references import References
 
 CANDIDATES = {"dog": "a brown dog runs", "cat": "two cats sleep on a bed", "cow": "a cow in a field"}
 REFERENCES = {

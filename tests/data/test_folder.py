@@ -16,8 +16,9 @@ from counterfoil.data.cards import card
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
+from counterfoil.data.references import References
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Sampling, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.metrics.plausible import Plausible

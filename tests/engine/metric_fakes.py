@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.references import References
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.captions.protocols import Tokens
 

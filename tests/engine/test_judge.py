@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Caption, Image
-from counterfoil.data.ratings import References
+from counterfoil.data.references import References
 from counterfoil.engine import judge as judging
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.judge import ask, judge

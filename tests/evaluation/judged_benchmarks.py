@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
+from counterfoil.data.references import References
 
 
 def rated(ratings: NDArray[np.float64], *, per_image: int = 5, groups: int = 0, **more: object) -> Benchmark:

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.data.references import References
 from counterfoil.data.scores import Scores
 
 from .conftest import NASTY, picture

@@ -9,9 +9,9 @@ import numpy as np
 
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
 from counterfoil.data.frames import ALL, Sampling
-from counterfoil.data.ratings import References
 from counterfoil.data.records import Caption, FileSource, Image
-from counterfoil.data.references import contained
+from counterfoil.data.reference_policy import contained
+from counterfoil.data.references import References
 from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.progress import Note

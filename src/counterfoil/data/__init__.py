@@ -6,8 +6,9 @@ The forms, readers and files of benchmarks live here. Nothing here knows a model
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
+from counterfoil.data.references import References
 from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Sampling, Video
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.references import References
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives

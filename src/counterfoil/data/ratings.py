@@ -12,66 +12,8 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.questions import Ids, Questions, check_shape, first_use
+from counterfoil.data.references import References, check_references
 from counterfoil.errors import DataError
-
-
-@dataclass(frozen=True, eq=False)
-class References:
-    """For each of some rows the captions that people wrote, as positions; a row may have any number, or none.
-
-    Those of row i are `captions[starts[i]:starts[i + 1]]`.
-
-    >>> found = References.of([[3, 1], [], [2]])
-    >>> found.row(0).tolist(), len(found), found.counts.tolist()
-    ([3, 1], 3, [2, 0, 1])
-    """
-
-    starts: Ids
-    captions: Ids
-
-    def __post_init__(self) -> None:
-        if not len(self.starts) or self.starts[0] != 0 or self.starts[-1] != len(self.captions):
-            raise DataError("references do not fit their rows", given=f"{len(self.captions)} references")
-
-    @classmethod
-    def of(cls, rows: "list[list[int]] | list[Ids]") -> "References":
-        """The references of these rows."""
-        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        parts = [np.asarray(row, dtype=np.int64) for row in rows]
-        return cls(starts, np.concatenate([*parts, np.empty(0, np.int64)]))
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def counts(self) -> Ids:
-        """(rows,) how many each row has."""
-        return np.diff(self.starts)
-
-    @property
-    def rows(self) -> Ids:
-        """(references,) the row that each reference belongs to."""
-        return np.repeat(np.arange(len(self)), self.counts)
-
-    def row(self, index: int) -> Ids:
-        """The references of one row."""
-        return self.captions[self.starts[index] : self.starts[index + 1]]
-
-    def take(self, rows: Ids) -> "References":
-        """The references of some rows, in that order."""
-        counts = self.counts[rows]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], counts)
-        return References(starts, self.captions[np.repeat(self.starts[rows], counts) + within])
-
-    def sample(self, most: int, rng: np.random.Generator) -> "References":
-        """At most `most` references of each row, drawn without putting back and left in their order."""
-        order = rng.random(len(self.captions))
-        kept = np.zeros(len(self.captions), dtype=bool)
-        for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
-            kept[start + np.argsort(order[start:stop], kind="stable")[:most]] = True
-        counts = np.minimum(self.counts, most)
-        return References(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), self.captions[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +88,7 @@ class Rated(Questions):
             self,
             captions=caption_of[self.captions],
             images=image_of[self.images],
-            references=_renumbered(self.references, caption_of),
+            references=self.references and self.references.renumber(caption_of),
         )
 
 
@@ -288,19 +230,9 @@ class Preference(Questions):
             self,
             captions=caption_of[self.captions],
             images=image_of[self.images],
-            references=_renumbered(self.references, caption_of),
+            references=self.references and self.references.renumber(caption_of),
         )
-
-
-def check_references(references: References | None, rows: int) -> None:
-    """Raise `DataError` unless there are none or an entry for each of `rows` rows."""
-    if references is not None and len(references) != rows:
-        raise DataError("not one entry of references per row", given=len(references), allowed=str(rows))
 
 
 def _mentioned(captions: Ids, references: References | None) -> Ids:
     return np.unique(captions if references is None else np.concatenate([captions, references.captions]))
-
-
-def _renumbered(references: References | None, caption_of: Ids) -> References | None:
-    return None if references is None else References(references.starts, caption_of[references.captions])

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.data.ratings import References, check_references
 from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.data.references import References, check_references
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings

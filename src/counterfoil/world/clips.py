@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Rated, References
+from counterfoil.data.ratings import Rated
 from counterfoil.data.records import Caption
+from counterfoil.data.references import References
 from counterfoil.data.videos import Video
 from counterfoil.world.captions import Meaning, text
 from counterfoil.world.describing import describe

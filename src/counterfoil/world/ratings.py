@@ -13,8 +13,9 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Image
+from counterfoil.data.references import References
 from counterfoil.world.captions import OPENINGS, Meaning, matches, text
 from counterfoil.world.describing import describe
 from counterfoil.world.drawings import Drawn

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption
+from counterfoil.data.references import References
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.data.videos import Video
 from counterfoil.errors import DataError

@@ -17,10 +17,11 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.ratings import Preference, References
+from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import json_file
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, Left, finished, spoken
+from counterfoil.data.references import References
 from counterfoil.data.videos import FrameFeatures, Video, find
 from counterfoil.errors import DataError
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import References
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.flickr8k import FOLDERS
 from counterfoil.data.readers.hub import not_on_hub
@@ -29,7 +28,8 @@ from counterfoil.data.readers.written import (
     of_image,
 )
 from counterfoil.data.records import Image
-from counterfoil.data.references import nearest
+from counterfoil.data.references import References
+from counterfoil.data.texts import nearest
 from counterfoil.errors import DataError
 
 #: The sources in the order of the release, and how many texts a row has.

@@ -20,8 +20,8 @@ from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import finished, once_each
 from counterfoil.data.readers.karpathy import SPLITS, read_split
 from counterfoil.data.readers.matches import Places
-from counterfoil.data.references import collapsed
 from counterfoil.data.tables import read_table
+from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
 
 VALIDATION = "sits_val.csv"

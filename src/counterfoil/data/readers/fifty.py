@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference, References
+from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, finished, placed, spoken
 from counterfoil.data.records import Image
+from counterfoil.data.references import References
 from counterfoil.errors import DataError
 
 #: Both were written by people and are right; one is of another image; person against machine; two machines.

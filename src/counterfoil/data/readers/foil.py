@@ -18,13 +18,14 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
-from counterfoil.data.ratings import Preference, References
+from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, Left, finished, once_each, placed, spoken
 from counterfoil.data.readers.written import coco_captions, karpathy_part, of_image
 from counterfoil.data.records import Image
-from counterfoil.data.references import contained
+from counterfoil.data.reference_policy import contained
+from counterfoil.data.references import References
 from counterfoil.errors import DataError
 
 FILE = "foilv1.0_test_2017.json"

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.readers.build import check_counts
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.references import collapsed
+from counterfoil.data.references import References
+from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
 
 

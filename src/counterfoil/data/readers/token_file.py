@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from counterfoil.data.columns import shown
-from counterfoil.data.references import collapsed
+from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
 
 _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")

@@ -18,10 +18,10 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.frames import Sampling
-from counterfoil.data.ratings import References
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, Left, once_each, placed, rated, spoken
 from counterfoil.data.readers.pickles import plain_pickle
+from counterfoil.data.references import References
 from counterfoil.data.videos import Video, find
 from counterfoil.errors import DataError
 

@@ -8,7 +8,7 @@ from counterfoil.data.readers.coco_files import read_captions
 from counterfoil.data.readers.coco_ids import place
 from counterfoil.data.readers.karpathy import SPLITS, read_split
 from counterfoil.data.readers.token_file import read_tokens
-from counterfoil.data.references import collapsed
+from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
 
 #: COCO's captions by image id, in one of these.

@@ -20,8 +20,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference, Rated, References
+from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
+from counterfoil.data.references import References
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.data.videos import Video
 from counterfoil.errors import DataError
