@@ -191,7 +191,7 @@ def rated() -> Benchmark:
 
 
 @pytest.mark.parametrize("width", [60, 160])
-def test_correlations_are_times_a_hundred_with_one_decimal(rated: Benchmark, width: int) -> None:
+def test_correlations_are_times_a_hundred_with_two_decimals(rated: Benchmark, width: int) -> None:
     against = Scores(-rated.judged.ratings[:, 0])
     result = evaluate(rated, against, scorer="against", draws=100)
     lines = shown(measures_table(result, rated, width=width), width)
@@ -199,10 +199,10 @@ def test_correlations_are_times_a_hundred_with_one_decimal(rated: Benchmark, wid
     value = result.measures["kendall_tau_c"]
     row = next(line for line in lines if line.startswith("kendall_tau_c"))
     assert row.split()[1:] == [
-        f"−{-100 * value.value:.1f}",
-        f"[{100 * value.low:.1f},".replace("-", "−"),
-        f"{100 * value.high:.1f}]".replace("-", "−"),
-        "0.0",
+        f"−{-100 * value.value:.2f}",
+        f"[{100 * value.low:.2f},".replace("-", "−"),
+        f"{100 * value.high:.2f}]".replace("-", "−"),
+        "0.00",
     ]
     assert "%" not in "".join(lines).replace("95 % interval", "")
     grouped = shown(groups_table(result, rated), width)

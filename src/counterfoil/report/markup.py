@@ -2,7 +2,7 @@
 
 A table knows nothing of terminals or pages; whoever shows it (the command line, the HTML page, a paper)
 reads the same cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print;
-correlations are in [-1, 1], and times a hundred with one decimal, as the papers print them.
+correlations are in [-1, 1], and times a hundred with as many, as the papers print them.
 """
 
 import csv
@@ -14,8 +14,8 @@ from typing import Literal
 
 #: "points" and "shift" are differences of percentages and of correlations.
 Style = Literal["percent", "points", "correlation", "shift", "p", "text"]
-#: Decimals in print; the others have two.
-_DECIMALS = {"correlation": 1, "shift": 1}
+#: Those with a minus as papers print it.
+_CORRELATIONS = ("correlation", "shift")
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Table:
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
-    """A cell as print has it: per cent with two decimals, correlations with one, p-values with three.
+    """A cell as print has it: per cent and correlations with two decimals, p-values with three.
 
     What is text stays as it is; a value that is missing is a dash.
 
     >>> written(Cell(0.758268, 0.742, 0.7735), Column("I2T"), interval=True)
     '75.83 [74.20, 77.35]'
     >>> written(Cell(-0.3217, -0.341, -0.3), Column("τ-b", style="correlation"), interval=True)
-    '−32.2 [−34.1, −30.0]'
+    '−32.17 [−34.10, −30.00]'
     >>> written(Cell(0.00004), Column("p", style="p")), written(Cell(), Column("I2T"))
     ('<0.001', '–')
     """
@@ -94,20 +94,15 @@ def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
 def number(value: float, style: Style = "percent") -> str:
     """A ratio, a correlation or a difference of such times a hundred, without a unit.
 
-    >>> number(-0.00012, "correlation"), number(0.25, "shift"), number(-0.25, "points")
-    ('0.0', '+25.0', '-25.00')
+    >>> number(-0.00002, "correlation"), number(0.25, "shift"), number(-0.25, "points")
+    ('0.00', '+25.00', '-25.00')
     """
     sign = "+" if style in ("points", "shift") else ""
-    text = f"{100 * value:{sign}.{decimals(style)}f}"
-    if style not in _DECIMALS:
+    text = f"{100 * value:{sign}.2f}"
+    if style not in _CORRELATIONS:
         return text
     # A minus as papers print it; what rounds to nothing has no sign.
     return text.lstrip("+-") if not float(text) else text.replace("-", "−")
-
-
-def decimals(style: Style) -> int:
-    """How many decimals a number of that style has in print, times a hundred."""
-    return _DECIMALS.get(style, 2)
 
 
 def to_markdown(table: Table, *, intervals: bool = False) -> str:

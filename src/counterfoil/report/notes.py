@@ -155,7 +155,7 @@ def said(measure: str, value: float) -> str:
     """A value of a measure in a sentence: correlations times a hundred without a unit, others per cent.
 
     >>> said("kendall_tau_b", -0.3217)
-    '−32.2'
+    '−32.17'
     """
     style = style_of(measure)
     return percent(value) if style == "percent" else number(value, style)

@@ -14,7 +14,6 @@ from counterfoil.report.markup import (
     Row,
     Style,
     Table,
-    decimals,
     to_csv,
     to_latex,
     to_markdown,
@@ -80,7 +79,7 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
             values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
-    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values, columns))
+    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
 
 
 def _headed(
@@ -145,7 +144,7 @@ def by_group(
             columns.append(Column(LABELS.get(name, name), group, style_of(name), measure=name, size=size))
             values.append(of_run)
     caption = f"Results on {run.benchmark.card.title} by {grouping}." if grouping else "No groups."
-    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values, columns))
+    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
 
 
 def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
@@ -160,7 +159,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
     rows = []
     for group in labels[grouping]:
         found = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
-        ranks = _ranks({name: e.value for name, e in found.items() if e is not None}, style_of(measure))
+        ranks = _ranks({name: e.value for name, e in found.items() if e is not None})
         cells = [
             Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
             for name, e in found.items()
@@ -250,14 +249,9 @@ def groupings(questions: Questions) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _rows(
-    scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]], columns: Sequence[Column]
-) -> tuple[Row, ...]:
+def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
     """A row of chance, then one per scorer, with the best two of each column marked."""
-    ranks = [
-        _ranks({name: e.value for name, e in of.items()}, column.style)
-        for of, column in zip(values, columns, strict=True)
-    ]
+    ranks = [_ranks({name: e.value for name, e in of.items()}) for of in values]
     chances = [next((e.chance for e in column.values()), None) for column in values]
     rows = [
         Row(
@@ -272,11 +266,11 @@ def _rows(
     return (Row("Random chance", tuple(Cell(chance) for chance in chances), "chance"), *rows)
 
 
-def _ranks(values: Mapping[str, float], style: Style) -> dict[str, int]:
+def _ranks(values: Mapping[str, float]) -> dict[str, int]:
     """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
     if len(values) < 2:
         return {}
-    printed = {name: round(100 * value, decimals(style)) for name, value in values.items()}
+    printed = {name: round(100 * value, 2) for name, value in values.items()}
     order = sorted(set(printed.values()), reverse=True)
     if len(order) < 2:
         return {}

@@ -50,7 +50,7 @@ def test_correlations_are_never_per_cent(rated: Comparison) -> None:
     assert {column.style for column in table.columns} == {"correlation"}
     oracle = table.rows[1]
     for cell, column in zip(oracle.cells, table.columns, strict=True):
-        assert written(cell, column) == f"{100 * rated.runs[0].result.measures[column.measure].value:.1f}"
+        assert written(cell, column) == f"{100 * rated.runs[0].result.measures[column.measure].value:.2f}"
     against = written(table.rows[3].cells[0], table.columns[0])
     assert against.startswith("−")
     said = lead(rated)
@@ -104,7 +104,7 @@ def test_differences_of_correlations_have_no_test_of_right_and_wrong(rated: Comp
     assert [column.label for column in table.columns] == ["Difference", "p", "p (Holm)"]
     row = table.rows[0]
     assert [written(c, of) for c, of in zip(row.cells, table.columns, strict=True)] == [
-        "−21.0",
+        "−21.00",
         "0.002",
         "0.004",
     ]
