@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from counterfoil.data.records import Caption, Image
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers import hf, open_clip
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import embedding_metrics
 from counterfoil.scorers.captions.protocols import EmbeddingMetric, LocalMetric
-from counterfoil.scorers.captions.token_weights import captions_of
 from counterfoil.scorers.given import GivenEmbeddings
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
@@ -240,27 +239,6 @@ def test_a_corpus_of_document_frequencies(
     assert load("em-score", spec, idf=str(other)).identity != metric.identity
 
 
-def test_layouts_of_a_corpus(tmp_path: Path) -> None:
-    path = tmp_path / "corpus.json"
-    path.write_text(json.dumps(["a", "b"]))
-    assert captions_of(path) == ("a", "b")
-    # Of talks in ActivityNet's layout too long sentences are left out; elsewhere they are cut off.
-    long = " ".join(["a"] * 67)
-    path.write_text(json.dumps({"v": {"duration": 3.0, "sentences": ["a", long, long[2:]]}}))
-    assert captions_of(path) == ("a", long[2:])
-    path.write_text(json.dumps({"v": [long]}))
-    assert captions_of(path) == (long,)
-    for content, pattern in (
-        ({"v": "a cat"}, "corpus.json, v: not the captions of a corpus; given: str"),
-        ({"v": {"captions": []}}, "given: NoneType"),
-        ([1, 2], "the list: not the captions"),
-        ({}, "a corpus without captions"),
-    ):
-        path.write_text(json.dumps(content))
-        with pytest.raises(DataError, match=pattern):
-            captions_of(path)
-
-
 def test_token_match_is_berts_score(spec: str, official: Official) -> None:
     """P, R and F1 by BERTScore's formulae, marks weighing nothing and there to be found."""
     table = []
@@ -403,7 +381,7 @@ def test_what_cannot_be_set_is_said(spec: str) -> None:
             "em-score",
             {"idf": "refs.json"},
             InputError,
-            "no such corpus.*given: idf=refs.json; allowed: references",
+            "idf: no such file; given: refs.json; allowed: references, candidates",
         ),
     ):
         with pytest.raises(error, match=pattern):

@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions import bleu, cider, ngrams, ptb, rouge
 from counterfoil.scorers.base import Identity, Options, only
 from counterfoil.scorers.captions import meteor, spice
-from counterfoil.store import digest_file, read_json
+from counterfoil.scorers.captions.corpora import documents
+from counterfoil.store import digest_file
 
 #: Candidates, and the references of each, in words with blanks between them.
 Texts = tuple[str, ...]
@@ -114,11 +115,11 @@ def load(name: str, options: Options) -> Reading:
 
     All can be set `tokens` ("ptb" or "blanks"). Of BLEU, `length` is the reference length that a candidate is
     held against: "closest" (as in the COCO tool kit), "shortest" or "average". Of CIDEr and CIDEr-D, `df`
-    says where document frequencies are counted: "references" (those of the load) or a JSON file of them,
-    {ID: [CAPTION]} or COCO's annotations; of CIDEr alone, `variant` "plain" is the formula that tables do not
-    mean (see `counterfoil.metrics.captions.cider`). Of METEOR, `processes` is how many programs share the
-    work; of SPICE, `models` the folder of its parser. The identity names all that decides a number, and of a
-    file its digest.
+    says where document frequencies are counted: "references" (those of the load) or a JSON file (see
+    `counterfoil.scorers.captions.corpora`); of CIDEr alone, `variant` "plain" is the formula that tables do
+    not mean (see `counterfoil.metrics.captions.cider`). Of METEOR, `processes` is how many programs share
+    the work; of SPICE, `models` the folder of its parser. The identity names all that decides a number, and
+    of a file its digest.
 
     `length` counts words: P004 (Table 4) prefers "the longer caption" and does not say longer in what.
 
@@ -204,7 +205,7 @@ def _cider(name: str, settings: _Settings) -> Reading:
     variant: Any = settings.one_of("variant", get_args(cider.Variant))
     source, frequencies, counted = settings.get("df", "references"), None, "references"
     if source != "references":
-        corpus = read_corpus(Path(source), settings.metric)
+        corpus = documents(Path(source), where=f"{settings.metric}, df", allowed=["references"])
         tokens = settings.one_of("tokens", TOKENS)
         words = _cut_all((), tuple(map(tuple, corpus)), tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
@@ -242,46 +243,6 @@ def _length(name: str, settings: _Settings) -> Reading:
         lambda candidates, _: np.array([len(text.split()) for text in candidates], dtype=np.float64),
         needs=("captions",),
     )
-
-
-def read_corpus(path: Path, where: str) -> list[list[str]]:
-    """The captions of each image in a JSON file, {ID: [CAPTION]} or COCO's annotations, for `where`.
-
-    An image is one document in which a word counts once, as in CIDEr. Raises `DataError` naming what is
-    neither, and for a corpus without captions.
-    """
-    if not path.is_file():
-        raise DataError(
-            "no such file", where=where, given=path, allowed="df=references, or df=FILE, a JSON of references"
-        )
-    value = read_json(path)
-    found: dict[str, list[str]] = {}
-    if isinstance(value, dict) and isinstance(value.get("annotations"), list):
-        for at, row in enumerate(value["annotations"]):
-            place = f"{path}, annotation {at + 1}"
-            if not isinstance(row, dict) or "image_id" not in row:
-                raise DataError("not an annotation", where=place, allowed="image_id and caption")
-            found.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
-    elif isinstance(value, dict):
-        for key, own in value.items():
-            place = f"{path}, '{key}'"
-            if not isinstance(own, list):
-                raise DataError("not a list of captions", where=place, given=str(own)[:80])
-            found[key] = [_text(text, place) for text in own]
-    corpus = [own for own in found.values() if own]
-    if not corpus:
-        raise DataError(
-            "no references",
-            where=path,
-            allowed="{ID: [CAPTION]}, or COCO's annotations with image_id and caption",
-        )
-    return corpus
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise DataError("a caption is not a text", where=where, given=str(value)[:80])
-    return value
 
 
 _LOADERS: Mapping[str, Callable[[str, _Settings], Reading]] = {

@@ -1,5 +1,6 @@
 """How much each token of a caption weighs: by how rare it is, in a corpus or in the rows at hand."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,13 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.captions.token_matching import Frequencies, Phrase
+from counterfoil.scorers.captions.corpora import documents
 from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
-from counterfoil.store import digest_file, read_json
+from counterfoil.store import digest_file
 
-#: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
-LONGEST_SENTENCE = 66
 #: What the setting `idf` may be beside a file.
 SOURCES = ("references", "candidates", "none")
 
@@ -30,19 +29,12 @@ class Corpus:
     def of(cls, idf: str, where: str) -> "Corpus | None":
         """The corpus that the setting `idf` names, None where it names none.
 
-        Raises `InputError` for a file that is not there, `DataError` for one that holds no captions.
+        Raises `DataError` for a file that is not there, or holds no captions.
         """
         if idf in SOURCES:
             return None
-        path = Path(idf)
-        if not path.is_file():
-            raise InputError(
-                "no such corpus of document frequencies",
-                where=where,
-                given=f"idf={idf}",
-                allowed=[*SOURCES, "a JSON file of captions"],
-            )
-        return cls(captions_of(path), digest_file(path))
+        own = documents(Path(idf), where=f"{where}, idf", allowed=SOURCES)
+        return cls(tuple(itertools.chain.from_iterable(own)), digest_file(idf))
 
     def frequencies(self, local: LocalEmbedder) -> Frequencies:
         """Those of the corpus, as the model's tokenizer reads it; counted once."""
@@ -51,31 +43,6 @@ class Corpus:
             # Every embedder of tokens here has it; a corpus is too long to be embedded for its ids.
             self._counted[key] = Frequencies.of(cast(Any, local).token_ids(self.captions))
         return self._counted[key]
-
-
-def captions_of(path: Path) -> tuple[str, ...]:
-    """The captions in a JSON file: {ID: [CAPTION]}, {ID: {"sentences": [CAPTION]}} or [CAPTION].
-
-    The first is VATEX's layout. The second is ActivityNet's, of which sentences of more than
-    `LONGEST_SENTENCE` words are left out. Raises `DataError` where the file is none of these or holds none.
-    """
-    content = read_json(path)
-    groups = content if isinstance(content, dict) else {"the list": content}
-    found: list[str] = []
-    for key, group in groups.items():
-        talk = isinstance(group, dict)
-        sentences = group.get("sentences") if talk else group
-        if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
-            raise DataError(
-                "not the captions of a corpus",
-                where=f"{path}, {key}",
-                given=type(sentences).__name__,
-                allowed='{ID: [CAPTION]}, {ID: {"sentences": [CAPTION]}} or [CAPTION]',
-            )
-        found += [each for each in sentences if not talk or len(each.split(" ")) <= LONGEST_SENTENCE]
-    if not found:
-        raise DataError("a corpus without captions", where=path)
-    return tuple(found)
 
 
 def frequencies(
