@@ -1,7 +1,7 @@
 """Names to things: benchmarks, scorers, measures, recipes. Resolved when asked for, with "did you mean"."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,169 +13,17 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.metrics.measures import MEASURES, MeasureEntry
 from counterfoil.scorers.base import DEFAULT, Embedder, Options
 from counterfoil.scorers.captions import names as metric_names
 from counterfoil.scorers.captions.names import METRICS, MetricEntry
 from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.dual import DualEncoder, prompt_of
 from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.kinds import NO_MODELS, SCORERS, ScorerEntry
 from counterfoil.scorers.remembered import Remembered, remembered
 from counterfoil.scorers.trained import is_checkpoint
 from counterfoil.train.recipes import NAMES, Recipe, read
-
-
-@dataclass(frozen=True)
-class ScorerEntry:
-    """A kind of scorer: `PREFIX:ARGUMENT` is loaded by `target`, a "module:function"."""
-
-    prefix: str
-    argument: str
-    summary: str
-    example: str
-    target: str
-    #: The extra it needs, empty where the core is enough.
-    extra: str = ""
-
-
-@dataclass(frozen=True)
-class MeasureEntry:
-    """A measure as `counterfoil list measures` shows it."""
-
-    name: str
-    form: str
-    summary: str
-    chance: str
-
-
-_SCORERS = (
-    ScorerEntry(
-        "given",
-        "PATH",
-        "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them; "
-        "of a gallery a similarity (npy) or rankings (json, npz)",
-        "given:scores/clip.jsonl",
-        "counterfoil.scorers.given:load",
-    ),
-    ScorerEntry(
-        "embeddings",
-        "PATH",
-        "an npz file with the embeddings of images and captions, compared by cosine",
-        "embeddings:clip_vit_b32.npz",
-        "counterfoil.scorers.given:load_embeddings",
-    ),
-    ScorerEntry(
-        "open-clip",
-        "ARCH/PRETRAINED",
-        "a dual encoder of open_clip; PRETRAINED is a tag or a local checkpoint",
-        "open-clip:ViT-B-32-quickgelu/openai",
-        "counterfoil.scorers.open_clip:load",
-        "models",
-    ),
-    ScorerEntry(
-        "hf",
-        "NAME_OR_FOLDER",
-        "a dual encoder of transformers (CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...)",
-        "hf:google/siglip-base-patch16-224",
-        "counterfoil.scorers.hf:load",
-        "models",
-    ),
-    ScorerEntry(
-        "ckpt",
-        "FOLDER",
-        "a model that 'counterfoil train' wrote, detectors included; the folder alone will do",
-        "ckpt:runs/trohn-img",
-        "counterfoil.scorers.trained:load",
-        "models",
-    ),
-    ScorerEntry(
-        "blind",
-        "constant|random|length",
-        "baselines that never look at the image",
-        "blind:length",
-        "counterfoil.scorers.blind:load",
-    ),
-    ScorerEntry(
-        "metric",
-        "NAME",
-        "a caption metric (see 'counterfoil list metrics'); one that looks at images has a model behind it, "
-        "named with --scorer",
-        "metric:cider",
-        "counterfoil.scorers.captions.names:load",
-    ),
-    ScorerEntry(
-        "world",
-        "oracle",
-        "knows the scenes behind the world's pictures, and gets everything right",
-        "world:oracle",
-        "counterfoil.studies.oracle:load",
-    ),
-    ScorerEntry(
-        "pixels",
-        "colours",
-        "reads colours from pixels and colour words from captions, and nothing else",
-        "pixels:colours",
-        "counterfoil.scorers.pixels:load",
-    ),
-)
-
-#: Kinds of scorer that embed nothing, so that no caption metric can look with them.
-_NO_MODELS = ("given", "blind", "metric", "world")
-
-_MEASURES = (
-    MeasureEntry("i2t", "quad", "both images pick their captions (Winoground's text score)", "1/4"),
-    MeasureEntry("t2i", "quad", "both captions pick their images (Winoground's image score)", "1/4"),
-    MeasureEntry("group", "quad", "both directions right", "1/6"),
-    MeasureEntry("ipos2t", "quad", "the first image picks its caption", "1/2"),
-    MeasureEntry("ineg2t", "quad", "the second image picks its caption", "1/2"),
-    MeasureEntry("tpos2i", "quad", "the first caption picks its image", "1/2"),
-    MeasureEntry("tneg2i", "quad", "the second caption picks its image", "1/2"),
-    MeasureEntry(
-        "group_match", "quad", "the right matching has the larger sum: s00 + s11 > s01 + s10", "1/2"
-    ),
-    MeasureEntry(
-        "accuracy", "choice", "the correct candidates score above all others (micro average)", "m!(k-m)!/k!"
-    ),
-    MeasureEntry(
-        "accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"
-    ),
-    MeasureEntry("accuracy", "preference", "the preferred caption scores above the other", "1/2"),
-    MeasureEntry(
-        "accuracy_macro", "preference", "mean over the benchmark's groups of each group's accuracy", "1/2"
-    ),
-    MeasureEntry("kendall_tau_b", "rated", "pairs in order minus pairs out of order, ties allowed for", "0"),
-    MeasureEntry(
-        "kendall_tau_c", "rated", "the same for scales of different numbers of grades (Stuart)", "0"
-    ),
-    MeasureEntry("spearman", "rated", "correlation of ranks, ties at their mean rank", "0"),
-    MeasureEntry("pearson", "rated", "correlation of the numbers themselves", "0"),
-    # Of galleries, written with i2t_, t2i_ or mean_ before them, or without for all three.
-    MeasureEntry("recall_at_1", "gallery", "whether the first item is right", "R/n"),
-    MeasureEntry("recall_at_5", "gallery", "whether any of the first 5 is right", "1-C(n-R,5)/C(n,5)"),
-    MeasureEntry("recall_at_10", "gallery", "whether any of the first 10 is right", "1-C(n-R,10)/C(n,10)"),
-    MeasureEntry(
-        "recall_at_K", "gallery", "whether any of the first K is right, for any K", "1-C(n-R,K)/C(n,K)"
-    ),
-    MeasureEntry(
-        "r_precision", "gallery", "share of right items among the first R, the number of right ones", "R/n"
-    ),
-    MeasureEntry(
-        "map_at_r", "gallery", "mean over the first R places of the precision where an item is right", "by R"
-    ),
-    MeasureEntry("mrr", "gallery", "one over the place of the first right item", "by R"),
-    MeasureEntry("ndcg", "gallery", "gains discounted by place, over the best possible", "by gains"),
-    MeasureEntry(
-        "graded_recall_at_1",
-        "gallery",
-        "what the first item is worth, where matches may be partial",
-        "by gains",
-    ),
-    MeasureEntry(
-        "graded_r_precision", "gallery", "as r_precision, a partial match counting its part", "by gains"
-    ),
-    MeasureEntry(
-        "pmrp", "gallery", "r_precision where all that shows nearly the same classes is right", "R/n"
-    ),
-)
 
 
 def benchmarks() -> Mapping[str, Card]:
@@ -185,17 +33,12 @@ def benchmarks() -> Mapping[str, Card]:
 
 def scorers() -> Mapping[str, ScorerEntry]:
     """All kinds of scorer, by prefix."""
-    return {entry.prefix: entry for entry in _SCORERS}
+    return SCORERS
 
 
 def measures() -> Mapping[str, MeasureEntry]:
     """All measures by name; what several forms share stands once, under all of them."""
-    found: dict[str, MeasureEntry] = {}
-    for entry in _MEASURES:
-        known = found.get(entry.name)
-        form = entry.form if known is None else f"{known.form}, {entry.form}"
-        found[entry.name] = replace(known or entry, form=form)
-    return found
+    return MEASURES
 
 
 def metrics() -> Mapping[str, MetricEntry]:
@@ -278,7 +121,7 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
         raise InputError(
             "a scorer is written KIND:WHAT",
             given=spec or "(empty)",
-            allowed=[f"{entry.prefix}:{entry.argument}" for entry in _SCORERS],
+            allowed=[f"{entry.prefix}:{entry.argument}" for entry in known.values()],
             hint=f"did you mean '{likely}'?",
         )
     if prefix not in known:
@@ -322,7 +165,7 @@ def caption_metrics(
             plain = replace(plain, prompt=DEFAULT.prompt)
         key = repr(plain)
         kind = options.backbone.partition(":")[0]
-        if key not in models and kind not in _NO_MODELS:
+        if key not in models and kind not in NO_MODELS:
             like = next(iter(models.values()), None)
             models[key] = _scorer(options.backbone, plain, memory, like)
         if not isinstance(models.get(key), Embedder | GivenEmbeddings):
