@@ -5,7 +5,7 @@ import pytest
 
 from counterfoil.data import Caption, Image
 from counterfoil.data.references import References
-from counterfoil.engine import judge as judging
+from counterfoil.engine import metric_rows
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.judge import ask, judge
 from counterfoil.engine.run import run
@@ -49,7 +49,7 @@ def test_texts_are_read_row_by_row_and_never_taken_together():
 )
 @pytest.mark.parametrize("block", [1 << 23, 40])
 def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch, needs, block):
-    monkeypatch.setattr(judging, "_BLOCK", block)
+    monkeypatch.setattr(metric_rows, "_BLOCK", block)
     benchmark = rated(20)
     embedder = fakes.FakeEmbedder()
     metric = Cosine(embedder, needs)

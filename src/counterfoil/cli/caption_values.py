@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from counterfoil import catalog
 from counterfoil.engine.asked import Asked
-from counterfoil.engine.judge import ask, texts
+from counterfoil.engine.judge import ask
+from counterfoil.engine.metric_rows import texts
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.names import SEVERAL, entry
