@@ -1,6 +1,5 @@
 """A benchmark: a card of facts, items, and questions over them. It never sees a model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from counterfoil.data.digests import questions_digest
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import Choice, Quad, clusters, numbered
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
-from counterfoil.metrics.ranks import Positives
-from counterfoil.store import digest, digest_value
+from counterfoil.store import digest
 
 
 class Card(BaseModel):
@@ -89,9 +88,7 @@ class Benchmark:
                     allowed="{} and {}".format(*allowed),
                 )
             return
-        captions, images = self.questions.pairs()
-        if isinstance(self.questions, Rated | Preference):
-            captions = self.questions.mentioned()
+        captions, images = self.questions.mentioned()
         for kind, positions, items in (("caption", captions, self.captions), ("image", images, self.images)):
             if positions.min() < 0 or positions.max() >= len(items):
                 raise DataError(
@@ -238,21 +235,7 @@ class Benchmark:
         """
         texts = [c.text if c.text is not None else [c.id] for c in self.captions]
         names = [[i.id, i.crop] for i in self.images]
-        if isinstance(self.questions, Gallery):
-            return _gallery_digest(self.questions, texts, names)
-        if isinstance(self.questions, Rated | Preference):
-            return _judged_digest(self.questions, texts, names)
-        captions, images = self.questions.pairs()
-        return digest_value(
-            {
-                "form": self.questions.form,
-                "ids": self.questions.ids,
-                "captions": [texts[i] for i in captions.reshape(-1)],
-                "images": [names[i] for i in images.reshape(-1)],
-                "shape": captions.shape,
-                "groupings": {name: list(labels) for name, labels in self.questions.groupings.items()},
-            }
-        )
+        return questions_digest(self.questions, texts, names)
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
         """The benchmark of the chosen questions (a mask or positions), without items that none asks for.
@@ -265,103 +248,17 @@ class Benchmark:
         old = self.questions
         if isinstance(old, Gallery):
             return replace(self, questions=old.select(np.sort(positions)))
-        if isinstance(old, Rated | Preference):
-            return _of_used(self, old.select(positions.astype(np.int64)))
-        ids = tuple(old.ids[i] for i in positions)
-        groupings = {name: tuple(labels[i] for i in positions) for name, labels in old.groupings.items()}
-        captions, images = (part[positions] for part in old.pairs())
-        kept_captions, kept_images = np.unique(captions), np.unique(images)
-        new: Quad | Choice
-        if isinstance(old, Quad):
-            new = replace(
-                old,
-                ids=ids,
-                groupings=groupings,
-                captions=np.searchsorted(kept_captions, old.captions[positions]),
-                images=np.searchsorted(kept_images, old.images[positions]),
-            )
-        else:
-            of_query, of_candidates = (
-                (kept_images, kept_captions) if old.asks == "image" else (kept_captions, kept_images)
-            )
-            new = replace(
-                old,
-                ids=ids,
-                groupings=groupings,
-                query=np.searchsorted(of_query, old.query[positions]),
-                candidates=np.searchsorted(of_candidates, old.candidates[positions]),
-            )
+        questions = old.select(positions.astype(np.int64))
+        captions, images = questions.mentioned()
+        caption_of = np.full(len(self.captions), -1, dtype=np.int64)
+        image_of = np.full(len(self.images), -1, dtype=np.int64)
+        caption_of[captions], image_of[images] = np.arange(len(captions)), np.arange(len(images))
         return replace(
             self,
-            questions=new,
-            images=tuple(self.images[i] for i in kept_images),
-            captions=tuple(self.captions[i] for i in kept_captions),
+            questions=questions.renumber(caption_of, image_of),
+            images=tuple(self.images[i] for i in images),
+            captions=tuple(self.captions[i] for i in captions),
         )
-
-
-def _of_used(benchmark: Benchmark, questions: Rated | Preference) -> Benchmark:
-    """The benchmark of these questions, without items that none of them mentions."""
-    captions, images = questions.mentioned(), np.unique(questions.images)
-    caption_of = np.full(len(benchmark.captions), -1, dtype=np.int64)
-    image_of = np.full(len(benchmark.images), -1, dtype=np.int64)
-    caption_of[captions], image_of[images] = np.arange(len(captions)), np.arange(len(images))
-    return replace(
-        benchmark,
-        questions=questions.renumber(caption_of, image_of),
-        images=tuple(benchmark.images[i] for i in images),
-        captions=tuple(benchmark.captions[i] for i in captions),
-    )
-
-
-def _judged_digest(questions: Rated | Preference, texts: Sequence[object], names: Sequence[object]) -> str:
-    """Names candidates, images, references and what people said."""
-    references = questions.references
-    facts: dict[str, object] = {
-        "form": questions.form,
-        "ids": questions.ids,
-        "captions": [texts[i] for i in questions.captions],
-        "images": [names[i] for i in questions.images],
-        "references": references and [references.counts.tolist(), [texts[i] for i in references.captions]],
-        "groupings": {name: list(labels) for name, labels in questions.groupings.items()},
-    }
-    if isinstance(questions, Rated):
-        said = [[None if np.isnan(value) else value for value in row] for row in questions.ratings.tolist()]
-        facts |= {"ratings": said, "raters": questions.raters, "decimals": questions.decimals}
-    else:
-        facts |= {
-            "owners": questions.owners.tolist(),
-            "sides": questions.sides.tolist(),
-            "votes": questions.votes.tolist(),
-            "label": questions.label.tolist(),
-            "draws": [questions.sample, questions.draws, questions.seed],
-        }
-    return digest_value(facts)
-
-
-def _gallery_digest(questions: Gallery, texts: Sequence[object], names: Sequence[object]) -> str:
-    """Names queries, items in their order, parts, groups and what is right: rankings hold positions."""
-    facts: dict[str, object] = {
-        "form": questions.form,
-        "ids": questions.ids,
-        "captions": list(texts),
-        "images": list(names),
-        "owners": questions.owners.tolist(),
-        "parts": [
-            parts if parts is None else parts.tolist()
-            for parts in (questions.image_parts, questions.caption_parts)
-        ],
-        "groupings": {name: list(labels) for name, labels in questions.groupings.items()},
-    }
-    for name, search in (("i2t", questions.i2t), ("t2i", questions.t2i)):
-        found = search.positives
-        if isinstance(found, Positives):
-            facts[name] = [
-                array.tolist() for array in (search.queries, found.starts, found.items, found.gains)
-            ]
-        else:
-            codes = [np.packbits(c, axis=1).tobytes().hex() for c in (found.query_codes, found.item_codes)]
-            facts[name] = [search.queries.tolist(), *codes, list(found.thresholds), found.cap]
-    return digest_value(facts)
 
 
 def _same(values: list[object]) -> NDArray[np.int64]:

@@ -136,8 +136,7 @@ class Gallery(Questions):
         split = len(self.i2t)
         return replace(
             self,
-            ids=tuple(self.ids[i] for i in rows),
-            groupings={name: tuple(labels[i] for i in rows) for name, labels in self.groupings.items()},
+            **self.chosen(rows),
             i2t=self.i2t.take(rows[rows < split]),
             t2i=self.t2i.take(rows[rows >= split] - split),
         )

@@ -6,8 +6,8 @@ hundred thousand questions is a few arrays.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -50,6 +50,15 @@ class Questions(ABC):
     @abstractmethod
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images that questions ask about, in order of first use."""
+
+    def chosen(self, rows: Ids) -> dict[str, Any]:
+        """What the chosen questions have of what all forms share, for `dataclasses.replace`."""
+        return {
+            "ids": tuple(self.ids[row] for row in rows),
+            "groupings": {
+                name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()
+            },
+        }
 
     def groups(self) -> dict[str, NDArray[np.bool_]]:
         """Every group of every grouping as a mask over the questions, in order of first appearance.
@@ -102,6 +111,18 @@ class Quad(Questions):
         images = np.repeat(self.images[:, None, :], 2, axis=1)
         return captions, images
 
+    def mentioned(self) -> tuple[Ids, Ids]:
+        """Positions of all captions and images it knows, each sorted."""
+        return np.unique(self.captions), np.unique(self.images)
+
+    def select(self, rows: Ids) -> "Quad":
+        """The chosen questions."""
+        return replace(self, **self.chosen(rows), captions=self.captions[rows], images=self.images[rows])
+
+    def renumber(self, caption_of: Ids, image_of: Ids) -> "Quad":
+        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
+        return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
+
 
 @dataclass(frozen=True, eq=False)
 class Choice(Questions):
@@ -146,6 +167,20 @@ class Choice(Questions):
         """(caption, image) positions of every score asked for, each of shape (n, k)."""
         query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
         return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
+
+    def mentioned(self) -> tuple[Ids, Ids]:
+        """Positions of all captions and images it knows, each sorted."""
+        captions, images = self.pairs()
+        return np.unique(captions), np.unique(images)
+
+    def select(self, rows: Ids) -> "Choice":
+        """The chosen questions."""
+        return replace(self, **self.chosen(rows), query=self.query[rows], candidates=self.candidates[rows])
+
+    def renumber(self, caption_of: Ids, image_of: Ids) -> "Choice":
+        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
+        of_query, of_candidates = (image_of, caption_of) if self.asks == "image" else (caption_of, image_of)
+        return replace(self, query=of_query[self.query], candidates=of_candidates[self.candidates])
 
 
 def clusters(items: Sequence[ndarray]) -> Ids:

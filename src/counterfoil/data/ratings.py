@@ -70,17 +70,16 @@ class Rated(Questions):
         """The chosen questions."""
         return replace(
             self,
-            ids=tuple(self.ids[row] for row in rows),
-            groupings={name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()},
+            **self.chosen(rows),
             captions=self.captions[rows],
             images=self.images[rows],
             ratings=self.ratings[rows],
             references=None if self.references is None else self.references.take(rows),
         )
 
-    def mentioned(self) -> Ids:
-        """Positions of all captions it knows: candidates and references, sorted."""
-        return _mentioned(self.captions, self.references)
+    def mentioned(self) -> tuple[Ids, Ids]:
+        """Positions of all captions (candidates and references) and images it knows, each sorted."""
+        return _mentioned(self.captions, self.references), np.unique(self.images)
 
     def renumber(self, caption_of: Ids, image_of: Ids) -> "Rated":
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
@@ -209,8 +208,7 @@ class Preference(Questions):
         kept = np.concatenate([*of_rows, np.empty(0, np.int64)])
         return replace(
             self,
-            ids=tuple(self.ids[row] for row in rows),
-            groupings={name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()},
+            **self.chosen(rows),
             captions=self.captions[kept],
             images=self.images[kept],
             owners=np.repeat(np.arange(len(rows)), [len(part) for part in of_rows]),
@@ -220,9 +218,9 @@ class Preference(Questions):
             references=None if self.references is None else self.references.take(kept),
         )
 
-    def mentioned(self) -> Ids:
-        """Positions of all captions it knows: candidates and references, sorted."""
-        return _mentioned(self.captions, self.references)
+    def mentioned(self) -> tuple[Ids, Ids]:
+        """Positions of all captions (candidates and references) and images it knows, each sorted."""
+        return _mentioned(self.captions, self.references), np.unique(self.images)
 
     def renumber(self, caption_of: Ids, image_of: Ids) -> "Preference":
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
