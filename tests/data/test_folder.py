@@ -14,12 +14,13 @@ import pytest
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.cards import card
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
+from counterfoil.data.frames import Sampling
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.references import References
-from counterfoil.data.videos import FrameFeatures, FrameFolder, Sampling, Video
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.data.frames import Sampling
 from counterfoil.data.records import FileSource
-from counterfoil.data.videos import FrameFeatures, FrameFolder, Video, find
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.content import image_keys
 from counterfoil.engine.progress import silent
 from counterfoil.errors import DataError, MissingExtraError
@@ -365,25 +365,7 @@ def test_feature_files_that_cannot_be_read(tmp_path):
         FrameFeatures(tmp_path / "w.pt").read()
 
 
-# Where they are, and what they are called.
-
-
-def test_videos_are_found_by_their_ids(tmp_path, folder):
-    for name in ("a.webm", "a.npy", "b.AVI", "c.pt", "d.mp4", "d.mkv"):
-        (tmp_path / name).touch()
-    found = find(tmp_path, ["a", "b", "c", "d", "d.mkv", "frames", "gone", "a"])
-    assert found == {
-        "a": FileSource(tmp_path / "a.webm"),
-        "b": FileSource(tmp_path / "b.AVI"),
-        "c": FrameFeatures(tmp_path / "c.pt"),
-        "d": FileSource(tmp_path / "d.mp4"),
-        "d.mkv": FileSource(tmp_path / "d.mkv"),
-        "frames": FrameFolder(folder),
-    }
-    with pytest.raises(DataError, match="none of the 1 videos is in this folder"):
-        find(tmp_path, ["gone"])
-    with pytest.raises(DataError, match="no such folder of videos"):
-        find(tmp_path / "none", ["a"])
+# What they are called.
 
 
 def keys(*made: Video) -> list[str]:

@@ -12,7 +12,8 @@ from counterfoil.data.frames import ALL, Sampling
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References
-from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
+from counterfoil.data.video_files import FEATURES, VIDEOS, find
+from counterfoil.data.videos import Video
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.progress import Note
 from counterfoil.errors import DataError, InputError

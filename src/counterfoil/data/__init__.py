@@ -4,13 +4,14 @@ The forms, readers and files of benchmarks live here. Nothing here knows a model
 """
 
 from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.frames import Sampling
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
-from counterfoil.data.videos import FrameFeatures, FrameFolder, Sampling, Video
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 
 __all__ = [
     "Answers",

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from counterfoil.data.frames import Sampling
 from counterfoil.data.records import FileSource, Image
-from counterfoil.data.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
+from counterfoil.data.video_files import FEATURES, VIDEOS
+from counterfoil.data.videos import FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, StorageError
 from counterfoil.store import digest, digest_file, write_bytes
 

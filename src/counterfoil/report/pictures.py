@@ -10,8 +10,9 @@ from itertools import islice
 import PIL.Image
 from PIL import features
 
+from counterfoil.data.frames import Sampling
 from counterfoil.data.records import Image
-from counterfoil.data.videos import FrameFeatures, Sampling, Video
+from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 
 #: The longer side of a thumbnail, in pixels.

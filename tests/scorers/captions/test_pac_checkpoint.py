@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counterfoil.data.frames import Sampling
 from counterfoil.data.records import Caption, FileSource, Image
-from counterfoil.data.videos import Sampling, Video
+from counterfoil.data.videos import Video
 from counterfoil.errors import ModelError
 from counterfoil.scorers import open_clip
 from counterfoil.scorers.base import Options

@@ -22,7 +22,8 @@ from counterfoil.data.readers.coco_files import json_file
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, Left, finished, spoken
 from counterfoil.data.references import References
-from counterfoil.data.videos import FrameFeatures, Video, find
+from counterfoil.data.video_files import find
+from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 
 FEATURES = "ActivityNet-FOIL_video_feats"

@@ -22,7 +22,8 @@ from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, Left, once_each, placed, rated, spoken
 from counterfoil.data.readers.pickles import plain_pickle
 from counterfoil.data.references import References
-from counterfoil.data.videos import Video, find
+from counterfoil.data.video_files import find
+from counterfoil.data.videos import Video
 from counterfoil.errors import DataError
 
 FEATURES = "VATEX-EVAL_video_feats"
