@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from counterfoil.data.columns import shown
-from counterfoil.data.tables import parse_json
+from counterfoil.data.tables import parse_json, read_text
 from counterfoil.errors import DataError
 
 #: Names under which entries keep what they are of.
@@ -114,14 +114,7 @@ def _some(written: Written) -> Written:
 
 def _entries(path: Path, *, several: bool = False) -> tuple[Iterator[tuple[str, str, str]], dict[str, str]]:
     """(where, id, caption) of every entry of a file, and the files that it says ids are of."""
-    try:
-        value = parse_json(path.read_text(encoding="utf-8-sig"), where=path)
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    value = parse_json(read_text(path), where=path)
     if isinstance(value, dict) and isinstance(value.get("annotations"), list):
         return _of_list(path, value["annotations"]), _files(path, value.get("images"))
     if isinstance(value, list):

@@ -65,6 +65,18 @@ def read_table(path: Path) -> Table:
         raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
 
 
+def read_text(path: Path) -> str:
+    """The text in a UTF-8 file, a mark of byte order left out; raises `DataError` where there is none."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DataError("no such file", where=path, hint="check the path") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+
+
 def parse_json(text: str, *, where: object, without: Collection[str] = ()) -> Any:
     """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled.
 

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.tables import parse_json
+from counterfoil.data.tables import parse_json, read_text
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_arrays
@@ -115,14 +115,7 @@ def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> Lists:
 
 
 def _from_json(path: Path) -> tuple[Lists, Lists]:
-    try:
-        value = parse_json(path.read_text(encoding="utf-8-sig"), where=path)
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path after 'given:'") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    value = parse_json(read_text(path), where=path)
     if not isinstance(value, dict):
         raise DataError("not rankings", where=path, allowed='{"i2t": {...}, "t2i": {...}}')
     _check_directions(value, path)

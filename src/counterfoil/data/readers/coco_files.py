@@ -19,7 +19,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.matches import Places
 from counterfoil.data.records import Caption, FileSource, Image
-from counterfoil.data.tables import parse_json
+from counterfoil.data.tables import parse_json, read_text
 from counterfoil.errors import DataError
 
 
@@ -196,13 +196,7 @@ def _age(path: Path) -> tuple[int, int]:
 
 def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
     """The JSON value in a file; raises `DataError` naming the file, and line and column of what is broken."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-    return parse_json(text, where=path, without=without)
+    return parse_json(read_text(path), where=path, without=without)
 
 
 def _object(path: Path, keys: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from counterfoil.data.readers.token_file import read_tokens
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References
+from counterfoil.data.tables import read_text
 from counterfoil.errors import DataError
 
 TOKENS = "Flickr8k.token.txt"
@@ -224,13 +225,7 @@ def _check_share(values: Sequence[float], where: str) -> None:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-    lines = [line.rstrip("\r") for line in text.split("\n")]
+    lines = [line.rstrip("\r") for line in read_text(path).split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()
     return lines

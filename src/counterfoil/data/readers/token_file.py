@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from counterfoil.data.columns import shown
+from counterfoil.data.tables import read_text
 from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
 
@@ -16,12 +17,7 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
     With `collapse`, white space in the texts is collapsed. Raises `DataError` naming the line that is no
     caption, is empty, or has an id for the second time.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
+    lines = read_text(path).split("\n")
     found: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
     for number, line in enumerate(lines, start=1):
