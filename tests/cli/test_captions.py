@@ -75,8 +75,34 @@ def test_the_example_of_clip_score(counterfoil, shared_data: Path, tmp_path: Pat
     assert found["cider"]["n"] == 2
     assert found["cider"]["is_mean"]
     assert found["cider"]["value"] == pytest.approx(np.mean([float(row["cider"]) for row in table]))
-    assert found["cider"]["low"] < found["cider"]["value"] < found["cider"]["high"]
-    assert found["bleu-1"]["low"] is None
+    assert [found[name]["low"] for name in ("cider", "rouge-l", "bleu-1")] == [None] * 3
+    assert "interval" not in said.out.splitlines()[1]
+    assert "rouge-l, cider: too few captions for an interval: 2, and it takes 10" in said.out
+    assert "bleu-1, bleu-2, bleu-3, bleu-4: of all captions as one text, not a mean" in said.out
+    assert found["cider"]["no_interval"].startswith("too few captions")
+
+
+def test_intervals_stay_in_the_range_of_their_metric(counterfoil, tmp_path: Path) -> None:
+    # One of a dozen captions has something in common with its references: Student would go far below 0.
+    names = [f"i{k}" for k in range(12)]
+    others = {name: f"words nobody uses {name}" for name in names[1:]}
+    candidates = written(tmp_path / "c.json", {**others, "i0": "a dog runs"})
+    references = written(tmp_path / "r.json", {name: ["a dog runs on grass"] for name in names})
+    said = counterfoil(
+        "captions", "score", "--metrics", "rouge-l,length,bleu-1", "--candidates", candidates,
+        "--references", references, "--json", "-", "--out", tmp_path / "s.csv",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert "95 % interval" in said.err
+    found = json.loads(said.out)["metrics"]
+    rows = list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))
+    scores = np.array([float(row["rouge-l"]) for row in rows])
+    assert scores.mean() - 2.2 * scores.std(ddof=1) / 12**0.5 < 0
+    assert 0 <= found["rouge-l"]["low"] < found["rouge-l"]["value"] < found["rouge-l"]["high"] <= scores.max()
+    assert 3 < found["length"]["low"] < found["length"]["high"] <= 4
+    alike = written(tmp_path / "alike.json", dict.fromkeys(names, "a dog runs"))
+    same = counterfoil("captions", "score", "--metrics", "length", "--candidates", alike)
+    assert "length: all captions have the same score" in same.out
 
 
 def test_metrics_of_embeddings_that_are_given(counterfoil, files, vectors, tmp_path: Path) -> None:
@@ -86,7 +112,7 @@ def test_metrics_of_embeddings_that_are_given(counterfoil, files, vectors, tmp_p
         "--images", files["images"], "--scorer", f"embeddings:{path}", "--out", tmp_path / "s.json",
     )  # fmt: skip
     assert said.code == 0, said.err
-    assert "1 images that no candidate names are left out" in said.err
+    assert "1 image that no candidate names is left out" in said.err
     rows = json.loads((tmp_path / "s.json").read_text())
     for k, row in enumerate(rows):
         image, caption = held["images"][k], held["captions"][k]
@@ -119,7 +145,7 @@ def test_references_that_are_the_candidate(counterfoil, files, tmp_path: Path) -
         again,
     )
     kept = counterfoil(*common, "--json", "-")
-    assert "1 of 3 candidates are among their own references and kept; see --references-contain" in kept.err
+    assert "1 candidate of 3 with a reference that says the same, which is kept; see --ref" in kept.err
     assert json.loads(kept.out)["metrics"]["bleu-1"]["n"] == 3
     dropped = counterfoil(*common, "--references-contain", "drop-reference", "--json", "-")
     assert "1 references equal to a candidate taken out" in dropped.err
@@ -296,6 +322,20 @@ class TestEvaluate:
         found = json.loads(compared.out)
         assert "rouge" in json.dumps(found)
 
+    def test_ids_that_look_like_pairs_are_those_of_questions(self, counterfoil, rated, tmp_path) -> None:
+        benchmark = load_folder(rated)
+        names = tuple(f"{k // 3}_c{2 * (k % 3)}" for k in range(len(benchmark)))
+        save(replace(benchmark, questions=replace(benchmark.questions, ids=names)), tmp_path / "named")
+        scores = np.random.default_rng(1).random(len(names))
+        lines = [f"{name},{score!r}" for name, score in zip(names, scores.tolist(), strict=True)]
+        (tmp_path / "s.csv").write_text("\n".join(["id,score", *lines[::-1]]))
+        said = counterfoil("evaluate", f"given:{tmp_path}/s.csv", tmp_path / "named", "--json", "-")
+        assert said.code == 0, said.err
+        ratings = benchmark.questions.ratings.T.reshape(-1)
+        expected = kendalltau(np.tile(scores, 2), ratings).statistic
+        assert json.loads(said.out)["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
+        assert "30 captions, 60 ratings" in said.err
+
     def test_given_preferences_are_evaluated_and_compared(self, counterfoil, tmp_path) -> None:
         n = 12
         benchmark = Benchmark(
@@ -435,7 +475,7 @@ class TestWithAModel:
         )  # fmt: skip
         said = counterfoil(*command)
         assert said.code == 0, said.err
-        assert "1 videos that no candidate names are left out" in said.err
+        assert "1 video that no candidate names is left out" in said.err
         found = json.loads(said.out)["metrics"]
         # With one model behind both, PAC-S of videos is EMScore.
         assert found["em-score"] == found["pac-s"]

@@ -115,6 +115,25 @@ def check(scorer: Any, benchmark: Benchmark) -> None:
         check_metric(benchmark, scorer)
 
 
+def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
+    """Whether each row of a given table answers a question of its own: where all of them rate captions.
+
+    The table is read before the benchmarks are, since it may carry their questions.
+    """
+    from counterfoil.errors import DataError
+    from counterfoil.store import read_json
+
+    def form(name: str) -> Any:
+        if name in catalog.benchmarks():
+            return catalog.benchmarks()[name].form
+        try:
+            return read_json(Path(name, "card.json")).get("form")
+        except (DataError, AttributeError):
+            return None
+
+    return scorer.startswith("given:") and all(form(name) == "rated" for name in benchmarks)
+
+
 def beside(path: Path | None, data: Path | None) -> Path | None:
     """A relative path may also be meant from the data folder."""
     return data / path if path and data and not path.exists() and (data / path).exists() else path

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from counterfoil.cli.amounts import amount
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
 from counterfoil.data.frames import ALL, Sampling
 from counterfoil.data.records import Caption, FileSource, Image
@@ -55,7 +56,7 @@ class Shown:
             path.name: path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES
         }
         found = _matched(candidates, Named(files), self.images, "an image")
-        _say_left_out(len(files) - len(set(found)), "images", self.images, note)
+        _say_left_out(len(files) - len(set(found)), "image", self.images, note)
         return tuple(
             Image(name, FileSource(files[file]))
             for name, file in zip(candidates.captions, found, strict=True)
@@ -72,7 +73,7 @@ class Shown:
         stems = dict.fromkeys(name if (folder / name).is_dir() else Path(name).stem for name in there)
         names = _matched(candidates, Named(stems), folder, "a video")
         sources = find(folder, names)
-        _say_left_out(len(stems) - len(set(names)), "videos", folder, note)
+        _say_left_out(len(stems) - len(set(names)), "video", folder, note)
         for name, stem in zip(candidates.captions, names, strict=True):
             if stem not in sources:
                 raise DataError("the folder holds no frames", where=folder / stem, given=f"of video '{name}'")
@@ -124,7 +125,7 @@ def asked(
         there = Named([*people.captions, *number_of])
         names = _matched(written, there, people.path, "references")
         names = [number_of.get(name, name) for name in names]
-        _say_left_out(len(people) - len(set(names)), "images with references", people.path, note)
+        _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
         rows = []
         for name in names:
             texts = people.captions[name]
@@ -147,8 +148,8 @@ def _without_themselves(asked: Asked, references: References, policy: Policy | N
     found = contained(texts, asked.candidate, references, policy or "keep")
     if policy is None and found.found:
         note(
-            f"{asked.name}: {found.found:,} of {len(asked):,} candidates are among their own references and "
-            "kept; see --references-contain"
+            f"{asked.name}: {amount(found.found, 'candidate')} of {len(asked):,} with a reference that says "
+            "the same, which is kept; see --references-contain"
         )
     if said := found.said():
         note(f"{asked.name}: {said}")
@@ -195,7 +196,8 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
 
 def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:
     if number:
-        note(f"{place}: {number:,} {what} that no candidate names are left out")
+        verb = "is" if number == 1 else "are"
+        note(f"{place}: {amount(number, what)} that no candidate names {verb} left out")
 
 
 def same_items(all_asked: Sequence[Asked]) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from counterfoil.cli.amounts import amount
 from counterfoil.cli.caption_tables import agreement_table, systems_table
 from counterfoil.cli.caption_values import Value
 from counterfoil.data.tables import floats, read_table
@@ -88,7 +89,9 @@ def shown(
     captions: int,
 ) -> list[Any]:
     """The tables for a terminal."""
-    lines = systems_table(found, people, title=f"{len(found)} systems on {captions:,} images")
+    lines = systems_table(
+        found, people, title=f"{amount(len(found), 'system')} on {amount(captions, 'image')}"
+    )
     return lines if agreed is None else [*lines, *agreement_table(agreed)]
 
 

@@ -20,18 +20,27 @@ def values_table(found: "Mapping[str, Value]", *, title: str) -> list[Any]:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("metric", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="center", no_wrap=True)
-    table.add_column("mean of captions", justify="right", no_wrap=True, style="dim")
+    intervals = any(each.low is not None for each in found.values())
+    means = any(not each.is_mean for each in found.values())
+    if intervals:
+        table.add_column("95 % interval", justify="center", no_wrap=True)
+    if means:
+        table.add_column("mean of captions", justify="right", no_wrap=True, style="dim")
     for name, each in found.items():
-        interval = "" if each.low is None else f"[{each.low:.4f}, {each.high:.4f}]"
-        # Of what is no mean over captions the mean stands beside it; it is another number.
-        mean = "" if each.is_mean else f"{each.mean:.4f}"
-        table.add_row(Text(name), Text(f"{each.value:.4f}", style="bold"), Text(interval), mean)
+        cells: list[Any] = [Text(name), Text(f"{each.value:.4f}", style="bold")]
+        if intervals:
+            cells.append(Text("" if each.low is None else f"[{each.low:.4f}, {each.high:.4f}]"))
+        if means:
+            # Of what is no mean over captions the mean stands beside it; it is another number.
+            cells.append("" if each.is_mean else f"{each.mean:.4f}")
+        table.add_row(*cells)
     lines: list[Any] = [Text(title, style="bold"), table]
-    if not all(each.is_mean for each in found.values()):
-        lines.append(
-            Text("without an interval: the value of all captions as one text, not a mean", style="dim")
-        )
+    # Each reason once, with the metrics that it concerns.
+    reasons: dict[str, list[str]] = {}
+    for name, each in found.items():
+        if each.no_interval is not None:
+            reasons.setdefault(each.no_interval, []).append(name)
+    lines += [Text(f"{', '.join(names)}: {why}", style="dim") for why, names in reasons.items()]
     return lines
 
 

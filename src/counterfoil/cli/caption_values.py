@@ -16,7 +16,7 @@ from counterfoil.errors import InputError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.names import SEVERAL, entry
 from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
-from counterfoil.stats.means import student
+from counterfoil.stats.means import FEWEST, mean_intervals
 from counterfoil.store import write_json, write_parquet, writing
 
 #: What a table of captions may be written as.
@@ -27,8 +27,8 @@ _KINDS = (".csv", ".json", ".parquet")
 class Value:
     """A metric of all candidates: the number the field reports, and the mean over them.
 
-    `low` and `high` are Student's interval of the mean; None where the value is not the mean but that of all
-    candidates as one text, and for a single candidate.
+    `low` and `high` are the bootstrap interval of the mean; None where there is none, and `no_interval` says
+    why.
     """
 
     value: float
@@ -38,6 +38,7 @@ class Value:
     n: int
     #: Whether the number reported is the mean over candidates.
     is_mean: bool
+    no_interval: str | None = None
 
 
 def needs(names: Sequence[str]) -> set[str]:
@@ -99,17 +100,36 @@ def values(
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
     """The value of each metric, and its scores, one per row."""
     scores = {name: ask(asked, metric, **how) for name, metric in metrics.items()}
-    return {name: _value(asked, metrics[name], own) for name, own in scores.items()}, scores
+    wholes = {name: _whole(asked, metric) for name, metric in metrics.items()}
+    means = [name for name, whole in wholes.items() if whole is None]
+    intervals: dict[str, tuple[float, float]] = {}
+    if means and len(asked) >= FEWEST:
+        low, high = mean_intervals(np.stack([scores[name] for name in means], axis=1))
+        intervals = {name: (float(low[k]), float(high[k])) for k, name in enumerate(means)}
+    return {name: _value(scores[name], wholes[name], intervals.get(name)) for name in metrics}, scores
 
 
-def _value(asked: Asked, metric: CaptionMetric, scores: NDArray[np.float64]) -> Value:
-    mean = float(scores.mean())
+def _whole(asked: Asked, metric: CaptionMetric) -> float | None:
+    """The value of all candidates as one text, None of a metric that is a mean over candidates."""
     # What is a mean over rows need not be read twice; `whole` is None of such metrics.
     if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
-        whole = float(metric.of_corpus(*texts(asked.checked(metric))))
-        return Value(whole, mean, None, None, len(scores), is_mean=False)
-    low, high = student(scores) if len(scores) > 1 else (None, None)
-    return Value(mean, mean, low, high, len(scores), is_mean=True)
+        return float(metric.of_corpus(*texts(asked.checked(metric))))
+    return None
+
+
+def _value(scores: NDArray[np.float64], whole: float | None, interval: tuple[float, float] | None) -> Value:
+    mean, n = float(scores.mean()), len(scores)
+    if whole is not None:
+        return Value(
+            whole, mean, None, None, n, is_mean=False, no_interval="of all captions as one text, not a mean"
+        )
+    if interval is None:
+        few = f"too few captions for an interval: {n}, and it takes {FEWEST}"
+        return Value(mean, mean, None, None, n, is_mean=True, no_interval=few)
+    if bool((scores == scores[0]).all()):
+        alike = "all captions have the same score"
+        return Value(mean, mean, None, None, n, is_mean=True, no_interval=alike)
+    return Value(mean, mean, *interval, n, is_mean=True)
 
 
 def to_json(found: Mapping[str, Value]) -> dict[str, Any]:

@@ -124,6 +124,7 @@ def score(
     import os
 
     from counterfoil.cli import asking, caption_items, caption_values, terminal
+    from counterfoil.cli.amounts import amount
     from counterfoil.cli.caption_tables import values_table
     from counterfoil.cli.session import cache_folder, versions
     from counterfoil.data.frames import Sampling
@@ -163,11 +164,11 @@ def score(
         )
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
-        for part in values_table(found, title=f"{candidates}, {len(asked):,} captions"):
+        for part in values_table(found, title=f"{candidates}, {amount(len(asked), 'caption')}"):
             console.print(part)
     if out is not None:
         caption_values.write_table(out, caption_values.rows_table(asked, scores))
-        say(f"{len(asked):,} rows written to {out}")
+        say(f"{amount(len(asked), 'row')} written to {out}")
     if json is not None:
         terminal.write_result(
             json,
@@ -227,6 +228,7 @@ def systems(
     import os
 
     from counterfoil.cli import asking, caption_items, caption_systems, caption_values, terminal
+    from counterfoil.cli.amounts import amount
     from counterfoil.cli.session import cache_folder, versions
     from counterfoil.data.frames import Sampling
     from counterfoil.scorers.base import Options
@@ -287,7 +289,7 @@ def systems(
             console.print(part)
     if out is not None:
         caption_values.write_table(out, caption_systems.columns(found, people))
-        say(f"{len(found):,} rows written to {out}")
+        say(f"{amount(len(found), 'row')} written to {out}")
     if json is not None:
         terminal.write_result(
             json,

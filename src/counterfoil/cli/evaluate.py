@@ -215,6 +215,7 @@ def command(
         prompt=prompt,
         allow_gelu=allow_gelu,
         column=column,
+        whole_rows=asking.whole_rows(scorer, benchmarks),
         seed=seed,
         ids=asking.beside(ids, data),
         backbone=asking.beside_data(behind or "", data),
@@ -226,7 +227,7 @@ def command(
         loaded = catalog.scorer(asking.beside_data(scorer, data), options, memory=kept)
         first = None
         if first_stage is not None:
-            plain = replace(options, ids=None, column=None, backbone="", settings={})
+            plain = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
             first = catalog.scorer(asking.beside_data(first_stage, data), plain, memory=kept)
     if (described := getattr(loaded, "described", None)) is not None:
         say(f"{scorer}: {described}")

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from counterfoil.cli.amounts import amount
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
+from counterfoil.data.ratings import Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
@@ -46,7 +49,7 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
     if benchmark.questions.form == Gallery.form:
         return _gallery_table(result, benchmark, width)
     heading, table = _table(
-        f"{result.scorer} on {benchmark.card.title or result.benchmark}, {len(benchmark):,} questions"
+        f"{result.scorer} on {benchmark.card.title or result.benchmark}, {_asked(benchmark)}"
     )
     table.add_column("measure", no_wrap=True)
     missing = reasons(result)
@@ -60,6 +63,15 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
     for name in missing:
         table.add_row(name, Text("–", style="bold"), "", "")
     return Group(heading, table, *(Text(f"{name}: {why}", style="dim") for name, why in missing.items()))
+
+
+def _asked(benchmark: Benchmark) -> str:
+    """How much was asked; of rated captions how often people answered, which is what is correlated."""
+    questions = benchmark.questions
+    if isinstance(questions, Rated):
+        ratings = int((~np.isnan(questions.ratings)).sum())
+        return f"{amount(len(questions), 'caption')}, {amount(ratings, 'rating')}"
+    return amount(len(questions), "question")
 
 
 def _unit(measures: Iterable[str]) -> str:

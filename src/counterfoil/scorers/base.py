@@ -132,6 +132,8 @@ class Options:
     allow_gelu: bool = False
     #: Column of a given table; None guesses from the header.
     column: str | None = None
+    #: Each row of a given table answers a question of its own, whatever ids look like, as of rated captions.
+    whole_rows: bool = False
     #: Seed of scorers that draw numbers.
     seed: int = 0
     #: An npz file with the ids of the images and captions that a given similarity is of.

@@ -6,7 +6,7 @@ Scores of all images with all captions, and rankings, have modules of their own 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -98,14 +98,16 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     folder gives its `scores.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for
     missing, doubled or non-finite scores; `DataError` for files that cannot be read.
     """
+    # Of what is no table no rows can be folded.
+    other = replace(options, whole_rows=False)
     if Path(argument).suffix.lower() == ".npy":
-        return load_similarity(argument, options)
+        return load_similarity(argument, other)
     if holds_rankings(Path(argument)):
-        return load_rankings(argument, options)
-    only(f"given:{argument}", options, "column")
+        return load_rankings(argument, other)
+    only(f"given:{argument}", options, "column", "whole_rows")
     path = _table_at(Path(argument))
     table = read_table(path)
-    layout = recognise(table, options.column)
+    layout = recognise(table, options.column, whole_rows=options.whole_rows)
     parsed = parse(table, layout)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     return GivenTable(

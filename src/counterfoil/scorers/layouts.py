@@ -93,16 +93,24 @@ class Parsed:
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
-def recognise(table: Table, column: str | None = None) -> Layout:
+def recognise(table: Table, column: str | None = None, *, whole_rows: bool = False) -> Layout:
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
-    A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. Raises
+    A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. With
+    `whole_rows` every row answers a question of its own, also where ids look like those of pairs. Raises
     `ScoreError` for headers in which nothing, or more than one thing of equal right, is recognised, listing
     the candidates.
     """
     if column is not None and column not in table:
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
     identifier = _column(table, IDS)
+    layout = _recognised(table, identifier, column)
+    if whole_rows and layout.folded and layout.side is None:
+        return _layout("rated_scores", layout.columns, identifier, "a score per question")
+    return layout
+
+
+def _recognised(table: Table, identifier: str | None, column: str | None) -> Layout:
     found = [layout for find in _FINDERS for layout in find(table, identifier)]
     if column is not None:
         chosen = [layout for layout in found if column in layout.columns]
