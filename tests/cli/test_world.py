@@ -8,7 +8,9 @@ import pytest
 
 from counterfoil.data.folder import load
 from counterfoil.data.training_files import read
+from counterfoil.world.clips import clips
 from counterfoil.world.galleries import gallery
+from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import choices, quads
 
 
@@ -26,6 +28,27 @@ def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:
         assert [image.read() for image in found.images] == [image.read() for image in drawn.images]
         assert said.out.splitlines()[0].endswith(f"captions: {tmp_path / what}") or what == "gallery"
         assert f"counterfoil evaluate pixels:colours {tmp_path / what}" in said.out
+
+
+def test_judged_captions_are_built_and_measured(counterfoil, tmp_path: Path) -> None:
+    made = {
+        "rated": (rated(8, seed=3, size=48, style="synthetic"), "8 captions rated, 2 pictures"),
+        "preferences": (preferences(9, seed=3, size=48, style="synthetic"), "9 questions, 3 pictures"),
+        "clips": (clips(6, seed=3, size=48, style="synthetic"), "6 captions rated, 2 clips"),
+    }
+    for what, (drawn, said_of_it) in made.items():
+        said = counterfoil(
+            "world", "build", what, "--n", len(drawn), "--seed", 3, "--size", 48, "--style", "synthetic",
+            "--out", tmp_path / what,
+        )  # fmt: skip
+        assert said.code == 0, said.err
+        assert said.out.startswith(said_of_it)
+        assert f"counterfoil evaluate metric:cider {tmp_path / what}" in said.out
+        assert load(tmp_path / what).digest == drawn.digest
+    said = counterfoil("evaluate", "metric:length", *(tmp_path / what for what in made), "--draws", 100)
+    assert said.code == 0, said.err
+    assert "World, rated, 8 captions, 8 ratings" in said.out
+    assert "World, preferences, 9 questions" in said.out
 
 
 def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -> None:
@@ -130,7 +153,8 @@ def test_what_cannot_be_a_sheet_is_one_line(
     [
         (
             ("quad",),
-            "unknown thing to build; given: quad; allowed: choices, gallery, quads, training; did you",
+            "unknown thing to build; given: quad; allowed: choices, clips, gallery, preferences, quads, "
+            "rated, training; did you mean 'quads'?",
         ),
         (("quads", "--n", 0), "the number of questions must be positive; given: 0"),
         (("gallery", "--n", -2), "the number of images must be positive; given: -2"),
@@ -140,6 +164,9 @@ def test_what_cannot_be_a_sheet_is_one_line(
         (("quads", "--style", "naturl"), "unknown style; given: naturl"),
         (("choices", "--style", "mixed"), "unknown style; given: mixed; allowed: natural, synthetic"),
         (("quads", "--kind", "coco"), "--kind does not go with 'quads'"),
+        (("rated", "--style", "mixed"), "unknown style; given: mixed; allowed: natural, synthetic"),
+        (("clips", "--kind", "coco"), "--kind does not go with 'clips'"),
+        (("preferences", "--n", 0), "the number of questions must be positive; given: 0"),
         (("quads", "--captions-each", 3), "--captions-each does not go with 'quads'"),
         (("training", "--style", "natural"), "--style does not go with 'training'"),
         (("training", "--kind", "trohn"), "unknown kind of training set; given: trohn"),

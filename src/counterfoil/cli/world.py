@@ -13,7 +13,15 @@ app = typer.Typer(
 )
 
 #: What can be built, and how much of it where nobody says.
-_NUMBERS = {"quads": 500, "choices": 500, "gallery": 300, "training": 2000}
+_NUMBERS = {
+    "quads": 500,
+    "choices": 500,
+    "gallery": 300,
+    "rated": 400,
+    "preferences": 400,
+    "clips": 399,
+    "training": 2000,
+}
 #: Pixels to a side where nobody says: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
 
@@ -27,17 +35,26 @@ Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
 
   counterfoil world build gallery --n 300 --captions-each 5 --out world-gallery
 
+  counterfoil world build clips --n 90 --size 96 --out world-clips
+
   counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy
 
   counterfoil world build training --failure 0.61 --precision 0.9 --recall 0.8 --out filtered"""
 )
 def build(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="quads, choices, gallery or training.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT", help="quads, choices, gallery, rated, preferences, clips or training."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write; one built before is replaced.")],
     n: Annotated[
         int | None,
         typer.Option(
-            "--n", help="How many questions (500), images of a gallery (300) or rows to learn from (2000)."
+            "--n",
+            help="How many questions (500, of rated and preferences 400, of clips 399), images of a gallery "
+            "(300) or rows to learn from (2000).",
         ),
     ] = None,
     seed: Seed = 0,
@@ -89,9 +106,11 @@ def build(
     """Draw a benchmark, or a training set, and save it in a folder.
 
     quads: two captions and two images that differ in one thing. choices: an image, its caption and a changed
-    one. gallery: images with captions of which it is known exactly which are true of which. training: Parquet
-    files in the layout of TROHN, a fifth of the rows for validation. Training sets and benchmarks share no
-    scene, whatever the seeds.
+    one. gallery: images with captions of which it is known exactly which are true of which. For metrics of
+    captions: rated, captions that are right by degrees; preferences, two of them for one image; clips, of
+    moving scenes and true of all of it, of a part or of nothing. training: Parquet files in the layout of
+    TROHN, a fifth of the rows for validation. Training sets and benchmarks share no scene, whatever the
+    seeds.
     """
     from counterfoil.cli import terminal, world_building
     from counterfoil.errors import UnknownNameError

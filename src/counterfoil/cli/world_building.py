@@ -3,10 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from counterfoil.cli.amounts import amount
+
 if TYPE_CHECKING:
     from counterfoil.cli.terminal import Report
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.world.training import Filter
+
+#: Benchmarks of captions that were judged.
+JUDGED = ("rated", "preferences", "clips")
 
 #: Positives natural and negatives synthetic, as in BiVLC.
 _MIXED = "mixed"
@@ -25,6 +30,7 @@ def benchmark(
     """Draw a benchmark and save it; what came of it, in lines."""
     from counterfoil.data.folder import check_target, save
     from counterfoil.data.galleries import Gallery
+    from counterfoil.data.ratings import Rated
     from counterfoil.metrics.ranks import Positives
 
     check_target(out)
@@ -32,15 +38,18 @@ def benchmark(
         what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
     )
     save(made, out, progress=report)
-    asked, right = "questions", ""
+    asked, right, judged = "question", "", ""
     if isinstance(made.questions, Gallery):
         positives = made.questions.t2i.positives
         assert isinstance(positives, Positives)  # what is true of what is a list here, and no rule
-        asked, right = "queries", f", {len(positives.items):,} true pairs"
+        asked, right = "query", f", {amount(len(positives.items), 'true pair')}"
+    elif isinstance(made.questions, Rated):
+        asked, judged = "caption", " rated"
+    shown = amount(len(made.images), "clip" if what == "clips" else "picture")
+    scorer = "metric:cider" if what in JUDGED else "pixels:colours"
     return [
-        f"{len(made):,} {asked}, {len(made.images):,} pictures, "
-        f"{len(made.captions):,} captions{right}: {out}",
-        f"measure a scorer on it: counterfoil evaluate pixels:colours {out}",
+        f"{amount(len(made), asked)}{judged}, {shown}, {amount(len(made.captions), 'caption')}{right}: {out}",
+        f"measure a scorer on it: counterfoil evaluate {scorer} {out}",
     ]
 
 
@@ -48,7 +57,7 @@ def _drawn(
     what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Report"
 ) -> "Benchmark":
     from counterfoil.errors import UnknownNameError
-    from counterfoil.world import galleries, sample
+    from counterfoil.world import clips, galleries, ratings, sample
     from counterfoil.world.render import STYLES
 
     styles = (*STYLES, _MIXED) if what == "quads" else STYLES
@@ -59,6 +68,9 @@ def _drawn(
         return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
     if what == "choices":
         return sample.choices(n, seed=seed, size=size, style=style, progress=report)
+    judged = {"rated": ratings.rated, "preferences": ratings.preferences, "clips": clips.clips}
+    if what in judged:
+        return judged[what](n, seed=seed, size=size, style=style, progress=report)
     return galleries.gallery(
         n, seed=seed, size=size, captions_each=captions_each, style=style, progress=report
     )
