@@ -53,6 +53,23 @@ def test_the_same_seed_gives_the_same_page(counterfoil, runs: Path, tmp_path: Pa
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
+def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
+    # As many as the catalog says take long to make up.
+    monkeypatch.setattr("counterfoil.world.readers._questions", lambda card, data: 8)
+    for scorer in ("blind:length", "blind:constant"):
+        name = scorer.rpartition(":")[2]
+        said = counterfoil(
+            "evaluate", scorer, "world-quads", "--out", tmp_path / "runs" / name, "--draws", 100
+        )
+        assert said.code == 0, said.err
+    page = tmp_path / "c.html"
+    said = counterfoil("compare", tmp_path / "runs", "--html", page, "--draws", 100)
+    assert said.code == 0, said.err
+    assert "no pictures" not in said.err
+    assert page.read_text().count("data:image") > 8
+
+
 def test_json_alone_on_standard_output(counterfoil, runs: Path) -> None:
     said = counterfoil("compare", runs, "--draws", 200, "--json", "-")
     assert len(json.loads(said.out)) == 3
