@@ -1,22 +1,26 @@
 """Seconds of METEOR: `counterfoil` against `pycocoevalcap`, which both run the same program, in one run.
 
-    python benchmarks/meteor.py FOLDER [--images N] [--processes K]
+    python benchmarks/meteor.py [--images N] [--processes K] [--data DIR]
 
-Every caption of Flickr8k against the other four of its image, 40,000 candidates for the first 8,000 images;
-FOLDER holds Flickr8k.token.txt. Captions are cut into the COCO tool kit's words beforehand, for both. Each
+Every caption of Flickr8k against the other four of its image, 40,000 candidates for the first 8,000 images.
+Captions are cut into the COCO tool kit's words beforehand, for both. Each
 side starts its own programs, so that loading METEOR's data counts, and is a process of its own:
 
 * `pycocoevalcap`: its class Meteor, which asks for one candidate after the other.
 * `counterfoil`: all questions at once, in one program.
 * `counterfoil, K`: the same in K programs.
 
-Scores of every candidate and of all together must be equal to 1e-9: exits with 1 where they are not.
+Scores of every candidate and of all together must be equal to 1e-9: exits with 1 where they are not. Without
+the data, Java or pycocoevalcap there is nothing to measure, which is said.
 """
 
 import argparse
 import json
+import os
+import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -33,7 +37,7 @@ Load = tuple[list[str], list[list[str]]]
 
 def load(folder: Path, images: int) -> Load:
     """Candidates and references, in words."""
-    entries = list(read_tokens(folder / "Flickr8k.token.txt").values())[:images]
+    entries = list(read_tokens(folder / "flickr8k" / "Flickr8k.token.txt").values())[:images]
     words = iter(ptb.tokenize_all([text for own in entries for _, text in own]))
     groups = [[next(words) for _ in own] for own in entries]
     return (
@@ -65,21 +69,35 @@ def work(name: str, file: Path) -> None:
 
 def side(name: str, file: Path) -> Any:
     """What one side measures, in a process of its own."""
-    command = [sys.executable, __file__, str(file), "--side", name]
+    command = [sys.executable, __file__, "--data", str(file), "--side", name]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def lacking(data: Path) -> str | None:
+    """What there is no measuring without; None where all is here."""
+    if not (data / "flickr8k" / "Flickr8k.token.txt").is_file():
+        return f"no flickr8k/Flickr8k.token.txt in {data}, name another folder with --data"
+    if find_spec("pycocoevalcap") is None:
+        return "pycocoevalcap is not installed"
+    return None if shutil.which("java") else "no Java program"
 
 
 def main() -> int:
     """Prints seconds, candidates per second and ratios."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with Flickr8k.token.txt")
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    data = Path(os.environ.get("COUNTERFOIL_DATA", beside))
+    parser.add_argument("--data", type=Path, default=data, help="folder with flickr8k/Flickr8k.token.txt")
     parser.add_argument("--images", type=int, default=8_000, help="how many images, five captions each")
     parser.add_argument("--processes", type=int, default=2, help="programs that share the work")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.side:
         work(given.side, given.data)
+        return 0
+    if (missing := lacking(given.data)) is not None:
+        print(f"METEOR is not measured: {missing}")
         return 0
     with TemporaryDirectory() as folder:
         file = Path(folder, "load.json")
