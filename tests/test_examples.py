@@ -1,6 +1,8 @@
 """Every example runs as it is written, in a process of its own, with the core alone."""
 
+import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +57,7 @@ def test_the_core_is_alone_here(tmp_path):
 def test_there_are_examples():
     assert EXAMPLES == [
         "benchmark_from_a_table.py",
+        "caption_metrics.py",
         "draw_a_world.py",
         "gallery_of_your_own.py",
         "measure_your_own_scorer.py",
@@ -104,6 +107,31 @@ def test_a_gallery_of_ones_own(tmp_path):
     # the cat's 1/4; captions 1/3, with R = 2 of 3 (2/3 + 2/3 * (1/2 + 1/2 * 1)) / 2 = 7/12.
     assert out.count(f"chance {((2 * 5 / 12 + 1 / 4) / 3 + (3 / 3 + 7 / 12) / 4) / 2:.1%}") == 3
     assert {path.name for path in tmp_path.iterdir()} >= {"judged.csv", "similarities.npy"}
+
+
+def test_metrics_of_captions(tmp_path):
+    """Worked by hand: of "a dog runs along the beach", 6 of 6 words, 4 of 5 pairs, 2 of 4 triples and 1 of 3
+    fours are in a reference of 7 words; "a cat sleeps" has no four, whose precision is then 1e-15 / 1e-9.
+    """
+    out = run("caption_metrics.py", tmp_path, str(tmp_path))
+    lines = {line.split()[0]: line.split() for line in out.splitlines() if line}
+    dog = math.exp(1 - 7 / 6) * (6 / 6 * 4 / 5 * 2 / 4 * 1 / 3) ** (1 / 4)
+    assert [float(value) for value in lines["BLEU-4"][1:]] == pytest.approx([dog, 1e-6**0.25], abs=6e-4)
+    # The best precision and the best recall of any reference: 3 of 3 words, and 2 of 3.
+    precision, recall = 1, 2 / 3
+    cat = (1 + 1.2**2) * precision * recall / (recall + 1.2**2 * precision)
+    assert float(lines["ROUGE-L"][2]) == pytest.approx(cat, abs=6e-4)
+    # Who knows the truth agrees with it wholly, and a length that says nothing not at all.
+    tau = {name: float(lines[name][2]) for name in ("world:oracle", "metric:cider", "metric:length")}
+    assert tau["world:oracle"] == 1
+    low, high = (float(part.strip("[,]")) for part in lines["metric:length"][3:])
+    assert low < 0 < high
+    found = re.search(r"of metric:cider to metric:length: (\S+)  \[(\S+), (\S+)\]  p (\S+)", out)
+    value, low, high, p = map(float, found.groups())
+    assert value == pytest.approx(tau["metric:cider"] - tau["metric:length"], abs=2e-3)
+    assert 0 < low < value < high
+    # None of the 1,000 permutations does as well.
+    assert p == pytest.approx(1 / 1001, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
