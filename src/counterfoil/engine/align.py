@@ -19,7 +19,8 @@ from counterfoil.engine.matching import can_match, captions_agree, rows_by_capti
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.layouts import Layout, parse
+from counterfoil.scorers.layouts import Layout
+from counterfoil.scorers.parsed import parse
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23

@@ -18,7 +18,8 @@ from counterfoil.data.tables import Table, read_table
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.embeddings import read_embeddings
-from counterfoil.scorers.layouts import Kind, parse, recognise
+from counterfoil.scorers.layouts import Kind, recognise
+from counterfoil.scorers.parsed import parse
 from counterfoil.scorers.rankings import GivenRankings, holds_rankings, load_rankings
 from counterfoil.scorers.similarity import GivenSimilarity, load_similarity
 from counterfoil.store import digest_file, digest_value

@@ -1,18 +1,15 @@
-"""What a table of given answers holds, read from its header, and the numbers in it.
+"""What a table of given answers holds, read from its header; `parsed` reads the numbers in it.
 
 Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
 scores and not the other way round.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from counterfoil.data.tables import Table, booleans, floats
+from counterfoil.data.tables import Table
 from counterfoil.errors import ScoreError
 
 Kind = Literal[
@@ -64,8 +61,9 @@ POSITIVE_NEGATIVE = (
 _CELL = re.compile(r"[ctq]([01])_?i([01])", re.IGNORECASE)
 _DRAW = re.compile(r"([ab])_d(\d+)", re.IGNORECASE)
 _CANDIDATE = re.compile(r"s(\d+)", re.IGNORECASE)
-_PAIR = re.compile(r"(?P<id>.+)_c(?P<caption>[01])_i(?P<image>[01])")
-_ONE = re.compile(r"(?P<id>.+)_[cis](?P<slot>\d+)")
+#: Ids that say which pair of a quad, or which candidate of a choice, a row is of.
+PAIR_ID = re.compile(r"(?P<id>.+)_c(?P<caption>[01])_i(?P<image>[01])")
+ONE_ID = re.compile(r"(?P<id>.+)_[cis](?P<slot>\d+)")
 _TRUTH = {"true", "false", "yes", "no", "1", "0", "1.0", "0.0"}
 
 
@@ -81,16 +79,6 @@ class Layout:
     folded: bool = False
     #: The column that says which candidate a row is of, where ids do not.
     side: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Parsed:
-    """The answers of one table; see `counterfoil.scorers.given.GivenTable` for the fields."""
-
-    ids: tuple[str, ...] | None
-    subsets: tuple[str, ...] | None
-    values: NDArray[np.float64] | None = None
-    right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
 def recognise(table: Table, column: str | None = None, *, whole_rows: bool = False) -> Layout:
@@ -123,32 +111,6 @@ def _recognised(table: Table, identifier: str | None, column: str | None) -> Lay
     if len(equal) > 1:
         raise _ambiguous(table, [", ".join(layout.columns) for layout in equal])
     return found[0]
-
-
-def parse(table: Table, layout: Layout) -> Parsed:
-    """The answers in `table`, laid out as `recognise` found.
-
-    Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
-    are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
-    """
-    if layout.side is not None:
-        return _fold_sides(table, layout)
-    if layout.folded:
-        return _fold(table, layout)
-    ids = _ids(table, layout.id)[1] if layout.id else None
-    subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else None
-    if layout.kind in ("quad_outcomes", "choice_outcome"):
-        names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
-        right = {name: booleans(table, column) for name, column in zip(names, layout.columns, strict=True)}
-        return Parsed(ids=ids, subsets=subsets, right=right)
-    if layout.kind == "rated_scores":
-        return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
-    values = np.stack([floats(table, column) for column in layout.columns], axis=1)
-    shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
-    return Parsed(ids=ids, subsets=subsets, values=values.reshape(shape))
-
-
-# -- recognising ------------------------------------------------------------------------------------------
 
 
 def _quad_scores(table: Table, identifier: str | None) -> list[Layout]:
@@ -260,22 +222,22 @@ _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
 def _names_pairs(table: Table, identifier: str | None) -> bool:
     """Whether the ids say which pair of a question a row is of."""
     first = "" if identifier is None else str(table.columns[identifier][0]).strip()
-    return bool(_PAIR.fullmatch(first) or _ONE.fullmatch(first))
+    return bool(PAIR_ID.fullmatch(first) or ONE_ID.fullmatch(first))
 
 
 def _pairs(table: Table, identifier: str | None, column: str) -> Layout:
     """A table of one row per pair, of quads or of choices as the first label says; else one per question."""
     first = "" if identifier is None else str(table.columns[identifier][0]).strip()
-    if _PAIR.fullmatch(first):
+    if PAIR_ID.fullmatch(first):
         return _layout("quad_scores", (column,), identifier, "scores of pairs of quads", folded=True)
-    if _ONE.fullmatch(first):
+    if ONE_ID.fullmatch(first):
         return _layout("choice_scores", (column,), identifier, "scores of pairs of choices", folded=True)
     return _layout("rated_scores", (column,), identifier, "a score per question")
 
 
 def _single(table: Table, identifier: str | None, column: str) -> Layout:
     """One column that the user named: a score per pair where ids say so, else true/false per question."""
-    if identifier not in (None, column) and _PAIR.fullmatch(str(table.columns[identifier][0]).strip()):
+    if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
         return _pairs(table, str(identifier), column)
     if _is_truth(table.columns[column]):
         return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
@@ -342,95 +304,3 @@ def _is_number(values: Sequence[object]) -> bool:
     except ValueError:
         return False
     return True
-
-
-# -- reading ----------------------------------------------------------------------------------------------
-
-
-def _ids(table: Table, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(subset, id) of every row, as two tuples; an id may occur once in a subset."""
-    subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else ("",) * len(table)
-    names = []
-    first: dict[tuple[str, str], int] = {}
-    for row, cell in enumerate(table[column]):
-        # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
-        whole = isinstance(cell, float) and cell.is_integer()
-        name = str(int(cell)) if whole else str(cell).strip()
-        if cell is None or not name or cell != cell:
-            raise ScoreError("id is missing", where=table.where(row, column))
-        before = first.setdefault((subsets[row], name), row)
-        if before != row:
-            raise ScoreError(
-                "id occurs twice",
-                where=table.where(row, column),
-                given=f"'{name}', also in {table.where(before)}",
-                hint="one row for each",
-            )
-        names.append(name)
-    return subsets, tuple(names)
-
-
-def _fold(table: Table, layout: Layout) -> Parsed:
-    """Rows of pairs, in any order, to one entry per question."""
-    assert layout.id is not None
-    subsets, labels = _ids(table, layout.id)
-    numbers = floats(table, layout.columns[0])
-    quads = layout.kind == "quad_scores"
-    slots_of: dict[tuple[str, str], dict[int, float]] = {}
-    for row, (subset, label) in enumerate(zip(subsets, labels, strict=True)):
-        match = (_PAIR if quads else _ONE).fullmatch(label)
-        if match is None:
-            raise ScoreError(
-                "the id does not say which pair the score belongs to",
-                where=table.where(row, layout.id),
-                given=label,
-                allowed=f"ids such as '{labels[0]}'",
-            )
-        slot = 2 * int(match["caption"]) + int(match["image"]) if quads else int(match["slot"])
-        slots_of.setdefault((subset, match["id"]), {})[slot] = float(numbers[row])
-    width = 4 if quads else max(max(slots) for slots in slots_of.values()) + 1
-    for (_, name), slots in slots_of.items():
-        if len(slots) != width:
-            raise ScoreError(
-                f"question '{name}' has {len(slots)} of its {width} scores",
-                where=f"{table.source}, column '{layout.columns[0]}'",
-                hint="give one row for every pair",
-            )
-    values = np.asarray(
-        [[slots[slot] for slot in range(width)] for slots in slots_of.values()], dtype=np.float64
-    )
-    return Parsed(
-        ids=tuple(name for _, name in slots_of),
-        subsets=tuple(subset for subset, _ in slots_of) if SUBSET in table else None,
-        values=values.reshape(-1, 2, 2) if quads else values,
-    )
-
-
-def _fold_sides(table: Table, layout: Layout) -> Parsed:
-    """A row per candidate, in any order, to one entry per question."""
-    assert layout.id is not None
-    assert layout.side is not None
-    numbers = floats(table, layout.columns[0])
-    sides = [int(str(cell)) for cell in table[layout.side]]
-    # A question is told by its id; which may occur once for each side.
-    of_side: list[dict[tuple[str, str], float]] = [{}, {}]
-    for side in (0, 1):
-        rows = [row for row, own in enumerate(sides) if own == side]
-        columns = {name: [table[name][row] for row in rows] for name in table.columns}
-        subsets, labels = (
-            _ids(Table(columns, table.source, table.kind, table.parts), layout.id) if rows else ((), ())
-        )
-        of_side[side] = dict(zip(zip(subsets, labels, strict=True), numbers[rows].tolist(), strict=True))
-    odd = next(iter(of_side[0].keys() ^ of_side[1].keys()), None)
-    if odd is not None:
-        raise ScoreError(
-            f"question '{odd[1]}' has one of its 2 scores",
-            where=f"{table.source}, column '{layout.columns[0]}'",
-            hint="give one row for either side",
-        )
-    keys = list(of_side[0])
-    return Parsed(
-        ids=tuple(name for _, name in keys),
-        subsets=tuple(subset for subset, _ in keys) if SUBSET in table else None,
-        values=np.asarray([[side[key] for side in of_side] for key in keys], dtype=np.float64),
-    )
