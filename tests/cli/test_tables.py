@@ -16,13 +16,13 @@ from counterfoil.cli.tables import (
 )
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Placed, Rankings, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report.naming import parted
+from small_judgements import ratings_of
 
 
 @pytest.fixture
@@ -178,16 +178,12 @@ def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None
 @pytest.fixture
 def rated() -> Benchmark:
     """Twelve captions of six images, each rated once from 1 to 4."""
-    questions = Rated(
-        tuple(f"q{i}" for i in range(12)),
-        captions=np.arange(12),
-        images=np.arange(12) // 2,
-        ratings=np.array([1, 4, 2, 3, 1, 2, 4, 4, 3, 1, 2, 3], dtype=np.float64)[:, None],
+    return ratings_of(
+        np.array([1, 4, 2, 3, 1, 2, 4, 4, 3, 1, 2, 3], dtype=np.float64)[:, None],
+        np.arange(12) // 2,
         groupings={"kind": ("flat",) * 2 + ("near", "far") * 5},
+        card={"name": "own", "title": "Own ratings", "groupings": ("kind",)},
     )
-    card = Card(name="own", title="Own ratings", form="rated", groupings=("kind",))
-    captions = tuple(Caption(f"c{i}", "words") for i in range(12))
-    return Benchmark(card, tuple(Image(f"i{i}") for i in range(6)), captions, questions)
 
 
 @pytest.mark.parametrize("width", [60, 160])

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data import Benchmark, BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.captions.protocols import Tokens
+from small_judgements import paragraphs_of, ratings_of
 
 
 @dataclass
@@ -121,14 +121,13 @@ def rated(n: int, *, references: bool = True, images: int = 4) -> Benchmark:
     pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(images))
     captions = tuple(Caption(f"c{i}", f"a word{i % 3} and more{i % 5}") for i in range(2 * n))
     found = References.of([[n + (row + k) % n for k in range(1 + row % 3)] for row in range(n)])
-    questions = Rated(
-        tuple(f"q{i}" for i in range(n)),
-        captions=np.arange(n),
-        images=np.arange(n) % images,
-        ratings=np.arange(n, dtype=float)[:, None],
+    return ratings_of(
+        np.arange(n, dtype=float)[:, None],
+        np.arange(n) % images,
+        shown=pictures,
+        captions=captions,
         references=found if references else None,
     )
-    return Benchmark(Card(name="fake", title="Fake", form="rated"), pictures, captions, questions)
 
 
 def preferred(n: int, *, sentences: int = 1, sample: int | None = None, draws: int = 1) -> Benchmark:
@@ -137,17 +136,13 @@ def preferred(n: int, *, sentences: int = 1, sample: int | None = None, draws: i
     pictures = tuple(Image(f"i{i}", BytesSource(bytes([i] * (i + 1)))) for i in range(sentences))
     captions = tuple(Caption(f"c{i}", f"word{i % 11} is on line{i % 7}") for i in range(rows + 4 * n))
     shared = References.of([[rows + 4 * row + k for k in range(4)] for row in range(n)])
-    owners = np.repeat(np.arange(n), 2 * sentences)
-    questions = Preference(
-        tuple(f"q{i}" for i in range(n)),
-        captions=np.arange(rows),
-        images=np.tile(np.arange(sentences), 2 * n),
-        owners=owners,
-        sides=np.tile(np.repeat([0, 1], sentences), n),
-        votes=np.tile([[2.0, 1.0]], (n, 1)),
-        label=np.zeros(n, dtype=np.int64),
-        references=shared.take(owners),
+    return paragraphs_of(
+        n,
+        sentences,
+        np.tile(np.arange(sentences), 2 * n),
+        shown=pictures,
+        captions=captions,
+        references=shared.take(np.repeat(np.arange(n), 2 * sentences)),
         sample=sample,
         draws=draws,
     )
-    return Benchmark(Card(name="fake", title="Fake", form="preference"), pictures, captions, questions)

@@ -6,13 +6,13 @@ import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Outcomes, Quad, Scores
 from counterfoil.data.cards import card
-from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.engine import align, run
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.metrics import quad
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Identity
+from small_judgements import paragraphs_of, ratings_of
 
 
 def quads(ids, texts=None):
@@ -46,33 +46,18 @@ def choices(rows, **groupings):
 
 def rated(ids, captions=None):
     n = len(ids)
-    captions = captions or [None] * n
-    return Benchmark(
-        Card(name="rated", title="Rated", form="rated"),
-        tuple(Image(f"{i}.jpg") for i in range(n)),
-        tuple(Caption(f"c{i}", text) for i, text in enumerate(captions)),
-        Rated(tuple(ids), captions=np.arange(n), images=np.arange(n), ratings=np.ones((n, 1))),
-    )
+    return ratings_of(np.ones((n, 1)), np.arange(n), ids=ids, captions=_captions(captions or [None] * n))
 
 
 def preferred(ids, captions=None, sentences=1):
     n = len(ids)
     rows = 2 * n * sentences
-    captions = captions or [None] * rows
-    return Benchmark(
-        Card(name="preferred", title="Preferred", form="preference"),
-        tuple(Image(f"{i}.jpg") for i in range(n)),
-        tuple(Caption(f"c{i}", text) for i, text in enumerate(captions)),
-        Preference(
-            tuple(ids),
-            captions=np.arange(rows),
-            images=np.repeat(np.arange(n), 2 * sentences),
-            owners=np.repeat(np.arange(n), 2 * sentences),
-            sides=np.tile(np.repeat([0, 1], sentences), n),
-            votes=np.tile([1.0, 0.0], (n, 1)),
-            label=np.zeros(n, np.int64),
-        ),
-    )
+    images = np.repeat(np.arange(n), 2 * sentences)
+    return paragraphs_of(n, sentences, images, ids=ids, captions=_captions(captions or [None] * rows))
+
+
+def _captions(texts):
+    return [Caption(f"c{i}", text) for i, text in enumerate(texts)]
 
 
 ABC = choices([("a", "1.jpg", "A cat ", "a dog"), ("b", "2.jpg", "a cow", "a pig"), ("c", "3.jpg", "x", "y")])
@@ -563,11 +548,11 @@ class TestJudgedCaptions:
         ):
             align(two, rated("a"))
         with pytest.raises(
-            ScoreError, match="another number of candidates than preferred; given: 3; allowed: 2"
+            ScoreError, match="another number of candidates than toy-preference; given: 3; allowed: 2"
         ):
             align(three, preferred("a"))
         with pytest.raises(
-            ScoreError, match="the ids are not those of rated; given: 1 of 2 questions are missing"
+            ScoreError, match="the ids are not those of toy-rated; given: 1 of 2 questions are missing"
         ):
             align(scores, rated("ab"))
 
@@ -579,7 +564,7 @@ class TestJudgedCaptions:
             Identity("e"),
             images,
             captions[::-1].copy(),
-            ("0.jpg", "1.jpg"),
+            ("i0", "i1"),
             tuple(f"c{i}" for i in range(8))[::-1],
         )
         unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (images, captions)]

@@ -6,17 +6,7 @@ import pytest
 from counterfoil.data.votes import Votes
 from counterfoil.errors import InputError
 from counterfoil.evaluation.preferences import preferences
-
-# P002 Table D.1, rows preferred to columns, for A to E.
-PRINTED = np.array(
-    [
-        [0, 231, 66, 111, 316],
-        [89, 0, 21, 79, 328],
-        [254, 299, 0, 273, 343],
-        [185, 217, 23, 0, 287],
-        [28, 16, 1, 9, 24],
-    ]
-)
+from printed_votes import PRINTED
 
 
 def test_the_printed_votes() -> None:

@@ -17,8 +17,8 @@ from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.drawn_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
+from small_judgements import grades, preferred, rated
 
-from .judged_benchmarks import grades, preferred, rated
 from .made_runs import gallery, run
 
 Make = Callable[..., Benchmark]

@@ -9,18 +9,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
-
-# P002 Table D.1: row preferred to column, for A (only the first is wrong), B (only the first is right),
-# C (the first five are wrong), D (only the fifth is right), E (all wrong).
-PRINTED = np.array(
-    [
-        [0, 231, 66, 111, 316],
-        [89, 0, 21, 79, 328],
-        [254, 299, 0, 273, 343],
-        [185, 217, 23, 0, 287],
-        [28, 16, 1, 9, 24],
-    ]
-)
+from printed_votes import PRINTED
 
 
 def test_the_printed_votes_give_the_printed_strengths_in_another_order() -> None:

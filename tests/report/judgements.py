@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Scores
+from small_judgements import pairs_of, ratings_of
 
 from .conftest import NASTY, picture
 
@@ -27,24 +28,23 @@ def rated_benchmark(n: int = N_RATED, **card: Any) -> Benchmark:
     truth = rng.integers(1, 5, n)[:, None] + rng.integers(-1, 2, (n, 3))
     ratings = np.clip(truth, 1, 4).astype(np.float64)
     ratings[::5, 2] = np.nan
-    questions = Rated(
-        tuple(f"r{i}" for i in range(n)),
-        captions=np.arange(n),
-        images=np.arange(n) // 2,
-        ratings=ratings,
+    return ratings_of(
+        ratings,
+        np.arange(n) // 2,
+        ids=[f"r{i}" for i in range(n)],
+        shown=images,
+        captions=captions,
         references=References.of([list(range(n, n + i % 12)) for i in range(n)]),
         groupings={"system": tuple(("person", "machine <2>")[i % 2] for i in range(n))},
+        card={
+            "name": "rated",
+            "title": "Rated & drawn",
+            "licence": "CC0",
+            "measures": ("kendall_tau_c", "kendall_tau_b"),
+            "groupings": ("system",),
+            **card,
+        },
     )
-    facts = {
-        "name": "rated",
-        "title": "Rated & drawn",
-        "form": "rated",
-        "licence": "CC0",
-        "measures": ("kendall_tau_c", "kendall_tau_b"),
-        "groupings": ("system",),
-        **card,
-    }
-    return Benchmark(Card(**facts), images, tuple(captions), questions, source="drawn in a test")
 
 
 def rated_scores(benchmark: Benchmark) -> dict[str, Scores]:
@@ -70,24 +70,22 @@ def preference_benchmark(n: int = N_PREFERRED, **card: Any) -> Benchmark:
     first = np.where(rng.random(n) < 0.5, most, 48 - most)
     first[1] = 24
     votes = np.stack([first, 48 - first], axis=1).astype(np.float64)
-    questions = Preference.between(
-        tuple(f"p{i}" for i in range(n)),
-        np.arange(2 * n).reshape(n, 2),
-        np.arange(n),
+    return pairs_of(
         votes,
-        np.where(votes[:, 0] >= votes[:, 1], 0, 1),
+        np.arange(n),
+        ids=[f"p{i}" for i in range(n)],
+        shown=images,
+        captions=captions,
         groupings={"category": tuple(CATEGORIES[i % 4] for i in range(n))},
+        card={
+            "name": "preferred",
+            "title": "Preferred",
+            "measures": ("accuracy", "accuracy_macro"),
+            "groupings": ("category",),
+            "macro": "category",
+            **card,
+        },
     )
-    facts = {
-        "name": "preferred",
-        "title": "Preferred",
-        "form": "preference",
-        "measures": ("accuracy", "accuracy_macro"),
-        "groupings": ("category",),
-        "macro": "category",
-        **card,
-    }
-    return Benchmark(Card(**facts), images, captions, questions)
 
 
 def preference_scores(benchmark: Benchmark) -> dict[str, Scores]:

@@ -11,8 +11,7 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.replicates import Replicates
 from counterfoil.metrics.drawn_correlation import MEASURES
-
-from ..judged_benchmarks import grades, preferred, rated
+from small_judgements import grades, preferred, rated
 
 
 def _run(name: str, benchmark: Benchmark, values, ties: str = "strict") -> Run:

@@ -9,8 +9,7 @@ from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
 from counterfoil.metrics.ties import Ties
-
-from ..judged_benchmarks import preferred
+from small_judgements import preferred
 
 
 def _votes(n: int, seed: int = 0) -> np.ndarray:

@@ -19,8 +19,7 @@ from counterfoil.evaluation.evaluate import (
 )
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.drawn_correlation import MEASURES
-
-from ..judged_benchmarks import grades, rated
+from small_judgements import grades, rated
 
 
 def test_an_oracle_is_right_throughout() -> None:

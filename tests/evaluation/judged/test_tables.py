@@ -16,8 +16,7 @@ from counterfoil.data.videos import Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, load_run, save_run
-
-from ..judged_benchmarks import grades, preferred, rated
+from small_judgements import grades, preferred, rated
 
 
 def _there_and_back(folder: Path, benchmark: Benchmark, answers: Answers) -> tuple[Run, Run]:
@@ -105,7 +104,7 @@ def test_preferences(tmp_path: Path, draws: int) -> None:
     ):
         assert np.array_equal(ours.captions, theirs.captions)
     row = pq.read_table(tmp_path / "run" / "items.parquet").to_pylist()[3]
-    assert (row["a"], row["b"], row["a_images"]) == (["caption 3 a"], ["caption 3 b"], ["i1"])
+    assert (row["a"], row["b"], row["a_images"]) == (["caption 6"], ["caption 7"], ["i1"])
 
 
 def test_candidates_of_several_sentences_about_parts_of_a_video(tmp_path: Path) -> None:
