@@ -9,8 +9,8 @@ import pytest
 from counterfoil.data.votes import Votes
 from counterfoil.evaluation.annotators import Study, study
 from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity, count, coverage
-from counterfoil.evaluation.preferences import preferences
 from counterfoil.evaluation.verified import Verified
+from counterfoil.evaluation.votes import preferences
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
 from counterfoil.report import drawing

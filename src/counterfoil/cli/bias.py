@@ -8,7 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
-    from counterfoil.data.judgements import Judgements
+    from counterfoil.data.pools import Judgements
     from counterfoil.engine.first_items import ModelLists
     from counterfoil.evaluation.annotators import Study
     from counterfoil.evaluation.coverage import Coverage, Multiplicity
@@ -83,7 +83,7 @@ def command(
     from counterfoil.cli.lists import load
     from counterfoil.cli.report_tables import printed
     from counterfoil.cli.session import data_folder
-    from counterfoil.data.judgements import read_judgements
+    from counterfoil.data.pools import read_judgements
     from counterfoil.evaluation.annotators import MOST, study
     from counterfoil.evaluation.coverage import against
     from counterfoil.report import annotator_tables as tables

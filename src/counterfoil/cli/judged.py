@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import Judgements
+from counterfoil.data.pools import Judgements
 from counterfoil.engine.first_items import ModelLists, first_items
 from counterfoil.engine.progress import Progress
 from counterfoil.errors import DataError

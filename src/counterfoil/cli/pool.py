@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from counterfoil.data.judgements import Direction
+    from counterfoil.data.pools import Direction
     from counterfoil.engine.first_items import ModelLists
     from counterfoil.evaluation.pooling import Summary
     from counterfoil.metrics.annotators import Pool
@@ -63,7 +63,7 @@ def command(
     """
     from counterfoil.cli import terminal
     from counterfoil.cli.lists import load
-    from counterfoil.data.judgements import pool_kind, pool_table, write_pool
+    from counterfoil.data.pools import pool_kind, pool_table, write_pool
     from counterfoil.engine.first_items import first_items
     from counterfoil.evaluation.pooling import Tasks, without
     from counterfoil.evaluation.pooling import summary as summarise

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from counterfoil.evaluation.preferences import Preferences
+    from counterfoil.evaluation.votes import Preferences
 
 EPILOG = """Examples:
 
@@ -34,7 +34,7 @@ def command(
     """
     from counterfoil.cli import terminal
     from counterfoil.data.votes import read_votes
-    from counterfoil.evaluation.preferences import preferences
+    from counterfoil.evaluation.votes import preferences
 
     terminal.check_targets(json, plot=plot)
     found = preferences(read_votes(votes), draws=draws, seed=seed)

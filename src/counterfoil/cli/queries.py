@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.data.judgements import ROLES, Direction
+from counterfoil.data.pools import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, labels, read_table
 from counterfoil.engine.first_items import ModelLists
 from counterfoil.errors import DataError

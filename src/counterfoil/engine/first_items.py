@@ -13,7 +13,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import ROLES, Direction
+from counterfoil.data.pools import ROLES, Direction
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.progress import Progress, silent

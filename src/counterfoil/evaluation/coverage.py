@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import Judgements
+from counterfoil.data.pools import Judgements
 from counterfoil.errors import DataError
 from counterfoil.evaluation.known import are_right, how_many
 from counterfoil.evaluation.result import or_none

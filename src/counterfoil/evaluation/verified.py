@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.judgements import Judgements
+from counterfoil.data.pools import Judgements
 from counterfoil.errors import DataError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.preferences import Preferences
+from counterfoil.evaluation.votes import Preferences
 from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, short, style
 
 
