@@ -190,8 +190,7 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
     model = like.model() if isinstance(like, Remembered) else like
     if not isinstance(model, DualEncoder):
         return load(argument, options)
-    prompt = prompt_of(options, where=model.identity.name)
-    return replace(model, identity=replace(model.identity, prompt=prompt))
+    return model.with_prompt(prompt_of(options, where=model.identity.name))
 
 
 def _resolve(target: str) -> Any:

@@ -90,6 +90,10 @@ class DualEncoder:
             return 0
         return sum(left > 0 for left in self.count_left_out(self._texts(captions)))
 
+    def with_prompt(self, prompt: str) -> "DualEncoder":
+        """The same towers, captions put into another prompt, and no second copy in memory."""
+        return replace(self, identity=replace(self.identity, prompt=prompt))
+
     @property
     def local(self) -> LocalEncoder | None:
         """The same model part by part; None where its tokens do not lie in the space of its images."""

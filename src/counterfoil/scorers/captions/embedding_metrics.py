@@ -152,8 +152,7 @@ class CosineMetric:
 
         def model(options: Options) -> Any:
             if isinstance(self.embedder, DualEncoder):
-                # The same towers with another prompt, and no second model in memory.
-                return replace(self.embedder, identity=replace(self.embedder.identity, prompt=options.prompt))
+                return self.embedder.with_prompt(options.prompt)
             return self._backbone(options)
 
         settings = read(self._options.settings, name, videos=True)
