@@ -46,7 +46,7 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     assert said.out.splitlines()[-1] == f"The report is in {out / 'report.html'}"
     numbers = json.loads((out / "findings.json").read_text())
     words = " ".join(said.out.split())
-    for each in numbers["findings"]:
+    for each in [*numbers["findings"], *numbers["captions"]["claims"]]:
         assert f"{each['claim']} {each['verdict'].capitalize()} in this run. {each['sentence']}" in words
     assert f"The trainings in order. {numbers['order']['sentence']}" in words
     names = {"pretrained", "coco", "trohn-text", "trohn-img", "detectors", "trohn-img-detectors"}

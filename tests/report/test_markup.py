@@ -36,7 +36,7 @@ def test_a_cell_is_per_cent_with_two_decimals() -> None:
     assert written(Cell(2224 / 2933), Column("I2T")) == "75.83"
     assert (
         written(Cell(-0.0412, -0.06, -0.0201), Column("d", style="points"), interval=True)
-        == "-4.12 [-6.00, -2.01]"
+        == "−4.12 [−6.00, −2.01]"
     )
     assert written(Cell(0.0412), Column("d", style="points")) == "+4.12"
     assert written(Cell(0.0316), Column("p", style="p")) == "0.032"

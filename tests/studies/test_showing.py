@@ -28,7 +28,7 @@ def test_the_end_of_a_demo(made: Study, width: int) -> None:
     assert (" to " in lines[head + 2]) == (width == 160)
     # Words are as far in as the claim they are of.
     claims = [i for i, line in enumerate(lines) if line.startswith(("✓", "✗", "?", "•"))]
-    assert len(claims) == 7
+    assert len(claims) == 7 + 1 + 3
     beside = [line for i, line in enumerate(lines) if i > claims[0] and i not in claims and line]
     assert all(line.startswith("  ") and line[2] != " " for line in beside)
 
@@ -39,6 +39,9 @@ def test_what_was_found_is_said_in_full(fuller: Study) -> None:
     assert "What follows is over seeds 0, 1." in words
     for each in fuller.findings:
         assert f"{each.claim} {each.verdict.capitalize()} in this run. {each.sentence}" in words
+    for each in fuller.captions.findings:
+        assert f"{each.claim} {each.verdict.capitalize()} in this run. {each.sentence}" in words
+    assert "Caption metrics. The oracle, which knows what is shown, has a correlation of 1.0" in words
     assert fuller.order is not None
     assert fuller.order.sentence in words
     assert all(f"{each.question} {each.sentence}" in words for each in fuller.sweeps)

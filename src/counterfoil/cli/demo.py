@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.evaluation.result import Estimate
+    from counterfoil.evaluation.studies.findings import Finding
     from counterfoil.studies.demo import Study
 
 EPILOG = """Examples:
@@ -89,6 +90,8 @@ def command(
 
 def show(made: "Study", console: "Console") -> None:
     """The end of a demo: a table of the models, then what was asked and what came of it."""
+    from counterfoil.report.study.captions import known
+
     seeds = made.plan.seeds
     console.print()
     console.print(_summary(made, intervals=console.width >= _ROOMY))
@@ -98,17 +101,22 @@ def show(made: "Study", console: "Console") -> None:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
     console.print(f"[dim]{about}[/dim]", width=width)
-    said = [
-        (_MARKS[each.verdict], each.claim, f"{each.verdict.capitalize()} in this run. {each.sentence}")
-        for each in made.findings
-    ]
+    said = [_found(each) for each in made.findings]
     if made.order is not None:
         said.append(("•", "The trainings in order.", made.order.sentence))
     said += [("•", sweep.question, sweep.sentence) for sweep in made.sweeps]
+    said += [("•", "Caption metrics.", known(made.captions.comparisons))]
+    said += [_found(each) for each in made.captions.findings]
     console.print()
     for mark, head, words in said:
         console.print(_hanging(mark, f"[bold]{head}[/bold]\n[dim]{words}[/dim]"), width=width)
     console.print()
+
+
+def _found(finding: "Finding") -> tuple[str, str, str]:
+    """A finding's mark, its claim, and what came of it."""
+    said = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
+    return _MARKS[finding.verdict], finding.claim, said
 
 
 def _hanging(mark: str, words: str) -> "RenderableType":

@@ -106,7 +106,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
     official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
     found = []
     for number, name in enumerate([*official, *(name for name in labels if name not in official)]):
-        main = tables.main_measures(comparison)
+        main = tables.grouped_measures(comparison)
         many = len(labels[name]) > MANY_GROUPS
         drawings: list[Drawing] = []
         if name in official and not many:

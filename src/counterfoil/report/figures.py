@@ -18,6 +18,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.studies.evidence import tenths
 from counterfoil.metrics import choice, quad
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.placing import Box, place
@@ -67,7 +68,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
         for label in labels
     }
     cells = {
-        (i, j): (value := results[name][label][measure].value, f"{100 * value:.1f}".replace("-", "−"), "")
+        (i, j): (value := results[name][label][measure].value, tenths(value), "")
         for i, name in enumerate(order)
         for j, label in enumerate(labels)
         if measure in results[name].get(label, {})
@@ -184,7 +185,7 @@ def significance(comparison: Comparison, measure: str) -> Any:
             strength = (
                 0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
             )
-            cells[at[row], at[column]] = (float(strength), _points(value), p)
+            cells[at[row], at[column]] = (float(strength), tenths(value, signed=True), p)
     unit = "in points" if style_of(measure) == "percent" else "times 100"
     title = f"{LABELS.get(measure, measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
@@ -343,12 +344,6 @@ def _p(value: float) -> str:
     if value < 0.001:
         return "p<.001"
     return "p=1" if value >= 0.9995 else f"p={value:.3f}".replace("0.", ".")
-
-
-def _points(value: float) -> str:
-    """A difference in points: +6.9, −0.4, and plain 0.0 where it rounds to nothing."""
-    text = f"{100 * value:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 
 
 def _whiskers(estimates: Sequence[Estimate]) -> NDArray[np.float64]:

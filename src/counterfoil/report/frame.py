@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from counterfoil.evaluation.studies.evidence import tenths
 from counterfoil.report import markup, tables
 
 
@@ -99,6 +100,7 @@ def environment() -> Any:
         lstrip_blocks=True,
     )
     made.filters["written"] = markup.written
+    made.filters["tenths"] = tenths
     made.globals["LABELS"] = tables.LABELS
     made.globals["MEANINGS"] = tables.MEANINGS
     return made

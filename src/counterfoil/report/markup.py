@@ -14,8 +14,6 @@ from typing import Literal
 
 #: "points" and "shift" are differences of percentages and of correlations.
 Style = Literal["percent", "points", "correlation", "shift", "p", "text"]
-#: Those with a minus as papers print it.
-_CORRELATIONS = ("correlation", "shift")
 
 
 @dataclass(frozen=True)
@@ -95,14 +93,12 @@ def number(value: float, style: Style = "percent") -> str:
     """A ratio, a correlation or a difference of such times a hundred, without a unit.
 
     >>> number(-0.00002, "correlation"), number(0.25, "shift"), number(-0.25, "points")
-    ('0.00', '+25.00', '-25.00')
+    ('0.00', '+25.00', '−25.00')
     """
     sign = "+" if style in ("points", "shift") else ""
     text = f"{100 * value:{sign}.2f}"
-    if style not in _CORRELATIONS:
-        return text
     # A minus as papers print it; what rounds to nothing has no sign.
-    return text.lstrip("+-") if not float(text) else text.replace("-", "−")
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")
 
 
 def to_markdown(table: Table, *, intervals: bool = False) -> str:

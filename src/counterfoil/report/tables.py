@@ -31,6 +31,7 @@ __all__ = [
     "by_group",
     "differences",
     "group_rows",
+    "grouped_measures",
     "groupings",
     "headline",
     "leading",
@@ -115,7 +116,7 @@ def by_group(
 ) -> Table:
     """One row per scorer, a block of columns per group: the layout of P000 Table 4.
 
-    `measures` defaults to the main ones; `grouping` to the first that the benchmark's authors report by
+    `measures` defaults to `grouped_measures`; `grouping` to the first that the benchmark's authors report by
     (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
     measure that is not there.
     """
@@ -126,7 +127,7 @@ def by_group(
         grouping = next(iter([*official, *labels]), None)
     elif grouping not in labels:
         raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
-    chosen = main_measures(comparison) if measures is None else tuple(measures)
+    chosen = grouped_measures(comparison) if measures is None else tuple(measures)
     known = {name for run in comparison.runs for name in run.result.measures}
     for name in chosen:
         if name not in known:
@@ -196,6 +197,12 @@ def main_measures(comparison: Comparison) -> tuple[str, ...]:
     """The measures that papers put first, of those that any run has."""
     main = main_of(comparison.runs[0].benchmark)
     return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
+
+
+def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
+    """What is told of each group: the main measures, and of correlations, which say much the same, one."""
+    main = main_measures(comparison)
+    return main[:1] if main and main[0] in CORRELATIONS else main
 
 
 def leading(comparison: Comparison) -> str:

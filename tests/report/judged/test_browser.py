@@ -38,7 +38,7 @@ def test_a_card_tells_what_people_gave_and_unfolds_references(
     view.fill("input[name=text]", "sentence number 11")
     card = view.locator(".card[data-question=r11]")
     given = [f"{value:g}" for value in rated.runs[0].benchmark.judged.ratings[11] if not np.isnan(value)]
-    assert f"People: {', '.join(given)}" in card.inner_text()
+    assert f"Ratings: {', '.join(given)}" in card.inner_text()
     assert not card.locator(".references li").first.is_visible()
     card.locator(".references summary").click()
     assert card.locator(".references li").all_inner_texts()[-1] == "and 3 more"

@@ -42,7 +42,7 @@ def test_means_of_an_oracle_climb_and_of_its_opposite_fall(rated: Comparison) ->
         ratings, scores = points(run)
         assert list(means) == pytest.approx([scores[ratings == r].mean() for r in np.unique(ratings)])
         assert (np.diff(means) * sign > 0).all()
-        assert "what people gave" in svg(spread(run), name="x", title="x")
+        assert "rating" in svg(spread(run), name="x", title="x")
 
 
 def test_preferences_have_no_ratings(preferred: Comparison) -> None:

@@ -96,6 +96,18 @@ def percent(level: Evidence) -> str:
 def points(difference: Evidence) -> str:
     """A difference in words, with signs: "+3.1 points (−0.2 to +6.4)"."""
     value, low, high = (
-        f"{100 * each:+.1f}".replace("-", "−") for each in (difference.value, difference.low, difference.high)
+        tenths(each, signed=True) for each in (difference.value, difference.low, difference.high)
     )
     return f"{value} points ({low} to {high})"
+
+
+def tenths(value: float, *, signed: bool = False) -> str:
+    """A ratio, a correlation or a difference times a hundred, with one decimal.
+
+    What rounds to nothing has no sign.
+
+    >>> tenths(-0.0412), tenths(0.5), tenths(0.069, signed=True), tenths(-0.0002, signed=True)
+    ('−4.1', '50.0', '+6.9', '0.0')
+    """
+    text = f"{100 * value:{'+' if signed else ''}.1f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")

@@ -60,7 +60,7 @@ def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]
     return questions.ratings[given], scores[given]
 
 
-def spread(run: Run, *, given: str = "what people gave") -> Any:
+def spread(run: Run, *, given: str = "rating") -> Any:
     """The scores of a run at each rating: mean (dot), middle half (bar), from a tenth to nine (line).
 
     A metric that goes with people climbs from left to right with bars that share no height; the scale of the

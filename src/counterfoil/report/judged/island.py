@@ -23,7 +23,7 @@ from counterfoil.report.tables import ranking
 NEAR = 0.2
 #: What a scorer makes of a question, by the digit that stands for it.
 KINDS = {
-    "rated": ("where people put it", "higher than people", "lower than people"),
+    "rated": ("as rated", "higher than rated", "lower than rated"),
     "preference": ("right", "wrong"),
 }
 #: At most so many questions are shown, at most so many answers of all scorers together, and of every

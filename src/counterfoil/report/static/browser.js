@@ -122,7 +122,7 @@ function openBrowser(what) {
     return [
       partly(b) ? { value: "", label: "with pictures first", by: (q) => (what.pictured(b, q) ? 0 : 1) } : { value: "", label: "as in the benchmark" },
       ...(partly(b) ? [{ value: "file", label: "as in the benchmark" }] : []),
-      { value: "kind", label: agreed(b) === "right" ? "worst kind of failure first" : "lower than people first", by: (q) => -kindOf(Number(state.model), q) },
+      { value: "kind", label: agreed(b) === "right" ? "worst kind of failure first" : "lower than rated first", by: (q) => -kindOf(Number(state.model), q) },
       ...(several ? [{ value: "hard", label: `fewest scorers ${agreed(b)} first`, by: rightCount }] : []),
       ...(several ? [{ value: "easy", label: `most scorers ${agreed(b)} first`, by: (q) => -rightCount(q) }] : []),
       ...what.orders(b, chosenModel()),

@@ -21,9 +21,9 @@
       ];
     }
     return [
-      ...(model.scores ? [{ value: "far", label: "farthest from people first", by: (q) => -Math.abs(model.away[q]) }] : []),
+      ...(model.scores ? [{ value: "far", label: "farthest from the ratings first", by: (q) => -Math.abs(model.away[q]) }] : []),
       ...(scored(b).length > 1
-        ? [{ value: "allfar", label: "all scorers farthest from people first", by: (q) => -away(b, q) },
+        ? [{ value: "allfar", label: "all scorers farthest from the ratings first", by: (q) => -away(b, q) },
           { value: "apart", label: "scorers farthest from one another first", by: (q) => -apart(b, q) }]
         : []),
     ];
@@ -49,7 +49,7 @@
   function rating(b, q) {
     const given = b.ratings[q].filter((value) => value !== null);
     const mean = given.reduce((sum, value) => sum + value, 0) / given.length;
-    const said = el("p", { class: "people" }, "People: ", el("strong", {}, given.map(plain).join(", ")));
+    const said = el("p", { class: "people" }, given.length > 1 ? "Ratings: " : "Rating: ", el("strong", {}, given.map(plain).join(", ")));
     if (given.length > 1) said.append(`, ${plain(mean)} on average`);
     return said;
   }
@@ -57,7 +57,7 @@
     const text = el("div", { class: "judged-text" }, el("p", { class: "candidate" }, sentences(b, b.candidates[q][0])), rating(b, q));
     if (model.scores) {
       const off = model.away[q];
-      const found = off ? `; people put it ${off > 0 ? "lower" : "higher"}, by ${Math.abs(off).toFixed(0)}` : "; people put it there too";
+      const found = off ? `, its rating ${Math.abs(off).toFixed(0)} ${off > 0 ? "lower" : "higher"}` : ", as its rating";
       text.append(el("p", { class: "people" }, `${model.name}: `, el("strong", {}, written(model.scores[q])[0]), `, place ${model.standing[q].toFixed(0)} of 100${found}`));
     }
     text.append(...[references(b, q)].filter(Boolean));
@@ -80,7 +80,7 @@
     return [el("div", { class: b.shows === "video" ? "judged-card video" : "judged-card" }, seen(b, q), text)];
   }
   function models(b, q, chosen) {
-    const heads = rated(b) ? ["score", "place of 100", "from people"] : ["", "first", "second"];
+    const heads = rated(b) ? ["score", "place of 100", "from rating"] : ["", "first", "second"];
     const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), ...heads.map((text) => el("th", { scope: "col", class: text ? null : "marks" }, text)));
     const rows = b.models.map((model, m) => {
       const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name));
@@ -102,13 +102,13 @@
     benchmarks,
     empty: { group: "" },
     placeholder: "words, id or group",
-    agreed: (b) => (rated(b) ? "near people" : "right"),
+    agreed: (b) => (rated(b) ? "near the rating" : "right"),
     passes: inGroup,
     orders,
     filters: groupFilter,
     pictured: (b, q) => b.imageAt[q].every((i) => b.images[i][1] >= 0),
     haystack: (b, q) => [b.ids[q], ...b.candidates[q].flat().map((c) => b.captions[c][0] || ""), ...labelsOf(b, q)].join("\n").toLowerCase(),
-    legend: (b, model) => rated(b) ? `Where ${model.name} puts a caption among all (near: within 20 of 100)`
+    legend: (b, model) => rated(b) ? `Where ${model.name} puts a caption among all (as rated: within 20 of 100)`
       : `Whether ${model.name} scores the preferred one higher${b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : ""}`,
     card: (b, q, m) => ({
       groups: [...new Set(labelsOf(b, q).filter(Boolean))].join(" · "),

@@ -48,10 +48,10 @@ def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -
     """What the page says about these comparisons, one run of each an oracle; None where there are none."""
     if not comparisons:
         return None
-    return CaptionPart(_known(comparisons, oracle), tuple(map(_judged, comparisons)))
+    return CaptionPart(known(comparisons, oracle), tuple(map(_judged, comparisons)))
 
 
-def _known(comparisons: Sequence[Comparison], oracle: str) -> str:
+def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     """What the oracle got: everything, or where not and how much."""
     short = []
     for comparison in comparisons:
@@ -59,16 +59,19 @@ def _known(comparisons: Sequence[Comparison], oracle: str) -> str:
             if run.name != oracle:
                 continue
             short += [
-                f"{100 * e.value:.3f} in {LABELS.get(name, name)} on {run.benchmark.card.title}"
+                f"{e.value:.5f} in {LABELS.get(name, name)} on {run.benchmark.card.title}"
                 for name, e in run.result.measures.items()
                 if not isclose(e.value, 1.0, abs_tol=1e-9)
             ]
     if short:
         return (
-            "The oracle, which knows what is shown, should get 100 everywhere, and does not: it got "
+            "The oracle, which knows what is shown, should get 1.0 everywhere, and does not: it got "
             f"{listed(short)}. So something is wrong with the questions or with a measure."
         )
-    return "The oracle, which knows what is shown, gets 100 in every measure, as it has to."
+    return (
+        "The oracle, which knows what is shown, has a correlation of 1.0 and an accuracy of 1.0 everywhere, "
+        "as it has to."
+    )
 
 
 def _judged(comparison: Comparison) -> Judged:
