@@ -41,6 +41,18 @@ def test_importing_the_package_loads_nothing_heavier_than_numpy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_what_commands_share_leaves_libraries_to_who_needs_them() -> None:
+    heavy = "{'torch', 'av', 'pandas', 'matplotlib', 'pycocoevalcap', 'scipy.stats', 'scipy.sparse'}"
+    script = (
+        "import sys, counterfoil.catalog, counterfoil.engine, counterfoil.evaluation\n"
+        f"print(sorted({heavy} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
 def test_version(counterfoil) -> None:
     from counterfoil import __version__
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import quad
 from counterfoil.metrics.correlation import (
     kendall_tau_b,
+    middle_ranks,
     pearson,
     spearman,
     weighted_spearman,
@@ -120,3 +122,10 @@ def test_a_weighted_column_that_holds_nan_is_undefined_and_equal_columns_give_ex
     assert np.isnan(found[2, 0, 1])
     assert np.isnan(found[2, 1, 1])
     assert found[2, 0, 0] == 1
+
+
+def test_middle_ranks_are_scipys() -> None:
+    rng = np.random.default_rng(2)
+    for n in (1, 2, 7, 60):
+        values = rng.integers(0, 9, n) / 3
+        assert middle_ranks(values).tolist() == rankdata(values).tolist()

@@ -1,9 +1,11 @@
-"""How two columns of numbers go together, with the chance of seeing as much by luck."""
+"""How two columns of numbers go together, with the chance of seeing as much by luck.
+
+`scipy.stats` takes longer to import than most commands to run, so it is imported where it is used.
+"""
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
 
@@ -20,6 +22,8 @@ def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[fl
     >>> round(coefficient, 4), round(p, 4)
     (0.8, 0.2)
     """
+    from scipy.stats import pearsonr
+
     if _constant(first, second):
         return float("nan"), float("nan")
     found = pearsonr(first, second)
@@ -34,6 +38,8 @@ def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[f
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 9.0]))[0]
     1.0
     """
+    from scipy.stats import spearmanr
+
     if _constant(first, second):
         return float("nan"), float("nan")
     found = spearmanr(first, second)
@@ -50,6 +56,8 @@ def kendall_tau_b(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> fl
     >>> round(kendall_tau_b(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])), 6)
     0.8
     """
+    from scipy.stats import kendalltau
+
     if len(first) < 2:
         raise InputError("too few rows for a correlation of ranks", given=len(first), allowed="2 or more")
     if np.ptp(first) == 0 or np.ptp(second) == 0:
@@ -67,11 +75,24 @@ def kendall_tau_c(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> fl
     >>> kendall_tau_c(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0]))
     0.75
     """
+    from scipy.stats import kendalltau
+
     if len(first) < 2:
         raise InputError("too few rows for a correlation of ranks", given=len(first), allowed="2 or more")
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan")
     return float(kendalltau(first, second, variant="c").statistic)
+
+
+def middle_ranks(values: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """Ranks from 1 for the smallest; equal numbers share the mean of theirs.
+
+    >>> middle_ranks(np.array([0.3, 0.1, 0.3]))
+    array([2.5, 1. , 2.5])
+    """
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: ndarray = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
+    return ranks
 
 
 def weighted_tau_b(

@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
+from counterfoil.metrics.correlation import middle_ranks
 from counterfoil.metrics.drawn_correlation import MEASURES
 
 
@@ -44,9 +44,9 @@ def contributions(
     if any(np.ptp(column) == 0 for column in (first, second, ratings)):
         return np.full((n, len(MEASURES)), np.nan)
     # Twice the middle ranks, as whole numbers, so that both metrics lie on one scale.
-    ranks = [np.rint(2 * rankdata(column)).astype(np.int64) for column in (first, second)]
+    ranks = [np.rint(2 * middle_ranks(column)).astype(np.int64) for column in (first, second)]
     level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
-    rated = 2 * rankdata(ratings) - (n + 1)
+    rated = 2 * middle_ranks(ratings) - (n + 1)
     # Of each metric: what its points say of the order among all points of both, and among its own.
     order, own_order = np.zeros((2, n)), np.zeros((2, n))
     for one in range(int(level.max()) + 1):

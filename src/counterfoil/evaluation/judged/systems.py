@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
 from counterfoil.evaluation.result import or_none
+from counterfoil.metrics.correlation import middle_ranks
 from counterfoil.metrics.drawn_correlation import MEASURES as DRAWN
 from counterfoil.metrics.drawn_correlation import Drawn
 from counterfoil.stats.resampling import cluster_draws
@@ -197,7 +197,7 @@ def _test(
 ) -> Float[ndarray, "3"]:
     """The share of orders, the one at hand among them, in which x goes along with y as much."""
     above = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
-    rank_x, rank_y = rankdata(x), rankdata(y)
+    rank_x, rank_y = middle_ranks(x), middle_ranks(y)
     # What each is divided by is the same in every order.
     statistics = [
         np.einsum("oij,ij->o", above[0][orders[:, :, None], orders[:, None]], above[1]),
