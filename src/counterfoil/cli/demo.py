@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Build a world, train four models on it, measure them in both directions, and say what held.
 
-    Takes about two and a half minutes on two cores, a quarter of an hour with --full; nothing is downloaded.
+    Takes about three minutes on two cores, a quarter of an hour with --full; nothing is downloaded.
     A demo that was stopped goes on where it was; one with another seed or plan begins anew in the same
     folder. The last line is the path of the report.
     """
