@@ -15,8 +15,16 @@ from counterfoil.engine.cache import Cache, Found, Kind, pair_key
 from counterfoil.engine.content import check_at_hand, id_key, image_keys
 from counterfoil.engine.plan import Plan, shards, used_images
 from counterfoil.engine.progress import Note, Progress
-from counterfoil.errors import ScoreError
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
+
+
+def check_amounts(batch_size: int, workers: int) -> None:
+    """Raise `InputError` for a batch of nothing, and for fewer than no workers."""
+    if batch_size < 1:
+        raise InputError("batch size", given=batch_size, allowed="1 or more")
+    if workers < 0:
+        raise InputError("number of workers", given=workers, allowed="0 or more")
 
 
 def prepared(

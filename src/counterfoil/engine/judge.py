@@ -19,6 +19,7 @@ from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
 from counterfoil.engine.asked import Asked
+from counterfoil.engine.compute import check_amounts
 from counterfoil.engine.metric_rows import MetricWork, answer_of
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
@@ -121,10 +122,7 @@ def _answered(
     asked: Sequence[Asked], metric: CaptionMetric, work: MetricWork
 ) -> list[Float64[ndarray, "rows"]]:
     """The scores of each of `asked`, which differ in their references only."""
-    if work.batch_size < 1:
-        raise InputError("batch size", given=work.batch_size, allowed="1 or more")
-    if work.workers < 0:
-        raise InputError("number of workers", given=work.workers, allowed="0 or more")
+    check_amounts(work.batch_size, work.workers)
     asked = [each.checked(metric) for each in asked]
     answer = answer_of(asked, metric, work)
     found = []

@@ -13,11 +13,11 @@ from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
 from counterfoil.engine.answers import Given, answers
 from counterfoil.engine.classify import classify
-from counterfoil.engine.compute import embed, prepared, score_pairs
+from counterfoil.engine.compute import check_amounts, embed, prepared, score_pairs
 from counterfoil.engine.judge import judge
 from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
 from counterfoil.scorers.captions.protocols import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
@@ -59,10 +59,7 @@ def run(
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
     """
-    if batch_size < 1:
-        raise InputError("batch size", given=batch_size, allowed="1 or more")
-    if workers < 0:
-        raise InputError("number of workers", given=workers, allowed="0 or more")
+    check_amounts(batch_size, workers)
     if isinstance(scorer, CaptionMetric):
         return judge(
             benchmark,
