@@ -2,7 +2,7 @@
 
 `load` gives an `EmbeddingMetric` (one embedding per item) or a `LocalMetric` (tokens and frames), with the
 official prefix, weight and treatment of what the papers leave open; `options.settings` changes them
-(`metric_settings`).
+(`settings`).
 
 CLIP-S and PAC-S are about pictures. P004 scores videos with PAC-S by EMScore's formulae (section 3.2): where
 a benchmark shows videos, take `metric.for_videos()` of these, a `LocalMetric` under the same name with the
@@ -14,7 +14,8 @@ What the codes behind the published numbers do, and where this differs:
   captions that are too long, as here; EMScore's code stops with an error.
 * CLIPScore on a GPU computes in half precision up to the score, on a CPU in single; PAC-S and EMScore round
   nothing. Here scores are float64, of float32 embeddings; `arithmetic=half` and precision fp16 are
-  CLIPScore's GPU, whose scores tie often.
+  CLIPScore's GPU, whose scores tie often. Its numbers come out to a step or two of half precision, not to the
+  bit: embeddings here have length 1 before they are rounded, there after it.
 * EMScore's padding makes scores depend on the rows beside them; here none does, but for `padding=released`.
   Where all weights of a caption are 0, as of a load of one caption, its code has a NaN; here its tokens count
   alike.
