@@ -18,7 +18,7 @@ from counterfoil.metrics.captions.bleu import bleu
 from counterfoil.metrics.captions.cider import cider
 from counterfoil.metrics.captions.ptb import tokenize_all
 from counterfoil.metrics.captions.rouge import rouge_l
-from counterfoil.world.ratings import rated
+from counterfoil.world import rated
 
 CANDIDATES = ("A dog runs along the beach.", "A cat sleeps.")
 REFERENCES = (

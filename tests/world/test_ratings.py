@@ -10,9 +10,10 @@ from counterfoil.world.captions import matches
 from counterfoil.world.clips import clips
 from counterfoil.world.grading import LEVELS, claims, level
 from counterfoil.world.people import Annotator
-from counterfoil.world.ratings import PAIRS, REFERENCES, judged, preferences, rated
+from counterfoil.world.ratings import PAIRS, judged, preferences, rated
 from counterfoil.world.reading import read
 from counterfoil.world.sample import contrasts
+from counterfoil.world.told import REFERENCES
 
 SEED = 6
 
