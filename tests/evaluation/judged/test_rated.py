@@ -104,6 +104,10 @@ def test_equal_scores_have_no_correlation_and_that_is_said() -> None:
     ratings = np.hstack([grades(40), np.full((40, 1), 3.0)])
     apart = evaluate(rated(ratings, raters="apart"), Scores(np.arange(40.0)), scorer="s", draws=50)
     assert set(apart.provenance["undefined"].values()) == {"all ratings of one rater are equal"}
+    # One rating of one of them correlates with nothing, and it is no tie of scores.
+    ratings[1:, 1] = np.nan
+    alone = evaluate(rated(ratings, raters="apart"), Scores(np.arange(40.0)), scorer="s", draws=50)
+    assert set(alone.provenance["undefined"].values()) == {"fewer than two ratings of one rater"}
 
 
 def test_groups_leave_out_what_is_not_defined_in_them() -> None:

@@ -42,8 +42,10 @@ class Points:
     @property
     def undefined(self) -> str:
         """Why no correlation exists; empty where one does."""
+        if len(self.scores) < 2:
+            return "fewer than two ratings"
         for name, column in (("scores", self.scores), ("ratings", self.ratings)):
-            if len(column) < 2 or np.ptp(column) == 0:
+            if np.ptp(column) == 0:
                 return f"all {name} are equal"
         return ""
 
