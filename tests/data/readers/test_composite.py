@@ -109,6 +109,16 @@ def test_the_first_three_captions_without_the_reference_that_is_one(captioned: P
     assert np.array_equal(np.unique(benchmark.clusters, return_counts=True)[1], [3, 3, 3, 3])
 
 
+def test_rows_at_the_end_may_hold_anything_but_an_image(captioned: Path, free: Free) -> None:
+    path = captioned / "8k_correctness.csv"
+    before = _rows(read(free("composite"), captioned, None))
+    sums = ["x"] * 27 + ["average", "3.1", "2.2", "1.0", "4", "3", "2"]
+    path.write_text(path.read_text() + ";".join(sums) + "\n")
+    benchmark = read(free("composite"), captioned, None)
+    assert _rows(benchmark) == before
+    assert "7 rows at the end of a file, without an image" in benchmark.source
+
+
 def test_throughness_is_another_benchmark(captioned: Path, free: Free) -> None:
     benchmark = read_throughness(free("composite-throughness"), captioned, None)
     assert [row[3] for row in _rows(benchmark)][:3] == [3, 2, 1]

@@ -41,6 +41,8 @@ USED = 3
 _SOURCES = {"8k": "flickr8k", "30k": "flickr30k", "coco": "coco"}
 _FOLDERS = (*FOLDERS, "flickr30k-images", "flickr30k_images", "val2014")
 _COLUMN, _AT = "Input.image_url", 27
+#: How the file of an image ends.
+_PICTURES = (".jpg", ".jpeg", ".png")
 
 
 @dataclass
@@ -161,8 +163,9 @@ def _add(rows: _Rows, name: str, path: Path) -> int:
 
 
 def _file_name(cells: list[str], at: int) -> str | None:
-    """The image's file in its address; None where there is none."""
-    return cells[at].strip().rpartition("/")[2] or None if len(cells) > at else None
+    """The image's file in its address; None where there is none, whatever else stands there."""
+    name = cells[at].strip().rpartition("/")[2] if len(cells) > at else ""
+    return name if name.lower().endswith(_PICTURES) else None
 
 
 def _cells(path: Path) -> list[list[str]]:
