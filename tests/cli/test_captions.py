@@ -185,13 +185,38 @@ def test_references_that_are_the_candidate(counterfoil, files, tmp_path: Path) -
         ({}, ("--metrics", "length", "--videos", "{images}", "--images", "{images}"), "images or of videos"),
         ({}, ("--metrics", "length", "--out", "x.txt"), "unknown kind of table; given: .txt"),
         ({}, ("--metrics", "length", "--images", "nowhere"), "nowhere: no such folder; check --images"),
+        ({}, ("--metrics", "length", "--references-contain", "drop-item"), "no references that could"),
+        ({}, ("--metrics", "length", "--references-contain", "drop"), "'drop' is not one of 'keep'"),
+        ({}, ("--metrics", "length", "--references", "{images}"), "images: is a folder; name the file in it"),
+        ({}, ("--metrics", "length", "--json", "{out}"), "two results would be written to one file"),
+        ({}, ("--metrics", "length", "--out", "{r}/o.csv"), "r.json is a file; choose another folder"),
+        (
+            {},
+            ("--metrics", "clip-s", "--images", "{images}", "--scorer", "hf:./no"),
+            "hf:./no: no such folder",
+        ),
+        (
+            {},
+            ("--metrics", "ref-clip-s", "--references", "{r}", "--scorer", "{e}", "--set", "negative=papr"),
+            "no such value of 'negative'; given: papr; allowed: released, paper",
+        ),
+        (
+            {},
+            ("--metrics", "clip-s", "--images", "{images}", "--scorer", "{e}", "--set", "prefx="),
+            "unknown setting; given: prefx; .*did you mean 'prefix'?",
+        ),
     ],
 )
-def test_what_is_refused_in_one_line(counterfoil, files, tmp_path, change, options, said) -> None:
+def test_what_is_refused_in_one_line(counterfoil, files, vectors, tmp_path, change, options, said) -> None:
     candidates = written(tmp_path / "c.json", {**CANDIDATES, **change})
-    places = {"images": files["images"], "r": files["references"]}
     out = tmp_path / "out.csv"
-    told = () if "--out" in options else ("--out", out)
+    places = {
+        "images": files["images"],
+        "r": files["references"],
+        "out": out,
+        "e": f"embeddings:{vectors[0]}",
+    }
+    told = ("-q",) if "--out" in options else ("-q", "--out", out)
     found = counterfoil(
         "captions", "score", "--candidates", candidates, *(str(o).format(**places) for o in options), *told
     )
@@ -199,6 +224,36 @@ def test_what_is_refused_in_one_line(counterfoil, files, tmp_path, change, optio
     assert found.err.count("\n") == 1
     assert re.search(said, found.err), found.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello", "c.json, line 1, column 1: not valid JSON"),
+        ('{"a": "b", ', "c.json, line 1, column 12: not valid JSON"),
+        ("3", 'c.json: not captions; given: 3; allowed: {"ID": "caption"}'),
+        ("{}", "c.json: no captions"),
+        ('{"a": "x", "a": "y"}', "c.json: key occurs twice in a JSON object; given: 'a'"),
+        ('{"a": ["x"]}', "'a': a list where one caption is asked for; given: ['x']"),
+        ('{"a": {"caption": "x"}}', "'a': the caption is no string; given: {'caption': 'x'}"),
+        ('[{"image_id": 1.5, "caption": "x"}]', "entry 1: the id is no name and no whole number; given: 1.5"),
+        ('[{"image_id": 1, "captoin": "x"}]', "entry 1: no caption; given: image_id, captoin"),
+        (
+            '[{"image_id": 1, "caption": "x"}, {"image_id": 1, "caption": "y"}]',
+            "entry 2: a second candidate for one image; given: '1'",
+        ),
+    ],
+)
+def test_files_that_are_no_candidates(counterfoil, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "c.json").write_text(text)
+    found = counterfoil(
+        "captions", "score", "--metrics", "length", "--candidates", tmp_path / "c.json",
+        "--out", tmp_path / "o.csv",
+    )  # fmt: skip
+    assert found.code == 2
+    assert found.err.count("\n") == 1
+    assert said in found.err
+    assert not (tmp_path / "o.csv").exists()
 
 
 def test_two_files_of_one_name_are_not_guessed_between(counterfoil, files) -> None:
@@ -273,6 +328,9 @@ class TestSystems:
             assert found.code == 2
             assert said in found.err
             assert found.err.count("\n") == 1
+        two = counterfoil(*common[:-1], "--humans", people)
+        assert two.code == 2
+        assert "too few systems to correlate" in two.err
 
 
 class TestEvaluate:

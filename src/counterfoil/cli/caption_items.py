@@ -102,6 +102,12 @@ def asked(
     written = read_candidates(candidates)
     people = None if references is None else read_references(references)
     images = shown.items(written, note)
+    if people is None and policy is not None:
+        raise InputError(
+            "there are no references that could contain a candidate",
+            given=f"--references-contain {policy}",
+            hint="name their file with --references",
+        )
     if images is None and embedded:
         images = tuple(Image(name) for name in written.captions)
     if "images" in needs and images is None:

@@ -13,6 +13,9 @@ from counterfoil.data.tables import floats, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
 
+#: Two systems agree or do not; there is nothing to correlate.
+FEWEST = 3
+
 #: Columns that name a system, first the likeliest.
 _NAMES = ("system", "name", "model", "captioner", "id")
 
@@ -39,8 +42,16 @@ def shelf(cache: Path | None) -> Iterator[Path]:
 def read_humans(path: Path, systems: Sequence[str]) -> dict[str, dict[str, float]]:
     """What people gave each system, by the name of the score; systems that are not asked about are left out.
 
-    Raises `DataError` where no column names systems, a number is none, or a system is missing or doubled.
+    Raises `DataError` where no column names systems, a number is none, or a system is missing or doubled, and
+    `InputError` for fewer than `FEWEST` systems.
     """
+    if len(systems) < FEWEST:
+        raise InputError(
+            "too few systems to correlate with what people gave them",
+            given=", ".join(systems),
+            allowed=f"{FEWEST} systems or more",
+            hint="leave --humans out",
+        )
     table = read_table(path)
     lower = {name.lower(): name for name in table.columns}
     column = next((lower[name] for name in _NAMES if name in lower), None)

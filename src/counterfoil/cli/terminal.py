@@ -18,6 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from counterfoil.errors import InputError
 from counterfoil.store import check_writable, write_json
 
 #: Progress appears only on work that takes longer than this many seconds.
@@ -48,9 +49,13 @@ def warn(text: str) -> None:
 
 def check_targets(*files: str | Path | None, plot: Path | None = None, folder: Path | None = None) -> None:
     """Raise `CounterfoilError` where results cannot be written, before work is spent on them; "-" can be."""
-    for file in (*files, plot):
-        if file is not None and file != "-":
-            check_writable(file)
+    named = [file for file in (*files, plot) if file is not None and file != "-"]
+    for file in named:
+        check_writable(file)
+    places = [Path(file).resolve() for file in named]
+    twice = next((file for k, file in enumerate(named) if places[k] in places[:k]), None)
+    if twice is not None:
+        raise InputError("two results would be written to one file", given=str(twice), hint="name another")
     if folder is not None:
         check_writable(folder, folder=True)
     if plot is not None:

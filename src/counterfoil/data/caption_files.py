@@ -151,6 +151,8 @@ def _of_list(path: Path, entries: Sequence[Any]) -> Iterator[tuple[str, str, str
             raise DataError("not an entry", where=where, given=shown(entry), allowed=_LAYOUTS)
         name = next((entry[key] for key in _IDS if key in entry), None)
         key = next((key for key in _TEXTS if key in entry), None)
+        if isinstance(name, float | list | dict):
+            raise DataError("the id is no name and no whole number", where=where, given=shown(name))
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
             raise DataError(
                 "no id of an image or video", where=where, given=", ".join(entry) or "{}", allowed=_IDS

@@ -71,6 +71,8 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise DataError("no such file", where=path, hint="check the path") from None
+    except IsADirectoryError:
+        raise DataError("is a folder", where=path, hint="name the file in it") from None
     except UnicodeDecodeError as error:
         raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
     except OSError as error:
