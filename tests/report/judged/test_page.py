@@ -116,6 +116,10 @@ def test_groups_of_correlations(rated: Comparison) -> None:
     good = next(row for row in table.rows if row.name == "good")
     estimate = rated.runs[1].result.groups["person"]["kendall_tau_c"]
     assert good.cells[0].value == estimate.value
+    # Correlations say much the same: one per group, or tables of many groups are too wide to read.
+    assert {column.measure for column in table.columns} == {"kendall_tau_c"}
+    chosen = by_group(rated, ("spearman", "pearson"))
+    assert [column.measure for column in chosen.columns] == ["spearman", "pearson"] * 2
 
 
 def test_a_page_mixes_all_forms(

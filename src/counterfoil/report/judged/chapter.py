@@ -66,7 +66,7 @@ def judged_chapter(comparison: Comparison, anchor: str, pictures: str) -> Judged
         else (),
         groupings=tuple(group_tables(comparison, anchor)) if shown else (),
         directions=None,
-        spread=_spread(comparison, f"{anchor}-spread") if rated and scored else None,
+        spread=spreads(comparison, f"{anchor}-spread") if rated and scored else None,
         margins=(margins(comparison, f"{anchor}-margins", "accuracy"),) if not rated and scored else (),
         significance=tuple(significance(comparison, f"{anchor}-p-{name}", name) for name in main)
         if tested
@@ -76,18 +76,21 @@ def judged_chapter(comparison: Comparison, anchor: str, pictures: str) -> Judged
     )
 
 
-def _spread(comparison: Comparison, name: str) -> Panels:
-    """One small figure per scorer, best first, which wrap as the screen is wide."""
+def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Panels:
+    """The scores at each rating, which is called `given`: a small figure per scorer, best first.
+
+    They wrap as the screen is wide.
+    """
     by_name = {run.name: run for run in comparison.runs if isinstance(run.answers, Scores)}
     order = [scorer for scorer in tables.ranking(comparison) if scorer in by_name]
     return Panels(
-        "Scores at each rating",
+        f"Scores at each {given}",
         "",
         tuple(
             drawing.svg(
-                judged_figures.spread(by_name[scorer]),
+                judged_figures.spread(by_name[scorer], given=given),
                 name=f"{name}-{number}",
-                title=f"Scores of {scorer} at each rating",
+                title=f"Scores of {scorer} at each {given}",
             )
             for number, scorer in enumerate(order)
         ),

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from math import isclose
 
 from counterfoil.data.ratings import Rated
-from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report.frame import Drawing, Panels
-from counterfoil.report.judged import figures as judged_figures
 from counterfoil.report.judged import notes as judged_notes
+from counterfoil.report.judged.chapter import spreads
 from counterfoil.report.markup import Table
 from counterfoil.report.naming import CORRELATIONS, LABELS
 from counterfoil.report.notes import Note, listed
@@ -94,7 +93,9 @@ def _judged(comparison: Comparison) -> Judged:
         (*judged_notes.undefined(comparison), *_level(comparison)),
         tables.overview(comparison),
         Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
-        _spread(comparison, anchor) if isinstance(benchmark.questions, Rated) else None,
+        spreads(comparison, f"{anchor}-spread", given="degree")
+        if isinstance(benchmark.questions, Rated)
+        else None,
     )
 
 
@@ -109,21 +110,3 @@ def _side_by_side(comparison: Comparison, measure: str) -> list[str]:
         return [measure]
     names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
     return [measure, *[name for name in names if name != measure][:1]]
-
-
-def _spread(comparison: Comparison, anchor: str) -> Panels:
-    """The scores at each degree, best metric first."""
-    by_name = {run.name: run for run in comparison.runs if isinstance(run.answers, Scores)}
-    order = [name for name in tables.ranking(comparison) if name in by_name]
-    return Panels(
-        "Scores at each degree",
-        "",
-        tuple(
-            drawing.svg(
-                judged_figures.spread(by_name[name], given="how right it is"),
-                name=f"{anchor}-spread-{number}",
-                title=f"Scores of {name} at each degree",
-            )
-            for number, name in enumerate(order)
-        ),
-    )
