@@ -119,12 +119,15 @@ def test_draws_of_references_are_answered_one_by_one(fakes):
     assert without.values.shape == (6, 2)
 
 
-def test_a_paragraph_gets_the_mean_over_its_sentences():
-    benchmark = preferred(4, sentences=3)
-    found = judge(benchmark, Overlap()).values
-    flat = Overlap().of_texts(
-        [text for text, _, _ in rows_of(benchmark)], [others for _, _, others in rows_of(benchmark)]
-    )
+def test_a_paragraph_gets_the_mean_over_its_sentences_and_each_side_is_a_load():
+    benchmark, metric = preferred(4, sentences=3), Overlap()
+    found = judge(benchmark, metric).values
+    rows, sides = rows_of(benchmark), benchmark.questions.sides
+    flat = np.empty(len(rows))
+    for side in (0, 1):
+        own = [row for row, at in zip(rows, sides, strict=True) if at == side]
+        flat[sides == side] = Overlap().of_texts([text for text, _, _ in own], [refs for _, _, refs in own])
+    assert metric.rows == [12, 12]
     assert found.shape == (4, 2)
     np.testing.assert_allclose(found, flat.reshape(4, 2, 3).mean(axis=2))
 

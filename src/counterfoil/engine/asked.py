@@ -44,6 +44,15 @@ class Asked:
         """The same rows beside other references."""
         return replace(self, references=references)
 
+    def take(self, rows: Int64[ndarray, "some"]) -> "Asked":
+        """Some of the rows, in that order."""
+        return replace(
+            self,
+            image=None if self.image is None else self.image[rows],
+            candidate=self.candidate[rows],
+            references=None if self.references is None else self.references.take(rows),
+        )
+
     def texts(self, positions: Int64[ndarray, "some"]) -> list[str]:
         """The texts of some captions; all are at hand once `checked` has passed."""
         return [str(self.captions[position].text) for position in positions]

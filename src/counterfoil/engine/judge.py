@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
@@ -42,8 +42,10 @@ def judge(
     """What a caption metric gives to every candidate that `benchmark` asks about.
 
     Returns float64 scores in the shape of the questions; of preferences that draw references (n, 2, draws),
-    where the metric reads references: it is asked once per draw. A candidate of several sentences gets the
-    mean over them. Questions of other forms have no references, and each of their pairs is a row.
+    where the metric reads references: it is asked once per draw. The first candidates are one load and the
+    second ones another, as in the released scripts, so that no document counts twice. A candidate of several
+    sentences gets the mean over them. Questions of other forms have no references, and each of their pairs
+    is a row.
 
     Raises `InputError` for galleries, and for a metric that reads references where there are none;
     `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
@@ -56,10 +58,11 @@ def judge(
     if not isinstance(questions, Preference):
         values = _answered([asked], metric, work)[0].reshape(captions.shape)
     elif "references" in metric.needs and questions.references is not None and questions.sample is not None:
-        of_draws = _answered([asked.beside(drawn) for drawn in questions.drawn()], metric, work)
+        drawn = [asked.beside(references) for references in questions.drawn()]
+        of_draws = _answered(drawn, metric, work, loads=questions.sides)
         values = np.stack([questions.collect(each) for each in of_draws], axis=2)
     else:
-        values = questions.collect(_answered([asked], metric, work)[0])
+        values = questions.collect(_answered([asked], metric, work, loads=questions.sides)[0])
     return Scores(values).check(benchmark, where=f"scores of {metric.identity.name}")
 
 
@@ -119,28 +122,42 @@ def metric_for(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
 
 
 def _answered(
-    asked: Sequence[Asked], metric: CaptionMetric, work: MetricWork
+    asked: Sequence[Asked],
+    metric: CaptionMetric,
+    work: MetricWork,
+    *,
+    loads: Int64[ndarray, "rows"] | None = None,
 ) -> list[Float64[ndarray, "rows"]]:
-    """The scores of each of `asked`, which differ in their references only."""
+    """The scores of each of `asked`, which differ in their references only.
+
+    Rows of different `loads` do not know of each other, where a metric counts documents over its load.
+    """
     check_amounts(work.batch_size, work.workers)
     asked = [each.checked(metric) for each in asked]
     answer = answer_of(asked, metric, work)
     found = []
     for done, each in enumerate(asked):
         work.progress("comparing captions", done, len(asked))
-        found.append(_finite(np.asarray(answer(each), dtype=np.float64), each, metric))
+        values = np.empty(len(each))
+        for load in (0,) if loads is None else np.unique(loads):
+            rows = np.flatnonzero(loads == load) if loads is not None else np.arange(len(each))
+            part = np.asarray(answer(each.take(rows)), dtype=np.float64)
+            if part.shape != (len(rows),):
+                raise ScoreError(
+                    "the metric gave the wrong number of scores",
+                    where=metric.identity.name,
+                    given=part.shape,
+                    allowed=f"({len(rows)},)",
+                )
+            values[rows] = part
+        found.append(_finite(values, each, metric))
     work.progress("comparing captions", len(asked), len(asked))
     return found
 
 
-def _finite(values: Float64[ndarray, "..."], asked: Asked, metric: CaptionMetric) -> Float64[ndarray, "rows"]:
-    if values.shape != (len(asked),):
-        raise ScoreError(
-            "the metric gave the wrong number of scores",
-            where=metric.identity.name,
-            given=values.shape,
-            allowed=f"({len(asked)},)",
-        )
+def _finite(
+    values: Float64[ndarray, "rows"], asked: Asked, metric: CaptionMetric
+) -> Float64[ndarray, "rows"]:
     broken = np.flatnonzero(~np.isfinite(values))
     if len(broken):
         raise ScoreError(
