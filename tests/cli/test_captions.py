@@ -380,6 +380,30 @@ class TestEvaluate:
         found = json.loads(compared.out)
         assert "rouge" in json.dumps(found)
 
+    def test_ratings_that_are_none_are_counted_and_said(
+        self, counterfoil, shared_data: Path, tmp_path: Path
+    ) -> None:
+        for name in ("Flickr8k.token.txt", "ExpertAnnotations.txt"):
+            (tmp_path / "f8").mkdir(exist_ok=True)
+            text = (shared_data / "flickr8k" / name).read_text("utf-8")
+            if name.startswith("Expert"):
+                lines = text.splitlines()
+                lines[3] = lines[3].rsplit("\t", 1)[0] + "\tnan"
+                text = "\n".join(lines) + "\n"
+            (tmp_path / "f8" / name).write_text(text, "utf-8")
+        command = (
+            "evaluate", "metric:length", "flickr8k-expert", "--data", tmp_path / "f8",
+            "--draws", 100,
+        )  # fmt: skip
+        said = counterfoil(*command)
+        assert said.code == 0, said.err
+        found = re.search(r"on Flickr8k-Expert, ([\d,]+) captions, ([\d,]+) ratings", said.out)
+        assert found is not None
+        captions, ratings = (int(each.replace(",", "")) for each in found.groups())
+        assert ratings == 3 * captions - 1
+        assert re.search(r"flickr8k-expert: .*1 rating.* NaN left out", said.err)
+        assert counterfoil(*command, "-q").err == ""
+
     def test_ids_that_look_like_pairs_are_those_of_questions(self, counterfoil, rated, tmp_path) -> None:
         benchmark = load_folder(rated)
         names = tuple(f"{k // 3}_c{2 * (k % 3)}" for k in range(len(benchmark)))

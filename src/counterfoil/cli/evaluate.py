@@ -244,6 +244,9 @@ def command(
             whole = len(each)
             each = each.available()
             say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
+        if any(words in (each.source or "") for words in ("left out", "taken out")):
+            # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
+            say(f"{each.name}: {each.source}")
         asking.check(loaded, each)
         read.append(each)
 
