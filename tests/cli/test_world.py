@@ -68,6 +68,22 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
     assert json.loads(again.out)["measures"] == results[0]["measures"]
 
 
+def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, monkeypatch) -> None:
+    # A few small pictures; the slow test below has those of the catalog.
+    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
+    monkeypatch.setattr("counterfoil.world.readers.IMAGES", 20)
+    said = counterfoil(
+        "evaluate", "blind:constant", "world-gallery", "--ties", "half", "--json", "-", "--draws", 100
+    )
+    assert said.code == 0, said.err
+    for measure in json.loads(said.out)["measures"].values():
+        assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
+    said = counterfoil("evaluate", "blind:constant", "world-quads", "--data", tmp_path)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "is drawn, not read" in said.err
+
+
+@pytest.mark.slow
 def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path, monkeypatch) -> None:
     # Small pictures are drawn faster, and a constant does not look at them.
     monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
@@ -82,9 +98,6 @@ def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path, monkeypatch) -> 
             assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
             assert measure["n"] <= n
     assert "world-gallery" in counterfoil("list", "benchmarks").out
-    said = counterfoil("evaluate", "blind:constant", "world-quads", "--data", tmp_path)
-    assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "is drawn, not read" in said.err
 
 
 def test_training_sets(counterfoil, tmp_path: Path) -> None:
