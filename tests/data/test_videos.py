@@ -3,6 +3,7 @@
 import gc
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,10 @@ def test_frames_by_count_rate_and_part(clip):
     assert numbers(video(clip, start=3.01, end=3.02)) == [30]
     assert numbers(video(clip, start=1.0, end=2.0, count=3)) == [10, 14, 19]
     assert numbers(video(clip, count=60)) == [39 * k // 59 for k in range(60)]
+    # A frame that is chosen twice is decoded, and cropped, once.
+    for many in (video(clip, count=60), replace(video(clip, count=60), crop=(0, 0, 8, 8))):
+        shown = list(many.frames())
+        assert len({id(picture) for picture in shown}) == 40
 
 
 def test_a_part_that_starts_late_is_jumped_to(tmp_path):

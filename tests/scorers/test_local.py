@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from counterfoil.data.frames import Sampling, evenly
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import DataError, ModelError
@@ -209,8 +210,6 @@ class Counting:
 
 
 def test_frames_are_streamed(checkpoint: Callable[[str], Path]) -> None:
-    from dataclasses import replace
-
     scorer = load("tiny", checkpoint("tiny"))
     counting = Counting(scorer.preparation)
     parts = replace(scorer, preparation=counting).local
@@ -223,6 +222,20 @@ def test_frames_are_streamed(checkpoint: Callable[[str], Path]) -> None:
         [next(parts.embed_frames([[Video("film", Grey(n + 1))]]))[0][-1:] for n in (0, 40, len(film) - 1)]
     )
     assert abs(rows[[0, 40, -1]] - alone).max() <= 1e-5
+
+
+def test_a_frame_that_comes_again_is_embedded_once(checkpoint: Callable[[str], Path]) -> None:
+    scorer, seen = load("tiny", checkpoint("tiny")), []
+
+    def prepare(picture: PIL.Image.Image) -> np.ndarray:
+        seen.append(picture)
+        return scorer.preparation(picture)
+
+    parts = replace(scorer, preparation=prepare).local
+    ((rows,),) = parts.embed_frames([[Video("film", Grey(5), sampling=Sampling(count=17))]])
+    assert len(seen) == 5
+    ((each,),) = parts.embed_frames([[Video("film", Grey(5))]])
+    np.testing.assert_array_equal(rows, each[evenly(5, 17)])
 
 
 def test_a_video_without_frames_is_named(checkpoint: Callable[[str], Path]) -> None:

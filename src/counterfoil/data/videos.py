@@ -1,5 +1,6 @@
 """Videos: an image item that moves. Its frames are read when asked, one after another, never all at once."""
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -148,8 +149,9 @@ class Video(Image):
     def frames(self) -> Iterator[PIL.Image.Image]:
         """Its frames in RGB, in order, one at a time; the file is open while the iterator is in use.
 
-        Which ones: `counterfoil.data.frames.chosen`. Raises `DataError` naming the video where it is not at
-        hand, is none, has no frames, is cut off or has no such part, and `MissingExtraError` without PyAV.
+        Which ones: `counterfoil.data.frames.chosen`; a frame that is chosen twice is one object both times.
+        Raises `DataError` naming the video where it is not at hand, is none, has no frames, is cut off or has
+        no such part, and `MissingExtraError` without PyAV.
         """
         source = self.source
         if source is None:
@@ -166,11 +168,17 @@ class Video(Image):
         if isinstance(source, FileSource):
             found = pictures(source.path, self.sampling, self.start, self.end)
         elif isinstance(source, FrameStack):
-            found = (source.frame(int(number)) for number in self._numbers(source))
+            found = _drawn(source, self._numbers(source))
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
+        if self.crop is None:
+            yield from found
+            return
+        last = cropped = None
         for picture in found:
-            yield picture if self.crop is None else picture.crop(self.crop)
+            if cropped is None or picture is not last:
+                last, cropped = picture, picture.crop(self.crop)
+            yield cropped
 
     def part_of(self, features: Float[ndarray, "frames width"]) -> Float[ndarray, "chosen width"]:
         """The rows of the whole video's features that belong to this part, sampled as its frames would be.
@@ -221,6 +229,13 @@ class Video(Image):
             )
         shown = Timeline.of_rate(len(stack), stack.rate or 1.0)
         return chosen(shown, self.sampling, self.start, self.end, where=stack).tolist()
+
+
+def _drawn(stack: FrameStack, numbers: Iterable[int]) -> Iterator[PIL.Image.Image]:
+    for number, again in itertools.groupby(numbers):
+        picture = stack.frame(number)
+        for _ in again:
+            yield picture
 
 
 def _listed(folder: Path) -> tuple[str, ...]:

@@ -122,9 +122,15 @@ class LocalEncoder:
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
         if is_given(item):
             return given_frames(item)
-        rows, waiting = [], []
+        rows, waiting, times, last = [], [], [], None
         with closing(_pictures(item)) as pictures:
             for picture in pictures:
+                # Where more frames are asked for than there are, one picture comes several times in a row.
+                if picture is last:
+                    times[-1] += 1
+                    continue
+                last = picture
+                times.append(1)
                 waiting.append(self.preparation(picture))
                 if len(waiting) == FRAMES:
                     rows.append(self.unit_images(waiting))
@@ -133,7 +139,7 @@ class LocalEncoder:
             rows.append(self.unit_images(waiting))
         if not rows:
             raise DataError("a video without frames", where=f"video '{item.id}'")
-        return np.concatenate(rows)
+        return np.repeat(np.concatenate(rows), times, axis=0)
 
     def _texts(self, captions: Sequence[Caption]) -> list[str]:
         before, _, after = self.identity.prompt.partition("{}")
