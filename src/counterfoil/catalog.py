@@ -17,10 +17,10 @@ from counterfoil.metrics.measures import MEASURES, MeasureEntry
 from counterfoil.scorers.base import DEFAULT, Embedder, Options
 from counterfoil.scorers.captions import names as metric_names
 from counterfoil.scorers.captions.names import METRICS, MetricEntry
-from counterfoil.scorers.captions.protocols import CaptionMetric
+from counterfoil.scorers.captions.protocols import CaptionMetric, LocalEmbedder
 from counterfoil.scorers.dual import DualEncoder, prompt_of
 from counterfoil.scorers.given import GivenEmbeddings
-from counterfoil.scorers.kinds import NO_MODELS, SCORERS, ScorerEntry
+from counterfoil.scorers.kinds import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.scorers.remembered import Remembered, remembered
 from counterfoil.scorers.trained import is_checkpoint
 from counterfoil.train.recipes import NAMES, Recipe, read
@@ -107,6 +107,10 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     folder `memory`, a model in local files whose identity is remembered there is loaded only once something
     is left to compute. Raises `UnknownNameError` for a prefix nobody knows.
     """
+    if spec.partition(":")[0] in TEXT_MODELS:
+        raise InputError(
+            "reads captions and looks at no images", where=spec, allowed=f"metric:token-match --scorer {spec}"
+        )
     return _scorer(spec, options, memory)
 
 
@@ -168,7 +172,7 @@ def caption_metrics(
         if key not in models and kind not in NO_MODELS:
             like = next(iter(models.values()), None)
             models[key] = _scorer(options.backbone, plain, memory, like)
-        if not isinstance(models.get(key), Embedder | GivenEmbeddings):
+        if not isinstance(models.get(key), Embedder | GivenEmbeddings | LocalEmbedder):
             raise InputError(
                 "no model to look with: it does not embed images and captions one by one",
                 where=f"--scorer {options.backbone}",

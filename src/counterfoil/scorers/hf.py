@@ -41,8 +41,8 @@ PRESCRIBED = {"align": 64}
 LOWER_CASED = ("siglip", "siglip2")
 #: What a model is tried with when it is loaded.
 SAMPLE = "a photo of a cat"
-#: Parameters that no embedding depends on.
-_TEMPERATURE = re.compile(r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)")
+#: Parameters that no embedding depends on; a text encoder's pooler is one, since its tokens are asked for.
+_UNUSED = re.compile(r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*")
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
@@ -144,7 +144,21 @@ def check_place(argument: str, where: str) -> None:
 
 
 def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
-    """The model with all of its weights, and the revision of the hub it came from."""
+    """The dual encoder with all of its weights, and the revision of the hub it came from."""
+    model, revision = weights_of(library, argument, where)
+    if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+        raise ModelError(
+            "the model has no image and text features",
+            where=where,
+            given=f"{type(model).__name__} (model type {model.config.model_type})",
+            allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
+            hint="an encoder of texts is hf-text:..., for metric:token-match",
+        )
+    return model, revision
+
+
+def weights_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
+    """The model with all weights that an embedding depends on, and the revision of the hub it came from."""
     try:
         model, report = library.AutoModel.from_pretrained(
             argument,
@@ -155,14 +169,7 @@ def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
         )
     except Exception as error:
         raise _explained(error, where, "model") from None
-    if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-        raise ModelError(
-            "the model has no image and text features",
-            where=where,
-            given=f"{type(model).__name__} (model type {model.config.model_type})",
-            allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
-        )
-    missing = [name for name in sorted(report["missing_keys"]) if not _TEMPERATURE.fullmatch(name)]
+    missing = [name for name in sorted(report["missing_keys"]) if not _UNUSED.fullmatch(name)]
     wrong = sorted(str(each) for each in report.get("mismatched_keys", ()))
     if missing or wrong:
         raise ModelError(
@@ -186,7 +193,7 @@ def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
 def _explained(error: Exception, where: str, what: str) -> ModelError:
     """One line for what transformers raised while it fetched or read `what`."""
     text = causes(error)
-    if NO_NETWORK.search(text) and not Path(where.removeprefix("hf:")).is_dir():
+    if NO_NETWORK.search(text) and not Path(where.partition(":")[2]).is_dir():
         return ModelError(
             f"its {what} is not here and cannot be downloaded",
             where=where,

@@ -50,6 +50,14 @@ _ENTRIES = (
         "models",
     ),
     ScorerEntry(
+        "hf-text",
+        "NAME_OR_FOLDER[@LAYER]",
+        "an encoder of texts of transformers (BERT, RoBERTa, ...), behind metric:token-match alone",
+        "hf-text:roberta-large@17",
+        "counterfoil.scorers.hf_text:load",
+        "models",
+    ),
+    ScorerEntry(
         "ckpt",
         "FOLDER",
         "a model that 'counterfoil train' wrote, detectors included; the folder alone will do",
@@ -92,3 +100,6 @@ SCORERS: Mapping[str, ScorerEntry] = {entry.prefix: entry for entry in _ENTRIES}
 
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.
 NO_MODELS = ("given", "blind", "metric", "world")
+
+#: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
+TEXT_MODELS = ("hf-text",)

@@ -33,7 +33,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_references, with_videos
 from counterfoil.metrics.captions.token_matching import token_match
-from counterfoil.scorers.base import Identity, Options, only
+from counterfoil.scorers.base import Embedder, Identity, Options, only
 from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
 from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, decided, read
 from counterfoil.scorers.captions.token_weights import Corpus, Phrases, frequencies
@@ -92,6 +92,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
             given=f"--scorer {options.backbone}",
             allowed="a dual encoder with one point per item",
         )
+    _check_looks(model, name, options)
     return CosineMetric(
         _identity(name, model.identity, settings, kind), kind.needs, model, settings, options, backbone
     )
@@ -243,7 +244,9 @@ def _of_frames(
     name: str, kind: Kind, settings: Settings, options: Options, backbone: Backbone
 ) -> FrameMetric:
     corpus = Corpus.of(settings.idf, f"metric:{name}")
-    local = _local_of(backbone(_asked(settings, options)), name, options)
+    model = backbone(_asked(settings, options))
+    _check_looks(model, name, options)
+    local = _local_of(model, name, options)
     beside = "references" in kind.needs
     needs = (*kind.needs, "references") if settings.idf == "references" and not beside else kind.needs
     identity = _identity(name, local.identity, settings, kind, corpus)
@@ -256,6 +259,16 @@ def _asked(settings: Settings, options: Options) -> Options:
     return replace(options, prompt=prompt, backbone="", settings={})
 
 
+def _check_looks(model: Any, name: str, options: Options) -> None:
+    if not isinstance(model, Embedder | GivenEmbeddings):
+        raise InputError(
+            "the model reads captions and looks at no images",
+            where=f"metric:{name}",
+            given=f"--scorer {options.backbone}",
+            allowed="a dual encoder; an encoder of texts stands behind token-match",
+        )
+
+
 def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
     local: LocalEmbedder | None = getattr(model, "local", None)
     if local is None:
@@ -264,7 +277,9 @@ def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
             where=f"metric:{name}",
             given=f"--scorer {options.backbone}",
             allowed="CLIP of open_clip or transformers, whose text tower is causal and ends with a mark",
-            hint=None if name == "token-match" else "clip-s takes any dual encoder",
+            hint="or an encoder of texts, hf-text:..."
+            if name == "token-match"
+            else "clip-s takes any dual encoder",
         )
     return local
 

@@ -88,7 +88,7 @@ _ENTRIES = (
     MetricEntry(
         "token-match",
         (*_READS, "model"),
-        "tokens matched to those of references, as BERTScore does, by the text side of a model",
+        "tokens matched to those of references, as BERTScore does, by a model that reads",
         "Zhang et al. 2020",
     ),
     MetricEntry("length", ("captions",), "number of tokens: what a metric must beat", "P004, Table 4"),
