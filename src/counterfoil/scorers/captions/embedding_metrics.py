@@ -33,12 +33,13 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_references, with_videos
 from counterfoil.metrics.captions.token_matching import token_match
-from counterfoil.scorers.base import Embedder, Identity, Options, only
+from counterfoil.scorers.base import Identity, Options, only
 from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
 from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, decided, read
 from counterfoil.scorers.captions.token_weights import Corpus, Phrases, frequencies
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.hf_text import TextEncoder
 
 #: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]
@@ -260,7 +261,7 @@ def _asked(settings: Settings, options: Options) -> Options:
 
 
 def _check_looks(model: Any, name: str, options: Options) -> None:
-    if not isinstance(model, Embedder | GivenEmbeddings):
+    if isinstance(model, TextEncoder):
         raise InputError(
             "the model reads captions and looks at no images",
             where=f"metric:{name}",
