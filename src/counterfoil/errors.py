@@ -16,11 +16,41 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+#: How many characters of each part of an error are shown.
+_WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400
+
+
+def _cut(value: object, most: int, *, middle: bool = False) -> str:
+    """At most `most` characters in one line, cut at the end or in the middle."""
+    text = str(value)
+    # Splitting a text of gigabytes into words to show the first of them would take its time.
+    if len(text) > 8 * most:
+        text = text[: 4 * most] + "…" + text[-4 * most :]
+    text = " ".join(text.split())
+    if len(text) <= most:
+        return text
+    kept = most // 2 if middle else 0
+    return text[: most - kept - 1] + "…" + text[len(text) - kept :]
+
+
+def _names(names: Iterable[object]) -> str:
+    """As many of the names as fit, and how many there are where not all do."""
+    found: list[str] = []
+    room, count = _ALLOWED, 0
+    for name in names:
+        count += 1
+        text = _cut(name, _GIVEN)
+        room -= len(text) + 2
+        if room >= 0:
+            found.append(text)
+    return ", ".join(found) if len(found) == count else f"{', '.join(found)}, … ({count:,} in all)"
+
 
 class CounterfoilError(Exception):
     """An error that teaches: what is wrong, where, what was given, what is allowed, what to do next.
 
-    Only `what` is required. `str(error)` is always a single line.
+    Only `what` is required. `str(error)` is always a single line, and each part is cut where it would fill
+    the screen: what was given, or what a file holds, may be of any length.
 
     >>> print(InputError("no such file", where="scores.csv", hint="check the path"))
     scores.csv: no such file; check the path
@@ -38,15 +68,18 @@ class CounterfoilError(Exception):
         allowed: str | Iterable[object] | None = None,
         hint: str | None = None,
     ) -> None:
-        parts = [f"{where}: {what}" if where is not None else what]
+        what = _cut(what, _WHAT)
+        # Of a place its end matters as much as its start: the file's name, the row, the column.
+        parts = [f"{_cut(where, _WHERE, middle=True)}: {what}" if where is not None else what]
         if given is not None:
-            parts.append(f"given: {given}")
+            parts.append(f"given: {_cut(given, _GIVEN)}")
         if allowed is not None:
-            names = allowed if isinstance(allowed, str) else ", ".join(str(name) for name in allowed)
-            parts.append(f"allowed: {names}")
+            parts.append(
+                f"allowed: {_cut(allowed, _ALLOWED) if isinstance(allowed, str) else _names(allowed)}"
+            )
         if hint is not None:
-            parts.append(hint)
-        super().__init__(" ".join("; ".join(parts).split()))
+            parts.append(_cut(hint, _WHAT))
+        super().__init__("; ".join(parts))
 
 
 class InputError(CounterfoilError):
@@ -83,13 +116,13 @@ class MissingExtraError(InputError):
     """An optional dependency is not installed.
 
     >>> print(MissingExtraError("open_clip", "models"))
-    the Python package 'open_clip' is not installed; install it with: pip install 'counterfoil[models]'
+    the Python package 'open_clip' is not installed; in counterfoil's source folder: pip install '.[models]'
     """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
             f"the Python package '{package}' is not installed",
-            hint=f"install it with: pip install 'counterfoil[{extra}]'",
+            hint=f"in counterfoil's source folder: pip install '.[{extra}]'",
         )
 
 

@@ -2,34 +2,44 @@
 
 Every file that counterfoil writes goes through `writing`: a temporary file beside the target, flushed to
 the disk, then renamed over it. A reader sees the old file or the new one, never half of either, whatever
-moment the machine stops at.
+moment the machine stops at. No file that the running command reads is replaced, and a file that was declared
+as its output gets its mark (`counterfoil.outputs`).
 """
 
 import errno
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
-from counterfoil.errors import DataError, StorageError
+from counterfoil.errors import StorageError
+from counterfoil.outputs import guard, marks
 
 #: The errors of the operating system that mean "there is no room or no right to write here".
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_RIGHT = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+#: How a text begins that a spreadsheet takes for a formula, apostrophes before it aside.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+#: The note in a folder that is being written.
+UNFINISHED = ".counterfoil-unfinished"
 
 
 @contextmanager
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """Open `path` for writing in one piece: it appears when the block ends, and not if the block fails.
 
-    Raises `StorageError` where the disk is full or the folder may not be written.
+    What lies behind a link is written, and the link stays. Raises `StorageError` where the disk is full or
+    the folder may not be written, and `InputError` where the running command reads `path`.
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
     >>> with writing(folder / "a.txt") as file:
@@ -37,13 +47,22 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     >>> (folder / "a.txt").read_bytes(), len(list(folder.iterdir()))
     (b'whole', 1)
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
+    outputs = guard.active()
+    if outputs is not None:
+        outputs.check_write(path)
     temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "w+b") as file:
             yield file
+            form = None if outputs is None else outputs.mark_of(path)
+            if outputs is not None and form not in (None, "parquet"):
+                file.seek(0)
+                content = marks.marked(file.read(), form, outputs.command)
+                file.seek(0)
+                file.write(content)
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files private; what a user writes should have the rights the user's umask gives.
@@ -77,6 +96,30 @@ def check_writable(path: str | Path, *, folder: bool = False) -> None:
         raise StorageError("may not be written", where=path, hint="choose a folder you may write to")
 
 
+def begin(folder: Path, what: str) -> None:
+    """Note in a folder that `what` is being written there, so that a later attempt knows what a stop left.
+
+    >>> import tempfile; folder = Path(tempfile.mkdtemp())
+    >>> begin(folder, "a run of clip"); begun(folder)
+    'a run of clip'
+    >>> end(folder); begun(folder)
+    """
+    write_text(folder / UNFINISHED, what + "\n")
+
+
+def begun(folder: Path) -> str | None:
+    """What `begin` noted in a folder, None where nothing is noted or it was finished."""
+    try:
+        return (folder / UNFINISHED).read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def end(folder: Path) -> None:
+    """Take the note of `begin` away: what was written there is whole, or gone."""
+    (folder / UNFINISHED).unlink(missing_ok=True)
+
+
 def write_bytes(path: str | Path, data: bytes) -> None:
     """Write `data` to `path` in one piece."""
     with writing(path) as file:
@@ -93,38 +136,41 @@ def write_json(path: str | Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_json(path: str | Path) -> Any:
-    """The value in the JSON file `path`; raises `DataError` naming line and column where it is broken."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path") from None
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"not valid JSON: {error.msg}",
-            where=f"{path}, line {error.lineno}, column {error.colno}",
-            hint="is the file cut off?",
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read: {error}", where=path) from None
-
-
 def write_parquet(path: str | Path, table: pa.Table) -> None:
     """Write an Arrow table to `path` in one piece; the same table gives the same bytes."""
+    outputs = guard.active()
+    if outputs is not None and outputs.mark_of(Path(path)) == "parquet":
+        table = marks.marked_table(table, outputs.command)
     with writing(path) as file:
         pq.write_table(table, file, compression="zstd", store_schema=True)
 
 
-def read_parquet(path: str | Path) -> pa.Table:
-    """The Arrow table in `path`; raises `DataError` where there is none or it is cut off."""
-    try:
-        return pq.read_table(path, partitioning=None)
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path") from None
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"not a readable Parquet file: {error}", where=path, hint="is the file cut off?"
-        ) from None
+def csv_cell(text: str) -> str:
+    """The text as a cell of a CSV file that no spreadsheet computes: an apostrophe before what it would take.
+
+    A spreadsheet runs what begins with one of = + - @, a tab or the end of a line as a formula, quoted or
+    not. A text that has such an apostrophe already gets one more, so that `csv_text` gives back every text.
+    Of cells with numbers neither is needed.
+
+    >>> csv_cell("=1+1"), csv_cell("a cat"), csv_cell("'-"), csv_text(csv_cell("'-"))
+    ("'=1+1", 'a cat', "''-", "'-")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def csv_text(cell: str) -> str:
+    """The text that `csv_cell` wrote as `cell`."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
+
+
+def write_csv(path: str | Path, table: pa.Table) -> None:
+    """Write an Arrow table to `path` as CSV in one piece, its texts by `csv_cell`."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            cells = [None if text is None else csv_cell(text) for text in table.column(at).to_pylist()]
+            table = table.set_column(at, field, pa.array(cells, pa.string()))
+    with writing(path) as file:
+        csv.write_csv(table, file)
 
 
 def digest(data: bytes) -> str:

@@ -1,0 +1,102 @@
+"""Numbers of the user that decide how large something gets, each with its range.
+
+Nothing in this field needs more: a number outside is a slip, and would end in a full memory or in a night of
+waiting. Command line, recipes and Python functions share the ranges.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from counterfoil.errors import InputError
+
+#: The least and the most of each, both allowed.
+RANGES: Mapping[str, tuple[int, int]] = {
+    "draws": (1, 1_000_000),
+    "seed": (0, 2**32 - 1),
+    #: Items that a command draws: questions, rows, images.
+    "items": (1, 1_000_000),
+    "captions of each image": (1, 1_000),
+    #: Pixels to the side of a picture that is drawn.
+    "size": (16, 2048),
+    "frames": (1, 10_000),
+    #: Frames per second.
+    "rate": (0, 1_000),
+    #: First items of a ranking.
+    "k": (1, 1_000_000),
+    "batch_size": (1, 1_000_000),
+    "workers": (0, 1_024),
+    "devices": (1, 4_096),
+    #: People, pairs and tasks of an annotation.
+    "people": (0, 10_000),
+    "price": (0, 1_000_000),
+    #: Names that people chose between, and votes that a row stands for.
+    "systems": (1, 1_000),
+    "votes": (0, 1_000_000_000),
+    #: Steps, epochs and the like of a training.
+    "steps": (1, 1_000_000_000),
+    "heads": (1, 1_024),
+    #: Files that a pattern stands for.
+    "files": (1, 100_000),
+}
+
+
+def most(name: str) -> int:
+    """The most that a number may be.
+
+    >>> most("draws")
+    1000000
+    """
+    return RANGES[name][1]
+
+
+def check_amount(name: str, value: Any, *, what: str | None = None, where: object = None) -> None:
+    """Raise `InputError` for a number outside its range; `what` is what the message calls it.
+
+    >>> check_amount("draws", 10**12)
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: draws: out of range; given: 1000000000000; allowed: 1 to 1,000,000
+    """
+    low, high = RANGES[name]
+    # Written so that NaN is outside.
+    if not low <= value <= high:
+        place = what or name
+        raise InputError(
+            "out of range",
+            where=place if where is None else f"{where}, {place}",
+            given=value if abs(value) < 10**20 else f"{float(value):.3g}" if abs(value) < 10**300 else "more",
+            allowed=f"{low:,} to {high:,}",
+        )
+
+
+#: Of a network's own description: keys by what they end in, and the most that their whole numbers may be.
+_PARTS = (
+    (("layers", "heads", "depth", "blocks", "groups"), 1_024),
+    (("image_size", "patch_size", "channels", "num_frames"), 8_192),
+    (("size", "width", "dim", "length", "positions", "embeddings"), 1 << 22),
+)
+
+
+def check_network(card: Any, *, where: object) -> None:
+    """Raise `InputError` where the description of a network asks for parts that no network has.
+
+    Such as a million layers: they would be built, for hours or until the memory is full, before their weights
+    are found not to fit.
+
+    >>> check_network({"vision": {"layers": 12}, "text": {"num_hidden_layers": 10**6}}, where="config.json")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: config.json, key 'num_hidden_layers': out of range; given: 1000000; ...
+    """
+    if isinstance(card, list):
+        for each in card:
+            check_network(each, where=where)
+    if not isinstance(card, Mapping):
+        return
+    for key, value in card.items():
+        check_network(value, where=where)
+        if not isinstance(value, int) or isinstance(value, bool):
+            continue
+        limit = next((limit for ends, limit in _PARTS if str(key).endswith(ends)), None)
+        if limit is not None and value > limit:
+            raise InputError(
+                "out of range", where=f"{where}, key '{key}'", given=value, allowed=f"at most {limit:,}"
+            )

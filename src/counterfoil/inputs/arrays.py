@@ -1,0 +1,172 @@
+"""Arrays in npy and npz files: numbers and strings, never objects, and never more than the file holds.
+
+NumPy makes room for what a header claims before it reads, and hands objects to pickle. Here the header is
+read first, and compared with the size of the file, the memory that is free and the types that are data.
+"""
+
+import os
+import warnings
+import zipfile
+import zlib
+from collections.abc import Collection
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import regular, unreadable
+from counterfoil.inputs.memory import check_room, size
+
+#: Kinds of NumPy types that are plain data: truth, whole numbers, floats, bytes and texts.
+PLAIN = "biufSU"
+
+_NPY = b"\x93NUMPY"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_PLAIN_WORDS = "numbers or strings, never pickled objects"
+_CUT = "is the file cut off?"
+
+
+def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the path") -> ndarray:
+    """The array in an npy file; with `mapped` it stays on the disk until it is looked at.
+
+    Raises `DataError` for a file that is no npy file, is cut off, holds objects, or does not fit in memory.
+    """
+    known = regular(path, hint=hint)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_NPY))
+            if start.startswith(_ZIP):
+                raise DataError("is an npz file, not one array", where=path, hint="save it with numpy.save")
+            if not known.st_size:
+                raise DataError("the file is empty", where=path, hint="save it with numpy.save")
+            file.seek(0)
+            shape, fortran, kind = _header(file, path)
+            begin = file.tell()
+            held, claimed = known.st_size - begin, prod(shape) * kind.itemsize
+            if claimed > held:
+                raise DataError(
+                    "holds less than its header says",
+                    where=path,
+                    given=f"{size(held)} of numbers",
+                    allowed=f"{size(claimed)}, {_words(shape, kind)}",
+                    hint=_CUT,
+                )
+            if mapped and claimed:
+                order: Any = "F" if fortran else "C"
+                return np.memmap(path, dtype=kind, mode="r", offset=begin, shape=shape, order=order)
+            check_room(claimed, where=path, what=_words(shape, kind))
+            found = np.fromfile(file, dtype=kind, count=prod(shape))
+            return found.reshape(shape, order="F" if fortran else "C")
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def read_npz(path: str | Path, *, names: str = "", hint: str = "check the path") -> dict[str, ndarray]:
+    """All arrays of an npz file, by name; `names` says in errors which ones belong there.
+
+    Raises `DataError` for a file that is no npz file, is cut off, encrypted, holds members that are no
+    arrays, or objects, or more than fits in memory.
+    """
+    regular(path, hint=hint)
+    save = f"save them with numpy.savez(path{''.join(f', {name}=...' for name in names.split())})"
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_NPY))
+            if start == _NPY:
+                raise DataError(
+                    f"holds one array, not {' and '.join(names.split()) or 'several'}", where=path, hint=save
+                )
+            if not start.startswith(_ZIP):
+                raise DataError("not an npz file", where=path, allowed=_PLAIN_WORDS)
+            with zipfile.ZipFile(file) as archive:
+                return _members(archive, path)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        # RuntimeError is how zipfile speaks of passwords, NotImplementedError of unknown ways to pack.
+        raise DataError(f"not a readable npz file: {error}", where=path, hint=_CUT) from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: object) -> ndarray:
+    """One array of an open archive, its checksum compared; raises `DataError` and what `zipfile` raises."""
+    if info.flag_bits & 0x1:
+        raise DataError("is encrypted", where=where, hint="save it without a password")
+    with archive.open(info) as file:
+        # The header first, from the beginning of the member: a few kilobytes, whatever the member unpacks to.
+        shape, fortran, kind = _header(file, where)
+        begin = file.tell()
+    claimed = prod(shape) * kind.itemsize
+    if claimed != info.file_size - begin:
+        raise DataError(
+            "holds another amount than its header says",
+            where=where,
+            given=f"{size(max(info.file_size - begin, 0))} of numbers",
+            allowed=f"{size(claimed)}, {_words(shape, kind)}",
+            hint=_CUT,
+        )
+    # The bytes as they are unpacked, and the array over them.
+    check_room(claimed, where=where, what=_words(shape, kind))
+    data = archive.read(info)
+    if not claimed:
+        return np.empty(shape, kind)
+    found = np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin)
+    return found.reshape(shape, order="F" if fortran else "C")
+
+
+def _members(archive: zipfile.ZipFile, path: str | Path) -> dict[str, ndarray]:
+    infos = archive.infolist()
+    held = os.fstat(archive.fp.fileno()).st_size if archive.fp is not None else 0
+    claimed = sum(info.compress_size for info in infos)
+    if claimed > held:
+        raise DataError("its members are larger than the file", where=path, hint=_CUT)
+    check_room(sum(info.file_size for info in infos), where=path, what="what the file unpacks to")
+    found: dict[str, ndarray] = {}
+    for info in infos:
+        name = info.filename.removesuffix(".npy")
+        if name in found:
+            raise DataError("two arrays of one name", where=path, given=name)
+        if name == info.filename:
+            raise DataError(
+                "holds a member that is no array", where=path, given=name[:60], allowed="members NAME.npy"
+            )
+        found[name] = member(archive, info, f"{path}, array '{name}'")
+    return found
+
+
+def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type from the head of an npy file, at whose end the file stands afterwards."""
+    if file.read(len(_NPY)) != _NPY:
+        raise DataError("not an npy file", where=where, allowed=_PLAIN_WORDS)
+    version = tuple(file.read(2))
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise DataError(
+            "an npy file of another version",
+            where=where,
+            given=".".join(map(str, version)) or "none",
+            allowed="1.0 and 2.0",
+            hint=f"it must hold {_PLAIN_WORDS}",
+        )
+    try:
+        with warnings.catch_warnings():
+            # NumPy warns where it falls back on a parser for files of Python 2.
+            warnings.simplefilter("ignore")
+            shape, fortran, kind = readers[version](file)
+    # What a header that is none raises is up to NumPy's parser: anything from ValueError to TokenError.
+    except Exception as error:
+        text = " ".join(str(error).split())[:120]
+        raise DataError(f"not a readable npy file: {text}", where=where, hint=_CUT) from None
+    if kind.kind not in PLAIN or kind.hasobject or kind.subdtype is not None or kind.itemsize == 0:
+        raise DataError("not plain data", where=where, given=str(kind)[:60], allowed=_PLAIN_WORDS)
+    if any(not isinstance(each, int) or isinstance(each, bool) or each < 0 for each in shape):
+        raise DataError("not a shape", where=where, given=str(shape)[:60])
+    if len(shape) > 32 or prod(shape) >= 1 << 62:
+        raise DataError("the header claims more than any file holds", where=where, given=str(shape)[:60])
+    return shape, fortran, kind
+
+
+def _words(shape: Collection[int], kind: np.dtype[Any]) -> str:
+    return f"an array of {tuple(shape)} {kind}"

@@ -1,0 +1,307 @@
+"""Parquet tables: those that counterfoil wrote against a schema that is data, and those of any origin.
+
+A schema says of every column what it holds, whether a cell may be empty, the range, and whether values may
+occur twice. `read_columns` reads a table, or says in one line which file, column and row is not so.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import regular, unreadable
+from counterfoil.inputs.memory import check_room
+
+#: What a column holds; "wholes" and the like are lists of them, "wholes2" lists of lists.
+Kind = Literal["text", "whole", "real", "truth", "bytes", "wholes", "texts", "reals", "wholes2"]
+
+_WORDS = {
+    "text": "texts",
+    "whole": "whole numbers",
+    "real": "numbers",
+    "truth": "true and false",
+    "bytes": "bytes",
+    "wholes": "lists of whole numbers",
+    "texts": "lists of texts",
+    "reals": "lists of numbers",
+    "wholes2": "lists of lists of whole numbers",
+}
+_INNER: dict[str, Kind] = {"wholes": "whole", "texts": "text", "reals": "real", "wholes2": "wholes"}
+
+#: Bytes that a cell takes at least once it is in memory, whatever it is packed into in the file.
+_CELL = 4
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds: `kind`; whether a cell may be null, or not a number; the range of its numbers.
+
+    Of lists `low` and `high` are the range of what is in them, and `null` is about the lists themselves.
+    """
+
+    kind: Kind
+    null: bool = False
+    nan: bool = False
+    low: float | None = None
+    high: float | None = None
+    unique: bool = False
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table by name, and those by prefix ("group:"), of which there may be any number.
+
+    Columns that are neither are kept and not looked at: a newer version may have written them.
+    """
+
+    columns: Mapping[str, Column]
+    prefixes: Mapping[str, Column] = field(default_factory=dict)
+
+    def column(self, name: str) -> Column | None:
+        """What the schema says of a column, None where it says nothing."""
+        if name in self.columns:
+            return self.columns[name]
+        return next((found for prefix, found in self.prefixes.items() if name.startswith(prefix)), None)
+
+
+def read_columns(path: Path, schema: Schema) -> pa.Table:
+    """The table in a Parquet file of ours, its columns of the types that the schema names.
+
+    Texts are `string`, whole numbers `int64`, numbers `float64`. Raises `DataError` naming file, column and
+    row for a column that is missing or of another type, a cell that is empty, out of range or doubled.
+    """
+    return check_columns(read_parquet(path), schema, where=path)
+
+
+def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table:
+    """`table` with the types that the schema names; raises as `read_columns`.
+
+    >>> made = pa.table({"id": ["a", "b"], "gain": [1.0, -1.0]})
+    >>> schema = Schema({"id": Column("text", unique=True), "gain": Column("real", low=0)})
+    >>> check_columns(made, schema, where="positives.parquet")
+    Traceback (most recent call last):
+    counterfoil.errors.DataError: positives.parquet, column 'gain', row 2: out of range; given: -1.0; ...
+    """
+    lacking = [
+        name for name, column in schema.columns.items() if column.required and name not in table.column_names
+    ]
+    if lacking:
+        raise DataError(
+            f"no column '{lacking[0]}'", where=where, given=_few(table.column_names), hint="was it edited?"
+        )
+    if len(set(table.column_names)) < len(table.column_names):
+        raise DataError("two columns of one name", where=where, hint="was it edited?")
+    for at, name in enumerate(table.column_names):
+        column = schema.column(name)
+        if column is not None:
+            checked = _checked(table.column(at), column, f"{where}, column '{name}'")
+            table = table.set_column(at, name, checked)
+    return table
+
+
+def read_parquet(path: str | Path) -> pa.Table:
+    """The table in a Parquet file of any origin; raises `DataError` where there is none that can be read.
+
+    What the file says that it unpacks to is compared with the memory that is free, before it is read.
+    """
+    regular(path)
+    try:
+        with pq.ParquetFile(path) as opened:
+            check_size(opened.metadata, where=path)
+            return opened.read()
+    except pa.ArrowMemoryError:
+        raise DataError("the table does not fit into memory", where=path) from None
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise broken(path, error) from None
+    except OSError as error:
+        # Arrow's own errors of input carry no number of the system's.
+        raise (broken(path, error) if error.errno is None else unreadable(path, error)) from None
+
+
+def read_batches(path: Path, column: str, *, rows: int = 1 << 16) -> Iterator[pa.Array]:
+    """A column of a Parquet file of any origin, some rows at a time, from the file mapped into memory.
+
+    Raises `DataError` naming the file where it is damaged, also where that shows only as rows are read.
+    """
+    try:
+        with pq.ParquetFile(path, memory_map=True) as opened:
+            batches = opened.iter_batches(rows, columns=[column], use_threads=False)
+            while (batch := next(batches, None)) is not None:
+                # Cells of a damaged file may point outside its bytes, and Arrow follows them.
+                batch.validate(full=True)
+                yield batch.column(0)
+    except (pa.ArrowException, OSError) as error:
+        raise broken(path, error) from None
+
+
+def broken(path: object, error: Exception, kind: str = "Parquet") -> DataError:
+    """The error of a file that is not what its name says."""
+    words = " ".join(str(error).split())[:200]
+    return DataError(f"not a readable {kind} file: {words}", where=path, hint="is the file cut off?")
+
+
+def check_size(facts: Any, *, where: object, columns: Sequence[str] | None = None) -> None:
+    """Raise `DataError` where a Parquet file holds more than fits into memory, going by its own metadata.
+
+    `columns` are those that are going to be read, all by default.
+    """
+    rows, leaves = facts.num_rows, facts.num_columns if columns is None else len(columns)
+    # A value that repeats a billion times takes a few bytes in the file, however it is packed.
+    needed = rows * _CELL * leaves
+    if columns is None:
+        # Of groups as wholes: to ask a damaged file about a single column of one ends the process.
+        needed = max(needed, sum(facts.row_group(at).total_byte_size for at in range(facts.num_row_groups)))
+    check_room(needed, where=where, what=f"a table of {rows:,} rows and {leaves:,} columns")
+
+
+def values(table: pa.Table, name: str, *, where: object) -> list[Any]:
+    """A column as Python's own values; raises `DataError` for one that Python has no value for.
+
+    Such are dates after the year 9999, times between microseconds, and texts that are no UTF-8.
+    """
+    column = table.column(name)
+    try:
+        found: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException, KeyError) as error:
+        words = " ".join(str(error).split())[:120]
+        raise DataError(
+            f"a cell of type {column.type} cannot be read: {words}", where=f"{where}, column '{name}'"
+        ) from None
+    return found
+
+
+def notes(table: pa.Table) -> dict[str, str]:
+    """What a table's metadata say, by name; bytes that are no UTF-8 are replaced."""
+    found = table.schema.metadata or {}
+    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in found.items()}
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown if len(names) <= 8 else f"{shown}, ... ({len(names):,} columns)"
+
+
+def _checked(column: pa.ChunkedArray, wanted: Column, where: str) -> pa.ChunkedArray:
+    column = _typed(column, wanted.kind, where)
+    if column.null_count and not wanted.null:
+        raise _off("empty", where, _first(column.is_null()))
+    inner, place = column, where
+    kind: Kind = wanted.kind
+    while kind in _INNER:
+        # Which row it is in does not matter so much in a table that only counterfoil writes.
+        inner, kind, place = pc.list_flatten(inner), _INNER[kind], f"{where}, within the lists"
+        if inner.null_count and kind not in _INNER:
+            raise _off("empty", place, _first(inner.is_null()))
+    if kind in ("whole", "real"):
+        _check_range(inner, wanted, place)
+    if wanted.unique:
+        _check_unique(column, where)
+    return column
+
+
+def _typed(column: pa.ChunkedArray, kind: Kind, where: str) -> pa.ChunkedArray:
+    """The column cast to the type of its kind, where its own is one of that kind."""
+    target, fits = _TYPES[kind]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (fits(column.type) or (pa.types.is_null(column.type) and kind != "truth")):
+        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=_WORDS[kind])
+    try:
+        # Arrow does not look at texts when it reads them.
+        column.validate(full=True)
+        return column.cast(target)
+    except pa.ArrowException as error:
+        raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
+
+
+def _check_range(column: pa.ChunkedArray, wanted: Column, where: str) -> None:
+    numbers = column.drop_null().to_numpy()
+    if not len(numbers):
+        return
+    if numbers.dtype.kind == "f":
+        odd = np.isinf(numbers) if wanted.nan else ~np.isfinite(numbers)
+        if odd.any():
+            raise _off("not a finite number", where, _row(column, odd), given=numbers[int(np.argmax(odd))])
+    low = -np.inf if wanted.low is None else wanted.low
+    high = np.inf if wanted.high is None else wanted.high
+    out = (numbers < low) | (numbers > high)
+    if out.any():
+        raise _off(
+            "out of range",
+            where,
+            _row(column, out),
+            given=numbers[int(np.argmax(out))],
+            allowed=_range(wanted.low, wanted.high),
+        )
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if high is None:
+        return f"{low:g} or more"
+    return f"at most {high:g}" if low is None else f"{low:g} to {high:g}"
+
+
+def _check_unique(column: pa.ChunkedArray, where: str) -> None:
+    if len(column.unique()) == len(column):
+        return
+    seen: set[object] = set()
+    for row, value in enumerate(column.to_pylist()):
+        if value in seen:
+            raise _off("occurs twice", where, row, given=str(value)[:60])
+        seen.add(value)
+
+
+def _row(column: pa.ChunkedArray, odd: Any) -> int:
+    """The row of the first odd value, nulls counted in."""
+    at = int(np.argmax(odd))
+    if not column.null_count:
+        return at
+    return int(np.flatnonzero(column.is_valid().to_numpy())[at])
+
+
+def _first(mask: pa.ChunkedArray) -> int:
+    return int(np.argmax(mask.to_numpy()))
+
+
+def _off(what: str, where: str, row: int, **more: Any) -> DataError:
+    return DataError(what, where=f"{where}, row {row + 1}", **more)
+
+
+def _list_of(inner: Callable[[pa.DataType], bool]) -> Callable[[pa.DataType], bool]:
+    def fits(kind: pa.DataType) -> bool:
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        return is_list and (inner(kind.value_type) or pa.types.is_null(kind.value_type))
+
+    return fits
+
+
+def _text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _binary(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def _real(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+_TYPES: dict[str, tuple[pa.DataType, Callable[[pa.DataType], bool]]] = {
+    "text": (pa.string(), _text),
+    "whole": (pa.int64(), pa.types.is_integer),
+    "real": (pa.float64(), _real),
+    "truth": (pa.bool_(), pa.types.is_boolean),
+    "bytes": (pa.binary(), _binary),
+    "wholes": (pa.list_(pa.int64()), _list_of(pa.types.is_integer)),
+    "texts": (pa.list_(pa.string()), _list_of(_text)),
+    "reals": (pa.list_(pa.float64()), _list_of(_real)),
+    "wholes2": (pa.list_(pa.list_(pa.int64())), _list_of(_list_of(pa.types.is_integer))),
+}

@@ -1,0 +1,226 @@
+"""Pickles of plain values, read without running anything in them and without NumPy's own way of unpickling.
+
+What a pickle says is built from texts, numbers, lists and dictionaries. Stand-ins take the parts of NumPy's
+arrays, numbers and types as data: NumPy itself would follow whatever a file calls a pointer. Arrays are then
+made of bytes whose length fits their shape, and arrays of objects become lists.
+"""
+
+import pickle
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_bytes
+
+#: Kinds of types that are plain data.
+_PLAIN = "biufSU"
+
+#: How deep lists and dictionaries may be nested.
+_DEPTH = 16
+
+_BUILTINS: dict[str, Any] = {kind.__name__: kind for kind in (set, frozenset, str, int, float, bool, complex)}
+
+
+class Type:
+    """A stand-in for NumPy's types, as pickles make them: a code such as "f8", and an order of bytes."""
+
+    def __init__(self, code: object = "", align: object = False, copy: object = False) -> None:
+        self.code, self.order = code, "|"
+
+    def __setstate__(self, state: object) -> None:
+        # (version, order, subtype, names, fields, itemsize, alignment, flags)
+        if not isinstance(state, tuple) or len(state) < 5 or state[2:5] != (None, None, None):
+            raise ValueError("a type of several fields")
+        if not isinstance(state[1], str):
+            raise ValueError("no order of bytes")
+        self.order = state[1]
+        if isinstance(self.code, str) and self.code[:1] in "SU" and not self.code[1:]:
+            self.code = f"{self.code}{int(state[5]) // (4 if self.code == 'U' else 1)}"
+
+    def made(self) -> "np.dtype[Any] | None":
+        """The type, None for that of objects."""
+        if not isinstance(self.code, str) or self.order not in "<>|=" or len(self.code) > 20:
+            raise ValueError("no type of numbers or texts")
+        if self.code[:1] == "O":
+            return None
+        found: np.dtype[Any] = np.dtype(self.code)
+        if found.kind not in _PLAIN or found.itemsize > 1 << 20:
+            raise ValueError(f"a type of kind '{found.kind}'")
+        return found.newbyteorder(">") if self.order == ">" else found
+
+
+class Array:
+    """A stand-in for NumPy's arrays: shape, type, order and the bytes (or the list of objects)."""
+
+    def __init__(self, shape: object = (), kind: object = None, data: object = b"", order: object = "C"):
+        self.shape, self.kind, self.data, self.order = shape, kind, data, order
+
+    def __setstate__(self, state: object) -> None:
+        # (version, shape, type, whether the first index runs fastest, data); version may be left out.
+        parts = state[-4:] if isinstance(state, tuple) and len(state) in (4, 5) else ()
+        if not parts:
+            raise ValueError("no array")
+        self.shape, self.kind, self.data = parts[0], parts[1], parts[3]
+        self.order = "F" if parts[2] else "C"
+
+
+def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
+    """An array of plain numbers or texts from its bytes; of objects, the flat list of them.
+
+    Raises `ValueError` where the bytes are not as many as the shape asks for.
+
+    >>> made(Type("f8"), bytes(16), (2,))
+    array([0., 0.])
+    """
+    if not isinstance(kind, Type):
+        raise ValueError("an array without a type")
+    if not isinstance(shape, tuple) or not all(type(each) is int and each >= 0 for each in shape):
+        raise ValueError("an array without a shape")
+    found, count = kind.made(), prod(shape)
+    if found is None:
+        if not isinstance(data, list) or len(data) != count:
+            raise ValueError("an array of other than its objects")
+        return data
+    if isinstance(data, str):
+        # How Python 2 wrote bytes.
+        data = data.encode("latin1")
+    if not isinstance(data, bytes | bytearray) or len(data) != count * found.itemsize:
+        raise ValueError("an array of other than its bytes")
+    array = np.frombuffer(bytes(data), dtype=found, count=count) if count else np.empty(0, found)
+    return array.reshape(shape, order="F" if order == "F" else "C")
+
+
+def number(kind: object, data: object = b"") -> Any:
+    """One number or text of a type, from its bytes: what NumPy's scalars are pickled as.
+
+    >>> number(Type("i4"), b"\\x07\\0\\0\\0")
+    7
+    """
+    return made(kind, data, (1,)).tolist()[0]
+
+
+def _reconstructed(subtype: object, shape: object, code: object) -> Array:
+    return Array()
+
+
+def _from_buffer(data: object, kind: object, shape: object, order: object = "C", *_: object) -> Array:
+    return Array(shape, kind, data, order)
+
+
+def _bytes(data: object = b"", encoding: object = "latin1") -> bytes:
+    """Bytes from what pickles keep of them; never so many zeros as a number says, as `bytes` itself would."""
+    if isinstance(data, str):
+        return data.encode("latin1")
+    if not isinstance(data, bytes | bytearray | list):
+        raise ValueError("bytes of nothing that holds them")
+    return bytes(data)
+
+
+_BUILTINS |= {"bytes": _bytes, "bytearray": _bytes}
+
+
+def _latin(text: str, encoding: str) -> bytes:
+    """How older pickles hold bytes."""
+    if encoding != "latin1":
+        raise _RefusedError(f"_codecs.encode to {encoding}")
+    return text.encode("latin1")
+
+
+#: What NumPy's own pickles call; where in NumPy these live has changed from release to release.
+_NUMPY = {"_reconstruct": _reconstructed, "_frombuffer": _from_buffer, "scalar": number}
+
+
+def plain_pickle(path: Path) -> Any:
+    """The value in a pickle of builtins and NumPy arrays; arrays of objects as lists.
+
+    Raises `DataError` where it would call anything else, and where it is missing, cut off or no pickle.
+    """
+    data = read_bytes(path, hint="check the folder given with --data")
+    try:
+        return _plain(_Plain(data).load(), _DEPTH, {})
+    except _RefusedError as error:
+        raise DataError(
+            "a pickle of more than texts, numbers and arrays is not read",
+            where=path,
+            given=str(error),
+            allowed="builtins and numpy arrays",
+            hint="a pickle may run what its author likes",
+        ) from None
+    # A broken pickle makes the unpickler stumble over anything.
+    except Exception as error:
+        said = " ".join(str(error).split())[:120] or type(error).__name__
+        raise DataError(f"not a readable pickle: {said}", where=path, hint="is the file cut off?") from None
+
+
+class _RefusedError(Exception):
+    """A name that a pickle asks for and does not get."""
+
+
+# Python's own unpickler, not the one in C: that one makes room for what a damaged file claims.
+class _Plain(pickle._Unpickler):
+    def __init__(self, data: bytes) -> None:
+        super().__init__(_Whole(data))
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module in ("builtins", "__builtin__") and name in _BUILTINS:
+            return _BUILTINS[name]
+        if module == "numpy" and name in ("ndarray", "dtype"):
+            return {"ndarray": Array, "dtype": Type}[name]
+        if module.startswith(("numpy.core.", "numpy._core.")) and name in _NUMPY:
+            return _NUMPY[name]
+        if (module, name) == ("_codecs", "encode"):
+            return _latin
+        raise _RefusedError(f"{module}.{name}"[:120])
+
+
+class _Whole:
+    """Bytes as a file of which no more can be asked for than there is."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def read(self, count: int) -> bytes:
+        if count < 0 or count > len(self._data) - self._at:
+            raise EOFError("it ends too early")
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def readinto(self, buffer: bytearray) -> int:
+        part = self.read(len(buffer))
+        buffer[:] = part
+        return len(part)
+
+    def readline(self) -> bytes:
+        end = self._data.find(b"\n", self._at)
+        if end < 0:
+            raise EOFError("it ends too early")
+        return self.read(end + 1 - self._at)
+
+
+def _plain(value: Any, depth: int, known: dict[int, Any]) -> Any:
+    """The value with arrays in place of their stand-ins; raises `ValueError` for one nested too deeply.
+
+    What stands in several places is made once: `known` has it by its identity.
+    """
+    if isinstance(value, str | bytes | bytearray | int | float | bool | complex | type(None)):
+        return value
+    if not depth:
+        # A list can hold itself.
+        raise ValueError("nested too deeply")
+    if id(value) in known:
+        return known[id(value)]
+    found: Any
+    if isinstance(value, Array):
+        found = made(value.kind, value.data, value.shape, value.order)
+        found = _plain(found, depth - 1, known) if isinstance(found, list) else found
+    elif isinstance(value, list | tuple | set | frozenset):
+        found = type(value)(_plain(each, depth - 1, known) for each in value)
+    elif isinstance(value, dict):
+        found = {key: _plain(each, depth - 1, known) for key, each in value.items()}
+    else:
+        raise ValueError(f"a {type(value).__name__} by itself")
+    known[id(value)] = found
+    return found

@@ -1,0 +1,23 @@
+"""docs/inputs.md says the limits that hold."""
+
+from pathlib import Path
+
+from counterfoil.data.columns import LARGEST
+from counterfoil.data.records import MAX_PIXELS
+from counterfoil.inputs.amounts import RANGES
+from counterfoil.inputs.parsed import MAX_DEPTH
+
+_TEXT = (Path(__file__).parents[2] / "docs/inputs.md").read_text()
+
+
+def test_every_range_is_in_the_table() -> None:
+    rows = [line.split("|")[2:4] for line in _TEXT.splitlines() if line.startswith("| ")][1:]
+    assert [(low.strip(), high.strip()) for low, high in rows] == [
+        (f"{low:,}", f"{high:,}") for low, high in RANGES.values()
+    ]
+
+
+def test_other_limits() -> None:
+    assert f"nested {MAX_DEPTH} deep" in _TEXT
+    assert f"{MAX_PIXELS // 10**6} million pixels" in _TEXT
+    assert f"{-LARGEST:g}".replace("+", "") in _TEXT

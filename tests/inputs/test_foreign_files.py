@@ -1,0 +1,325 @@
+"""Files of others that are odd, broken or made to harm: a line each, at once, whatever they claim."""
+
+import json
+import os
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.data.tables import integers, names, read_table
+from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.inputs import memory
+from counterfoil.inputs.amounts import RANGES, check_amount
+from counterfoil.inputs.arrays import read_npy, read_npz
+from counterfoil.inputs.columns import Column, Schema, read_columns, read_parquet
+from counterfoil.inputs.files import read_bytes, read_text
+from counterfoil.inputs.parsed import MAX_DEPTH, parse_json, parse_toml, read_json
+from faults.files import flipped, nested, npy_of, npz, truncations
+
+
+@pytest.mark.parametrize("kind", ["list", "object"])
+def test_json_may_be_nested_so_deep_and_no_deeper(kind: str) -> None:
+    parse_json(nested(MAX_DEPTH, kind), where="x")
+    for depth in (MAX_DEPTH + 1, 500, 100_000):
+        with pytest.raises(
+            DataError, match=f"x: JSON nested too deeply; allowed: at most {MAX_DEPTH} levels"
+        ):
+            parse_json(nested(depth, kind), where="x")
+
+
+def test_many_brackets_side_by_side_are_not_deep() -> None:
+    assert len(parse_json("[" + ",".join(["[{}]"] * 1000) + "]", where="x")) == 1000
+    assert parse_json(json.dumps(["[" * 1000]), where="x") == ["[" * 1000]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("9" * 5000, "x: a number in the JSON has thousands of digits"),
+        ('{"a": 1, "b": 2, "a": 3}', "x: key occurs twice in a JSON object; given: 'a'"),
+        ("[NaN]", "x: not valid JSON: not a finite number; given: NaN"),
+        ("[-Infinity]", "x: not valid JSON: not a finite number; given: -Infinity"),
+        ("[1", r"x, line 1, column 3: not valid JSON: .*; is the file cut off\?"),
+        ("", "x, line 1, column 1: not valid JSON"),
+    ],
+)
+def test_json_that_is_none(text: str, line: str) -> None:
+    with pytest.raises(DataError, match=line):
+        parse_json(text, where="x", finite=True)
+
+
+def test_toml_that_is_none() -> None:
+    for text in ("a = " + nested(200), "a = 2020-13-01", "a = " + "9" * 5000, "a = 1\na = 2", "[[["):
+        with pytest.raises(DataError, match=r"x\.toml: "):
+            parse_toml(text, where="x.toml")
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("a caption".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+        ("a caption".encode("utf-32"), "is UTF-32 text; save it as UTF-8"),
+        ("caf\xe9".encode("latin1"), r"not UTF-8 text \(byte 3\); save it as UTF-8"),
+        (b"one\ntwo\0\0\0", "line 2: not a text: it holds NUL characters"),
+        (bytes(1000), "line 1: not a text: it holds NUL characters"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "tsv"])
+def test_texts_that_are_none(tmp_path: Path, data: bytes, line: str, ending: str) -> None:
+    (tmp_path / f"x.{ending}").write_bytes(data)
+    with pytest.raises(DataError, match=line):
+        read_table(tmp_path / f"x.{ending}")
+
+
+def test_marks_of_byte_order_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert read_json(tmp_path / "x.json") == {"a": 1}
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "csv": read_table,
+    "json": read_table,
+    "jsonl": read_table,
+    "parquet": read_table,
+    "npy": read_npy,
+    "npz": read_npz,
+    "toml": read_text,
+}
+
+
+@pytest.mark.parametrize("ending", READERS)
+def test_what_is_no_file_is_a_line_at_once(tmp_path: Path, ending: str) -> None:
+    path, read = tmp_path / f"x.{ending}", READERS[ending]
+
+    def refused(line: str) -> None:
+        found: list[str] = []
+
+        def attempt() -> None:
+            try:
+                read(path)
+            except DataError as error:
+                found.append(str(error))
+
+        thread = threading.Thread(target=attempt, daemon=True)
+        thread.start()
+        thread.join(20)
+        assert found, "it hangs, or was read"
+        assert line in found[0]
+        path.unlink()
+
+    os.mkfifo(path)
+    refused("is a pipe; write what comes out of it to a file first")
+    path.symlink_to("/dev/zero")
+    refused("is a device; name a file")
+    path.symlink_to(path.name)
+    refused("is a loop of links")
+    if ending != "toml":  # an empty text is one
+        path.write_bytes(b"")
+        refused(path.name)
+
+
+def test_names_that_no_file_has(tmp_path: Path) -> None:
+    for path, line in ((tmp_path / ("x" * 300), "longer than a name"), (tmp_path / "a\0b", "NUL character")):
+        with pytest.raises(DataError, match=line):
+            read_bytes(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (npy_of("(1000000, 1000000)"), "holds less than its header says; .*allowed: 4,000.0 GB"),
+        (npy_of("(3,)", data=bytes(8)), "holds less than its header says; given: 8 bytes of numbers"),
+        (npy_of("(-1,)"), "not a shape"),
+        (npy_of("(2,)", "'|O'", bytes(16)), "not plain data; given: object; allowed: numbers or strings"),
+        (npy_of("(2,)", "[('a', '<f4')]", bytes(8)), "not plain data"),
+        (npy_of("(2,)", "'<M8[D]'", bytes(16)), "not plain data; given: datetime64"),
+        (npy_of("(2,)", "'nothing'"), "not a readable npy file"),
+        (npy_of("(" * 3000), "not a readable npy file"),
+        (npy_of(f"({'9' * 30},)"), "claims more than any file holds"),
+        (b"\x93NUMPY\x09\x00" + bytes(100), "an npy file of another version; given: 9.0"),
+        (b"\x80\x04K\x01.", "not an npy file"),
+        (npz({"x.npy": npy_of("(1,)", data=bytes(4))}), "is an npz file, not one array"),
+    ],
+)
+def test_npy_files_that_are_none(tmp_path: Path, data: bytes, line: str) -> None:
+    (tmp_path / "x.npy").write_bytes(data)
+    for mapped in (False, True):
+        with pytest.raises(DataError, match=line):
+            read_npy(tmp_path / "x.npy", mapped=mapped)
+
+
+_ONE = npy_of("(2,)", data=bytes(8))
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (npz({"a.npy": _ONE}, encrypted=True), "array 'a': is encrypted; save it without a password"),
+        (npz({"a.npy": npy_of("(1000000, 1000000)")}), "'a': holds another amount than its header says"),
+        (npz({"a.npy": _ONE, "notes.txt": b"x"}), r"holds a member that is no array; given: notes\.txt"),
+        (npz({"a.npy": _ONE[:-1]}), "holds another amount than its header says"),
+        (npz({"a.npy": npy_of("(1,)", "'|O'", bytes(8))}), "array 'a': not plain data; given: object"),
+        (npz({"a.npy": _ONE})[:-10], "not a readable npz file"),
+        (_ONE, "holds one array, not several"),
+        (b"PK\x03\x04" + bytes(50), "not a readable npz file"),
+    ],
+)
+def test_npz_files_that_are_none(tmp_path: Path, data: bytes, line: str) -> None:
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(DataError, match=line):
+        read_npz(tmp_path / "x.npz")
+
+
+def test_an_archive_that_unpacks_to_more_than_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = npz({"a.npy": npy_of("(2500000,)", data=bytes(10**7))}, method=zipfile.ZIP_DEFLATED)
+    assert len(packed) < 20_000
+    (tmp_path / "x.npz").write_bytes(packed)
+    assert read_npz(tmp_path / "x.npz")["a"].shape == (2_500_000,)
+    monkeypatch.setattr(memory, "available", lambda: 5 * 10**6)
+    with pytest.raises(
+        DataError, match=r"unpacks to does not fit into memory; given: 10\.0 MB needed, 5\.0 MB"
+    ):
+        read_npz(tmp_path / "x.npz")
+
+
+def test_a_table_that_unpacks_to_more_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that repeats a million times is a file of a few kilobytes."""
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, np.int32)), pa.array(["x" * 100]))
+    pq.write_table(pa.table({"a": column}), tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 20_000
+    monkeypatch.setattr(memory, "available", lambda: 10**6)
+    with pytest.raises(DataError, match="a table of 1,000,000 rows and 1 columns does not fit into memory"):
+        read_parquet(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "duration", "text"])
+def test_cells_that_python_has_no_value_for(tmp_path: Path, kind: str) -> None:
+    cells = {
+        "date": pa.array([2**31 - 1], pa.int32()).view(pa.date32()),
+        "timestamp": pa.array([2**62], pa.int64()).view(pa.timestamp("ms")),
+        "duration": pa.array([2**62], pa.int64()).view(pa.duration("ms")),
+        "text": pa.array([b"\xff\xfe"], pa.binary()).view(pa.string()),
+    }
+    pq.write_table(pa.table({"a": cells[kind]}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"x\.parquet, column 'a': a cell of type .* cannot be read"):
+        read_table(tmp_path / "x.parquet")
+
+
+def test_texts_of_ours_are_looked_at(tmp_path: Path) -> None:
+    column = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"a": column}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"column 'a': cannot be read: .*UTF8"):
+        read_columns(tmp_path / "x.parquet", Schema({"a": Column("text")}))
+
+
+def test_damaged_tables_are_a_line_or_data(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"], "score": [0.5, 1.5]}), path)
+    whole = path.read_bytes()
+    refused = 0
+    for data in (*truncations(whole), *(flipped(whole, rng) for _ in range(100))):
+        path.write_bytes(data)
+        try:
+            read_table(path)
+        except CounterfoilError:
+            refused += 1
+    assert refused > 12
+
+
+def test_wide_and_long_tables_take_seconds(tmp_path: Path) -> None:
+    """Processor seconds: quadratic code would take minutes (200,000 columns) or hours (400,000 ids)."""
+    wide, long, doubled, keys = (tmp_path / name for name in ("w.csv", "l.csv", "d.csv", "k.json"))
+    columns = [f"c{i}" for i in range(200_000)]
+    wide.write_text(",".join(columns) + "\n" + ",".join("1" * 200_000) + "\n")
+    doubled.write_text(",".join([*columns, "c199999"]) + "\n")
+    ids = [*range(400_000), 399_999]
+    long.write_text("id\n" + "\n".join(map(str, ids)) + "\n")
+    keys.write_text("{" + ",".join(f'"{i}": 1' for i in ids) + "}")
+    start = time.process_time()
+    with pytest.raises(DataError, match="no column 'score'"):
+        read_table(wide)["score"]
+    with pytest.raises(DataError, match="column name occurs twice; given: 'c199999'"):
+        read_table(doubled)
+    with pytest.raises(DataError, match="row 400001, column 'id': id occurs twice; given: 399999"):
+        names(read_table(long), "id")
+    with pytest.raises(DataError, match="key occurs twice in a JSON object; given: '399999'"):
+        read_table(keys)
+    assert time.process_time() - start < 10
+
+
+def test_whole_numbers_keep_their_digits(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a\n9007199254740993\n")
+    assert integers(read_table(tmp_path / "x.csv"), "a").tolist() == [9007199254740993]
+    for text in ("1e300", "9223372036854775808", "-" + "9" * 400):
+        (tmp_path / "x.csv").write_text(f"a\n{text}\n")
+        with pytest.raises(DataError, match="a whole number out of range"):
+            integers(read_table(tmp_path / "x.csv"), "a")
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_amounts_end_where_they_say(name: str) -> None:
+    low, high = RANGES[name]
+    check_amount(name, low)
+    check_amount(name, high)
+    for value in (low - 1, high + 1, 10**400, float("nan"), float("inf")):
+        with pytest.raises(
+            InputError, match=f"{name}: out of range; given: .*; allowed: {low:,} to {high:,}"
+        ):
+            check_amount(name, value)
+
+
+def test_networks_of_a_million_layers_are_not_built(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from counterfoil.scorers.hf import check_place
+
+    for key, value in (("num_hidden_layers", 10**6), ("hidden_size", 10**9), ("image_size", 10**6)):
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip", "text_config": {key: value}}))
+        with pytest.raises(InputError, match=rf"config\.json, key '{key}': out of range; given: {value}"):
+            check_place(str(tmp_path), "hf:x")
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(DataError, match=r"config\.json, line 1, column 2: not valid JSON"):
+        check_place(str(tmp_path), "hf:x")
+
+
+@pytest.mark.parametrize("crop", [(0, 0, 10**6, 10**6), (5, 5, 5, 9), (9, 0, 3, 4), (100, 100, 120, 120)])
+def test_crops_that_are_no_part_of_a_picture(crop: tuple[int, int, int, int]) -> None:
+    from counterfoil.data.records import Image, PixelSource
+
+    picture = Image("a", PixelSource(np.zeros((8, 16, 3), np.uint8)), crop)
+    with pytest.raises(DataError, match=r"the crop is no part of the picture; given: .*within 16 x 8 pixels"):
+        picture.decode()
+
+
+def test_damaged_pictures_are_a_line_or_a_picture(jpeg_bytes: bytes) -> None:
+    from counterfoil.data.records import decode
+
+    rng = np.random.default_rng(0)
+    refused = 0
+    for data in (*truncations(jpeg_bytes), *(flipped(jpeg_bytes, rng, bits=3) for _ in range(200))):
+        try:
+            assert decode(data, where="a.jpg").mode == "RGB"
+        except DataError:
+            refused += 1
+    assert refused > 9
+
+
+@pytest.fixture
+def jpeg_bytes() -> bytes:
+    import io
+
+    import PIL.Image
+
+    pixels = np.random.default_rng(0).integers(0, 255, (24, 32, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(buffer, format="JPEG")
+    return buffer.getvalue()

@@ -1,0 +1,127 @@
+"""Pickles as data: what NumPy wrote comes back, and no bytes of a file ever reach its own unpickling."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as stn
+
+from counterfoil.errors import DataError
+from counterfoil.inputs.pickled import plain_pickle
+from faults.files import flipped, truncations
+
+_KINDS = stn.boolean_dtypes() | stn.integer_dtypes(endianness="?") | stn.floating_dtypes(endianness="?")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    stn.arrays(_KINDS | stn.unicode_string_dtypes(max_len=5), stn.array_shapes(min_dims=0, max_side=4)),
+    st.integers(0, 5),
+    st.booleans(),
+)
+def test_arrays_come_back(tmp_path: Path, array: np.ndarray, protocol: int, fortran: bool) -> None:
+    array = np.asfortranarray(array) if fortran else array
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps({"a": array}, protocol=protocol))
+    found = plain_pickle(tmp_path / "x.pkl")["a"]
+    np.testing.assert_array_equal(found, array)
+    assert found.dtype == array.dtype
+
+
+def test_arrays_of_objects_are_lists(tmp_path: Path) -> None:
+    for value in (["a", "bc", None], [["r"] * 2, ["s"] * 3]):
+        made = np.empty(len(value), dtype=object)
+        made[:] = value
+        (tmp_path / "x.pkl").write_bytes(pickle.dumps(made))
+        assert plain_pickle(tmp_path / "x.pkl") == value
+
+
+#: What brings the interpreter down where NumPy reads it, such as bytes taken for a pointer.
+_POINTERS: dict[str, bytes] = {
+    "a number that is an object": (
+        b"\x80\x02cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\nX\x02\x00\x00\x00O8K\x00K\x01\x87RC\x08AAAAAAAA\x86R."
+    ),
+    "an array of objects from bytes": (
+        b"\x80\x02cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R"
+        b"(K\x01K\x01\x85cnumpy\ndtype\nX\x02\x00\x00\x00O8K\x00K\x01\x87R\x89C\x08AAAAAAAAtb."
+    ),
+    "bytes of a number": b"\x80\x02c__builtin__\nbytes\n\x8a\x05\x00\x00\x00\x00\x10\x85R.",
+    "a memo of a billion places": b"\x80\x02]r\xff\xff\xff\x7f.",
+    "more bytes than there are": b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7fabc.",
+}
+
+
+@pytest.mark.parametrize("name", _POINTERS)
+def test_what_would_bring_the_interpreter_down_is_a_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.pkl").write_bytes(_POINTERS[name])
+    if name == "a memo of a billion places":
+        assert plain_pickle(tmp_path / "x.pkl") == []  # a place in a dictionary, not a billion of them
+        return
+    with pytest.raises(DataError, match=r"x\.pkl: not a readable pickle"):
+        plain_pickle(tmp_path / "x.pkl")
+
+
+def test_a_list_that_holds_itself_or_doubles_forty_times(tmp_path: Path) -> None:
+    own: list[Any] = []
+    own.append(own)
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps(own))
+    with pytest.raises(DataError, match="nested too deeply"):
+        plain_pickle(tmp_path / "x.pkl")
+    doubled: list[Any] = ["x"]
+    for _ in range(12):
+        doubled = [doubled] * 10
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps(doubled))
+    assert len(plain_pickle(tmp_path / "x.pkl")) == 10
+
+
+def test_damaged_files_are_a_line_or_data(tmp_path: Path) -> None:
+    """Cut off at every tenth byte, and a thousand times with some bits changed: never anything else."""
+    rng = np.random.default_rng(0)
+    objects = np.empty(2, dtype=object)
+    objects[:] = ["a", ["b"]]
+    value = [np.arange(6.0).reshape(2, 3), np.float32(2), objects, ["a caption", {"x": 1.5}]]
+    wholes = [pickle.dumps(value, protocol=protocol) for protocol in (0, 2, 5)]
+    cut = [part for whole in wholes for part in truncations(whole)]
+    bent = [flipped(wholes[at % 3], rng, bits=1 + at % 3) for at in range(1000)]
+    refused = 0
+    for data in (*cut, *bent):
+        (tmp_path / "x.pkl").write_bytes(data)
+        try:
+            plain_pickle(tmp_path / "x.pkl")
+        except DataError:
+            refused += 1
+    assert refused > len(cut)
+
+
+def test_a_torch_file_with_a_pointer_is_a_line(tmp_path: Path) -> None:
+    """In a process of its own: where NumPy itself is asked, it dies of signal 11."""
+    pointer = _POINTERS["a number that is an object"]
+    code = f"""
+import io, pickle, zipfile
+from pathlib import Path
+from counterfoil.errors import ModelError
+from counterfoil.scorers.checkpoints import read_tensor
+path = Path({str(tmp_path / "x.pt")!r})
+import torch
+torch.save({{"a": 1}}, path)
+with zipfile.ZipFile(path) as archive:
+    members = {{info.filename: archive.read(info) for info in archive.infolist()}}
+with zipfile.ZipFile(path, "w") as archive:
+    for name, data in members.items():
+        archive.writestr(name, {pointer!r} if name.endswith("data.pkl") else data)
+try:
+    print(read_tensor(path))
+except ModelError as error:
+    print("refused:", error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "refused: " in done.stdout
+    assert "not a readable PyTorch file" in done.stdout or "means running code" in done.stdout

@@ -1,0 +1,178 @@
+"""The guard: no output is a file that is read, or one that the command did not write, by whichever path."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.outputs import guard
+from counterfoil.outputs.guard import Folder, Outputs
+from counterfoil.store import write_json, write_text
+from unchanged import unchanged
+
+_READ = "would replace what this command reads"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text("id,score\na,1\n")
+    return path
+
+
+def _paths(table: Path) -> dict[str, Path]:
+    """The same file by other paths."""
+    folder = table.parent
+    (folder / "soft.csv").symlink_to(table)
+    os.link(table, folder / "hard.csv")
+    (folder / "behind").symlink_to(folder)
+    (folder / "deep").mkdir()
+    return {
+        "itself": table,
+        "spelling": folder / "deep" / ".." / "table.csv",
+        "soft link": folder / "soft.csv",
+        "hard link": folder / "hard.csv",
+        "linked folder": folder / "behind" / "table.csv",
+    }
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("how", ["itself", "spelling", "soft link", "hard link", "linked folder", "relative"])
+def test_what_is_read_is_never_replaced(
+    table: Path, how: str, overwrite: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(table.parent)
+    target = {**_paths(table), "relative": Path("./table.csv")}[how]
+    for one, other in ((target, table), (table, target)):
+        outputs = Outputs("evaluate", overwrite=overwrite, reads=[other])
+        with unchanged(table.parent, new=False):
+            with pytest.raises(InputError, match=_READ):
+                outputs.file(one, "json")
+            # And where it was not declared, writing refuses.
+            with guard.guarding(outputs), pytest.raises(InputError, match=_READ):
+                write_text(one, "lost")
+
+
+def test_files_of_others_need_overwrite(tmp_path: Path) -> None:
+    theirs = tmp_path / "notes.json"
+    theirs.write_text("{}")
+    with pytest.raises(InputError, match=r"the file exists .*; name another file, or replace it"):
+        Outputs("compare").file(theirs, "json")
+    Outputs("compare", overwrite=True).file(theirs, "json")
+
+
+def _written(path: Path, command: str, value: object) -> None:
+    outputs = Outputs(command, overwrite=True)
+    outputs.file(path, "json")
+    with guard.guarding(outputs):
+        write_json(path, value)
+
+
+def test_ones_own_files_are_replaced_freely(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    _written(path, "compare", {"a": 1})
+    Outputs("compare").file(path, "json")
+    with pytest.raises(InputError, match="is not as 'counterfoil evaluate' wrote it"):
+        Outputs("evaluate").file(path, "json")
+    path.write_text(path.read_text().replace("1", "2"))
+    with pytest.raises(InputError, match="is not as 'counterfoil compare' wrote it"):
+        Outputs("compare").file(path, "json")
+
+
+def test_csv_holds_no_mark(tmp_path: Path) -> None:
+    outputs = Outputs("compare")
+    outputs.file(tmp_path / "t.csv")
+    with guard.guarding(outputs):
+        write_text(tmp_path / "t.csv", "a\n")
+    assert (tmp_path / "t.csv").read_text() == "a\n"
+    with pytest.raises(InputError, match=r"t\.csv: the file exists; name another file, or replace it with"):
+        Outputs("compare").file(tmp_path / "t.csv")
+
+
+def test_files_in_folders_that_are_read(tmp_path: Path) -> None:
+    """New ones may be written there; those that are there stay, whatever was asked for."""
+    images = tmp_path / "images"
+    images.mkdir()
+    (images / "1.png").write_bytes(b"a picture")
+    outputs = Outputs("pool", overwrite=True, reads=[images])
+    outputs.file(images / "new.png", "png")
+    with pytest.raises(InputError, match=rf"{_READ} \(in .*images\)"):
+        outputs.file(images / "1.png", "png")
+
+
+def test_two_outputs_are_two_files(tmp_path: Path) -> None:
+    for first, second in (("a.json", "a.json"), ("a.json", "b/../a.json"), ("a.json", "A.JSON")):
+        outputs = Outputs("compare")
+        outputs.file(tmp_path / first)
+        with pytest.raises(InputError, match="two results would be written to one file"):
+            outputs.file(tmp_path / second)
+
+
+def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(InputError, match="not a regular file"):
+            Outputs("compare", overwrite=True).file(path)
+
+
+def _folder(path: Path, whose: str | None, *, alone: bool = False) -> Folder:
+    return Folder(path, ("manifest.json", "*.parquet"), lambda found: whose, alone=alone)
+
+
+def test_folders_of_others_need_overwrite(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    Outputs("evaluate").folder(_folder(place, "theirs", alone=True))
+    place.mkdir()
+    Outputs("evaluate").folder(_folder(place, "theirs", alone=True))
+    (place / "notes.txt").write_text("mine")
+    Outputs("evaluate").folder(_folder(place, "theirs"))
+    with pytest.raises(InputError, match=r"the folder holds other files \(notes\.txt\); name another folder"):
+        Outputs("evaluate").folder(_folder(place, "theirs", alone=True))
+    (place / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match="theirs; name another folder, or replace it with --overwrite"):
+        Outputs("evaluate").folder(_folder(place, "theirs"))
+    Outputs("evaluate").folder(_folder(place, None))
+    Outputs("evaluate", overwrite=True).folder(_folder(place, "theirs"))
+
+
+def test_folders_that_are_read_are_not_written(tmp_path: Path) -> None:
+    place = tmp_path / "data" / "set"
+    place.mkdir(parents=True)
+    (place / "manifest.json").write_text("{}")
+    (place / "words.txt").write_text("a")
+    for source in (place, place / "manifest.json"):
+        for whose in (None, "theirs"):
+            with pytest.raises(InputError, match=_READ):
+                Outputs("mix", overwrite=True, reads=[source]).folder(_folder(place, whose))
+    # What lies in a folder that is read may be one's own; what is not, stays.
+    Outputs("mix", reads=[place.parent]).folder(_folder(place, None))
+    with pytest.raises(InputError, match=_READ):
+        Outputs("mix", overwrite=True, reads=[place.parent]).folder(_folder(place, "theirs"))
+    # A file beside those that are written, read by the same command, is in nobody's way.
+    Outputs("mix", reads=[place / "words.txt"]).folder(_folder(place, None))
+
+
+def test_inputs_that_turn_up_later_are_inputs_too(table: Path) -> None:
+    outputs = Outputs("compare", overwrite=True)
+    outputs.file(table)
+    with pytest.raises(InputError, match=_READ):
+        outputs.read(table)
+
+
+def test_links_stay_links(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "latest.txt").symlink_to(tmp_path / "kept" / "a.txt")
+    write_text(tmp_path / "latest.txt", "whole")
+    assert (tmp_path / "latest.txt").is_symlink()
+    assert (tmp_path / "kept" / "a.txt").read_text() == "whole"
+
+
+def test_arguments_name_files_in_many_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "w/b.pt", "hf/config.json", "x\udcff"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("")
+    texts = ["given:a.csv", "open-clip:ViT-B-32/w/b.pt", "hf-text:./hf@8", "bivlc", "x" * 300, "a\0b", ""]
+    found = guard.existing([*texts, "sugarcrepe=w", 3])
+    assert {str(path) for path in found} == {"a.csv", "w/b.pt", "hf", "w"}
