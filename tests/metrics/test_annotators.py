@@ -1,4 +1,4 @@
-"""Machine annotators: bias, coverage and pools, against P002 and against sets written out."""
+"""Machine annotators: bias, coverage and pools, against ECCV Caption and against sets written out."""
 
 import json
 from itertools import combinations
@@ -24,8 +24,8 @@ from counterfoil.metrics.annotators import (
 )
 from counterfoil.metrics.ranks import Positives
 
-# P002 Table E.1a, text-to-image recall at 1: a row per model (PVSE, VSRN, PCME, ViLT, CLIP), a column per
-# annotator, the last column with all of them.
+# ECCV Caption Table E.1a, text-to-image recall at 1: a row per model (PVSE, VSRN, PCME, ViLT, CLIP), a column
+# per annotator, the last column with all of them.
 RECALL = np.array(
     [
         [76.5, 63.6, 67.6, 45.3, 42.0, 76.6],
@@ -106,7 +106,7 @@ def test_multiplicity_counts_queries() -> None:
     assert multiplicity(Positives.of([[1, 2, 3], [], [4], [0, 9, 1]])) == {0: 1, 1: 1, 3: 2}
 
 
-def test_table_3_of_p002(shared_data: Path) -> None:
+def test_table_3_of_eccv_caption(shared_data: Path) -> None:
     """Positives per data set over the queries of ECCV Caption."""
 
     def table(name: str) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths: against the likelihood, and the printed votes of P002."""
+"""Bradley-Terry strengths: against the likelihood, and the printed votes of ECCV Caption."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Correlations against their formulas, and against the printed ones of P003 Table 6."""
+"""Correlations against their formulas, and against the printed ones of Winoground Table 6."""
 
 import csv
 import json
@@ -46,7 +46,7 @@ def test_a_constant_column_is_undefined_and_two_rows_are_refused(correlation: ob
         correlation(np.arange(2.0), np.arange(2.0))
 
 
-#: P003 Table 6, right half: correlation of the group score with the caption length, and its p-value.
+#: Winoground Table 6, right half: correlation of the group score with the caption length, and its p-value.
 TABLE_6 = {
     "human": ("0.20", "0.00"),
     "vinvl": ("-0.20", "0.00"),

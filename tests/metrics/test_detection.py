@@ -1,4 +1,4 @@
-"""The detector baseline of P000 section 5.3: its rule, and its printed numbers from the released outputs."""
+"""The detector baseline of BiVLC section 5.3: its rule, and its printed numbers from the released outputs."""
 
 import csv
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_bivlc_as_released(shared_data: Path) -> None:
     path = shared_data / "detectors" / "bivlc_CLIP_baseline.csv"
     captions, images = read(path, "text_pred"), read(path, "img_pred")
     assert captions.shape == (2933, 2)
-    # 3,361 and 5,863 of 5,866; P000 Table 5 prints 57.00 and 100.00, which its own outputs do not give.
+    # 3,361 and 5,863 of 5,866; BiVLC Table 5 prints 57.00 and 100.00, which its own outputs do not give.
     assert detection.accuracy(captions).sum() == 3361
     assert detection.accuracy(images).sum() == 5863
     values = quad.from_directions(detection.two_steps(captions, images))
@@ -66,7 +66,7 @@ def test_bivlc_as_released(shared_data: Path) -> None:
 def test_sugarcrepe_as_released(shared_data: Path) -> None:
     captions = read(shared_data / "detectors" / "sugarcrepe_CLIP_baseline.csv", "text_pred")
     right = detection.likelier(captions)
-    # P000 section 5.3: 74.59 %.
+    # BiVLC section 5.3: 74.59 %.
     assert (int(right.sum()), len(right)) == (5603, 7512)
 
 

@@ -1,4 +1,4 @@
-"""The published n-gram rows: Flickr8k-Expert of P004 Table 1, and CLIPScore's example folder."""
+"""The published n-gram rows: Flickr8k-Expert of PAC-S Table 1, and CLIPScore's example folder."""
 
 import json
 from pathlib import Path

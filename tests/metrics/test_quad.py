@@ -15,7 +15,7 @@ from counterfoil.metrics.ties import Ties
 TIED = arrays(np.float64, (2, 2), elements=st.integers(0, 2).map(float))
 ANY = arrays(np.float64, (2, 2), elements=st.floats(-1e6, 1e6, allow_nan=False))
 
-#: P003 equations 1 to 3 and P000 appendix D, written out; `a[c][i]` are strictly ordered scores.
+#: Winoground equations 1 to 3 and BiVLC appendix D, written out; `a[c][i]` are strictly ordered scores.
 DEFINED = {
     "ipos2t": lambda a: a[0][0] > a[1][0],
     "ineg2t": lambda a: a[1][1] > a[0][1],

@@ -204,7 +204,7 @@ def test_a_constant_scorer_gets_the_worst_or_what_chance_gives(p: int, n: int, k
 
 
 def test_the_rankings_of_the_preference_study() -> None:
-    """P002 section 4.1: with 8 positives, 66.0, 12.5, 10.3 and 2.5 mAP@R for A to D, 0 for E."""
+    """ECCV Caption section 4.1: with 8 positives, 66.0, 12.5, 10.3 and 2.5 mAP@R for A to D, 0 for E."""
     right = {
         "A": range(2, 9),
         "B": [1],

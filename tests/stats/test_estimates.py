@@ -332,7 +332,7 @@ def test_too_few_questions_for_the_folds(n: int, folds: int) -> None:
         t_over_folds(np.ones(n), folds=folds)
 
 
-#: P003 appendix A, table 1: text, image and group score with their intervals.
+#: Winoground appendix A, table 1: text, image and group score with their intervals.
 APPENDIX_A = {
     "human": "89.50 [80.83,98.17] 88.50 [79.00,98.00] 85.50 [73.84,97.16]",
     "vinvl": "37.75 [28.71,46.79] 17.75 [11.21,24.29] 14.50 [6.65,22.35]",

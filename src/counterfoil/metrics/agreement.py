@@ -17,7 +17,7 @@ def cohen_kappa(first: ndarray, second: ndarray) -> float:
     category chance explains all and the value is NaN. Raises `InputError` for no items and for unequal
     lengths.
 
-    Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; P000, table 7.
+    Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; BiVLC, table 7.
 
     >>> cohen_kappa(np.array(["yes", "yes", "no", "no"]), np.array(["yes", "no", "no", "no"]))
     0.5

@@ -1,7 +1,7 @@
 """What machine annotators do to a benchmark: whom they favour, what they find, how much they leave out.
 
 A machine annotator proposes the top k of its own ranking; people verify the proposals. A benchmark made so
-favours the models that proposed (P002 section 3 and appendix E).
+favours the models that proposed (ECCV Caption section 3 and appendix E).
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def bias(
     `performance[t, m]` is what model m gets where the proposals of the models marked in `annotators[t]` were
     verified, `reference[m]` what it gets where those of all were, the nearest there is to the truth.
 
-    Source: P002 equation E.5 and the text below E.6.
+    Source: ECCV Caption equation E.5 and the text below E.6.
 
     >>> first = bias(np.array([[70.0, 60.0]]), np.array([[True, False]]), np.array([71.0, 65.0]))
     >>> first.total.item(), first.own.item(), first.others.item()
@@ -63,7 +63,7 @@ def bias(
 def by_size(
     values: Float[ndarray, "subsets"], annotators: Bool[ndarray, "subsets models"]
 ) -> dict[int, float]:
-    """The mean over the sets of each number of annotators: a curve of P002 Figure E.2.
+    """The mean over the sets of each number of annotators: a curve of ECCV Caption Figure E.2.
 
     >>> by_size(np.array([4.0, 2.0, 0.0]), subsets(2))
     {1: 3.0, 2: 0.0}
@@ -83,11 +83,11 @@ def precision_recall(
 
         precision = |r' and t| / |r'|,     recall = 1 - |t without r'| / |t|.
 
-    Precision is NaN where r' is empty, recall where t is. P002 leaves the queries of an empty r' out of
-    both means: `np.nanmean(recall[~np.isnan(precision)])`. Raises `InputError` for different numbers of
+    Precision is NaN where r' is empty, recall where t is. ECCV Caption leaves the queries of an empty r' out
+    of both means: `np.nanmean(recall[~np.isnan(precision)])`. Raises `InputError` for different numbers of
     queries and where an accepted pair was not judged.
 
-    Source: P002 section 3.3 and Table 2.
+    Source: ECCV Caption section 3.3 and Table 2.
 
     >>> r, h, t = Positives.of([[1, 2, 9]]), Positives.of([[1, 2, 3, 4]]), Positives.of([[1, 3, 4]])
     >>> [round(value.item(), 4) for value in precision_recall(r, h, t)]
@@ -118,7 +118,7 @@ def precision_recall(
 
 
 def multiplicity(positives: Positives) -> dict[int, int]:
-    """How many queries have how many positives, ascending: the histogram of P002 Figure 3a.
+    """How many queries have how many positives, ascending: the histogram of ECCV Caption Figure 3a.
 
     >>> multiplicity(Positives.of([[1, 2], [3], [0]]))
     {1: 2, 2: 1}
@@ -172,7 +172,7 @@ def pool(tops: Sequence[Int[ndarray, "queries k"]]) -> Pool:
 
     Items are numbers of 0 and above. Raises `InputError` for no model.
 
-    Source: P002 section 3.2 (the top 5 of five models).
+    Source: ECCV Caption section 3.2 (the top 5 of five models).
 
     >>> both = pool([np.array([[7, 4]]), np.array([[4, 9]])])
     >>> both.item.tolist(), both.place.tolist()

@@ -24,8 +24,8 @@ def bradley_terry(
     do not suffice.
 
     Source: R. Bradley, M. Terry, Rank analysis of incomplete block designs, 1952; D. Hunter, MM algorithms
-    for generalized Bradley-Terry models, 2004; P002 appendix D.1 (its Table D.1 gives its values, but to C,
-    D, A, B, E in that order).
+    for generalized Bradley-Terry models, 2004; ECCV Caption appendix D.1 (its Table D.1 gives its values, but
+    to C, D, A, B, E in that order).
 
     >>> bradley_terry(np.array([[0, 30], [10, 0]])).round(6)
     array([75., 25.])

@@ -14,7 +14,7 @@ def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[fl
     """Pearson's correlation and its two-sided p-value under independence: (coefficient, p).
 
     The coefficient is in [-1, 1]. Both are NaN where a column is constant: there is nothing to go along with.
-    With a column of zeros and ones it is the point-biserial correlation, as in P003 Table 6 between a
+    With a column of zeros and ones it is the point-biserial correlation, as in Winoground Table 6 between a
     question's group score and the mean length of its two captions in words. Raises `InputError` for fewer
     than three rows.
 
@@ -51,7 +51,7 @@ def kendall_tau_b(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> fl
 
     (agreeing - opposed) / sqrt((pairs - pairs tied in `first`) * (pairs - pairs tied in `second`)), in
     [-1, 1]; NaN where a column is constant. Two rows are enough for a value, of 1 or -1. Raises `InputError`
-    for fewer. P002 uses it between measures (Table 5) and between lists (Table A.1a).
+    for fewer. ECCV Caption uses it between measures (Table 5) and between lists (Table A.1a).
 
     >>> round(kendall_tau_b(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])), 6)
     0.8

@@ -1,7 +1,7 @@
 """Telling natural from made-up, and what that alone gets on a quad benchmark.
 
 Where every wrong image and caption was made by a machine, a detector of machine-made things can answer
-without understanding either. P000 section 5.3 measures how far that goes. All functions take probabilities
+without understanding either. BiVLC section 5.3 measures how far that goes. All functions take probabilities
 of being *synthetic*: item 0 of each question is natural, item 1 is synthetic.
 
 A probability is rounded as Python and PyTorch round: exactly one half goes to 0, "natural". (With `>= 0.5`
@@ -29,7 +29,7 @@ def synthetic(probability: Float[ndarray, "..."]) -> Bool[ndarray, "..."]:
 def accuracy(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n 2"]:
     """Whether each natural item (column 0) and each synthetic one (column 1) is detected as what it is.
 
-    Values 0 and 1, chance 1/2; the mean over all is the detection accuracy of P000 Table 5.
+    Values 0 and 1, chance 1/2; the mean over all is the detection accuracy of BiVLC Table 5.
 
     >>> accuracy(np.array([[0.1, 0.9], [0.6, 0.7]]))
     array([[1., 1.],
@@ -49,7 +49,7 @@ def two_steps(
     synthetic than caption 1, and so on with the roles turned. Equal probabilities are wrong, as in strict
     comparison. Returns what `quad.from_directions` and `Outcomes` take.
 
-    Source: P000, section 5.3.
+    Source: BiVLC, section 5.3.
 
     >>> outcome = two_steps(np.array([[0.6, 0.7]]), np.array([[0.1, 0.9]]))
     >>> {name: bool(right[0]) for name, right in outcome.items()}
@@ -71,7 +71,7 @@ def likelier(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n"]:
 
     What a detector of captions gets on SugarCrepe without seeing the image. Values 0 and 1, chance 1/2.
 
-    Source: P000, section 5.3.
+    Source: BiVLC, section 5.3.
 
     >>> likelier(np.array([[0.6, 0.7], [0.5, 0.5]]))
     array([1., 0.])

@@ -55,7 +55,7 @@ def precision_at_r(
     Only the R-th highest score matters: what is above it is in, and of what is level with it as much as there
     is room for. Raises `ScoreError` for NaN and for blocks of different shapes.
 
-    Source: P002 section 2.1 (Plausible-Match R-Precision), E.3, and section 5.1 for the cap.
+    Source: ECCV Caption section 2.1 (Plausible-Match R-Precision), E.3, and section 5.1 for the cap.
 
     >>> scores = np.array([[3.0, 2.0, 2.0, 1.0]])
     >>> precision_at_r(scores, np.array([[True, True, False, False]]), cap=None).tolist()

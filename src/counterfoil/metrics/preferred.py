@@ -20,7 +20,7 @@ def accuracy(
 ) -> Float[ndarray, "n"]:
     """How often the preferred candidate scores higher, in [0, 1] per question.
 
-    A tie is wrong under `strict`, worth a half under `half`, right under `optimistic`. Source: P004 section
+    A tie is wrong under `strict`, worth a half under `half`, right under `optimistic`. Source: PAC-S section
     4.3 (Pascal-50S: five draws of references, averaged) and 4.4 (FOIL: strict).
 
     >>> accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]), np.array([0, 0, 1]))

@@ -1,8 +1,8 @@
 """Two captions, two images: which goes with which.
 
 `scores[q, i, j]` is the score of caption i with image j of question q; caption i belongs to image i.
-The measures are those of Winoground (P003, equations 1-3) under the names of BiVLC (P000, appendix D):
-text score = `i2t`, image score = `t2i`, and the four single directions of P000 Table 3.
+The measures are those of Winoground (equations 1-3) under the names of BiVLC (appendix D):
+text score = `i2t`, image score = `t2i`, and the four single directions of BiVLC Table 3.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,29 +15,29 @@ from counterfoil.metrics.ties import Ties, all_above, any_tied
 
 
 def ipos2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Image 0 picks its caption: s(C0, I0) > s(C1, I0). Values in [0, 1], chance 1/2. P000, Table 3."""
+    """Image 0 picks its caption: s(C0, I0) > s(C1, I0). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
     return all_above(scores[:, 0, [0]], scores[:, 1, [0]], ties=ties)
 
 
 def ineg2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Image 1 picks its caption: s(C1, I1) > s(C0, I1). Values in [0, 1], chance 1/2. P000, Table 3."""
+    """Image 1 picks its caption: s(C1, I1) > s(C0, I1). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
     return all_above(scores[:, 1, [1]], scores[:, 0, [1]], ties=ties)
 
 
 def tpos2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Caption 0 picks its image: s(C0, I0) > s(C0, I1). Values in [0, 1], chance 1/2. P000, Table 3."""
+    """Caption 0 picks its image: s(C0, I0) > s(C0, I1). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
     return all_above(scores[:, 0, [0]], scores[:, 0, [1]], ties=ties)
 
 
 def tneg2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Caption 1 picks its image: s(C1, I1) > s(C1, I0). Values in [0, 1], chance 1/2. P000, Table 3."""
+    """Caption 1 picks its image: s(C1, I1) > s(C1, I0). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
     return all_above(scores[:, 1, [1]], scores[:, 1, [0]], ties=ties)
 
 
 def i2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
     """Both images pick their captions (Winoground's text score). Values in [0, 1], chance 1/4.
 
-    P003 equation 1, P000 equation 1. The two comparisons share no score, so under `half` the expected
+    Winoground equation 1, BiVLC equation 1. The two comparisons share no score, so under `half` the expected
     value is their product.
 
     >>> i2t(np.array([[[0.3, 0.2], [0.1, 0.4]], [[0.3, 0.9], [0.1, 0.4]]]))
@@ -49,7 +49,7 @@ def i2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[n
 def t2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
     """Both captions pick their images (Winoground's image score). Values in [0, 1], chance 1/4.
 
-    P003 equation 2, P000 equation 2.
+    Winoground equation 2, BiVLC equation 2.
     """
     return tpos2i(scores, ties=ties) * tneg2i(scores, ties=ties)
 
@@ -57,7 +57,7 @@ def t2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[n
 def group(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
     """Both directions right: each true pair scores above each false one. Values in [0, 1], chance 1/6.
 
-    P003 equation 3, P000 equation 3. The four comparisons share their scores: a random order of four
+    Winoground equation 3, BiVLC equation 3. The four comparisons share their scores: a random order of four
     scores puts the two true pairs first in 2! 2! / 4! of the cases, which is what `half` gives a constant.
 
     >>> group(np.zeros((1, 2, 2)), ties=Ties.HALF)

@@ -36,7 +36,7 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
     """Whether *any* positive is among the first k: the R@K of the papers, 0 or 1 (between under `half`).
 
     Not the share of the positives found. A list shorter than k will do only where it holds a positive.
-    Source: P002 section 4.1 and equation E.2.
+    Source: ECCV Caption section 4.1 and equation E.2.
 
     >>> from counterfoil.metrics.ranks import Positives, positive_ranks
     >>> one = positive_ranks(np.array([[0.5, 0.5, 0.1]]), Positives.of([[0]]))
@@ -62,7 +62,8 @@ def r_precision(
     """The share of positives among the first R items, R being the number of the query's positives.
 
     Between 0 and 1. With `cap`, R is replaced by the smaller of the two (modified PMRP: 50). Absent positives
-    count in R. A list must reach down to R, or hold all positives. Source: P002 equation E.3 and section 5.1.
+    count in R. A list must reach down to R, or hold all positives. Source: ECCV Caption equation E.3 and
+    section 5.1.
 
     >>> from counterfoil.metrics.ranks import Positives, positive_ranks
     >>> r_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Positives.of([[0, 3]])))
@@ -75,13 +76,13 @@ def graded_r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarr
     """R-Precision with the gain of each positive among the first R in place of 1.
 
     R counts full and partial matches alike, so that a perfect ranking with partial matches gets less than 1.
-    Source: P002 equations E.3 and E.4, with gains 1 for "100% YES" and 0.5 for "Partially YES".
+    Source: ECCV Caption equations E.3 and E.4, with gains 1 for "100% YES" and 0.5 for "Partially YES".
     """
     return _hits(ranks, "graded R-Precision", cap=None, ties=ties, weights=None)
 
 
 def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
-    """The gain of the first item, 0 where it is wrong. Source: P002 equations E.2 and E.4.
+    """The gain of the first item, 0 where it is wrong. Source: ECCV Caption equations E.2 and E.4.
 
     >>> from counterfoil.metrics.ranks import Positives, positive_ranks
     >>> both = Positives.of([[0, 1]], [[1.0, 0.5]])
@@ -97,7 +98,7 @@ def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queri
     """mAP@R of each query: (1 / R) sum over r = 1 .. R of P(r) [item r is positive], P(r) the precision at r.
 
     Between 0 and 1; gains are not looked at. A list must reach down to R, or hold all positives.
-    Source: P002 section 4.1 (after Musgrave et al., A metric learning reality check, 2020).
+    Source: ECCV Caption section 4.1 (after Musgrave et al., A metric learning reality check, 2020).
 
     >>> from counterfoil.metrics.ranks import Positives, positive_ranks
     >>> round(map_at_r(positive_ranks(-np.arange(9.0)[None], Positives.of([list(range(1, 9))]))).item(), 3)

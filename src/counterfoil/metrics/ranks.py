@@ -53,20 +53,35 @@ class Positives:
             raise InputError("items and gains of positives do not go together", allowed="one gain per item")
         flat = np.array([item for row in items for item in row], dtype=np.int64)
         worth = np.ones(len(flat)) if gains is None else np.array([g for row in gains for g in row], float)
+        return Positives(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), flat, worth).checked()
+
+    def checked(self, *, where: str = "") -> "Positives":
+        """Itself; raises `InputError` where an item is listed twice or below -1, or a gain not above 0."""
+        flat, worth, query = self.items, self.gains, self.queries
+        at = f"{where}, query " if where else "query "
         bad = ~(np.isfinite(worth) & (worth > 0))
         if bad.any():
-            raise InputError("a positive's gain is out of range", given=worth[bad][0], allowed="above 0")
+            raise InputError(
+                "a positive's gain is out of range",
+                where=f"{at}{query[bad][0]}",
+                given=worth[bad][0],
+                allowed="above 0",
+            )
         if len(flat) and flat.min() < -1:
             raise InputError(
-                "a positive is no column", given=int(flat.min()), allowed="0 and above, or -1 where absent"
+                "a positive is no column",
+                where=f"{at}{query[int(flat.argmin())]}",
+                given=int(flat.min()),
+                allowed="0 and above, or -1 where absent",
             )
-        query = np.repeat(np.arange(len(sizes)), sizes)
         order = np.lexsort((flat, query))
         same = (np.diff(flat[order]) == 0) & (np.diff(query[order]) == 0) & (flat[order][1:] >= 0)
         if same.any():
-            at = order[1:][same][0]
-            raise InputError("a positive is listed twice", where=f"query {query[at]}", given=int(flat[at]))
-        return Positives(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), flat, worth)
+            first = order[1:][same][0]
+            raise InputError(
+                "a positive is listed twice", where=f"{at}{query[first]}", given=int(flat[first])
+            )
+        return self
 
     @property
     def counts(self) -> Int[ndarray, "queries"]:

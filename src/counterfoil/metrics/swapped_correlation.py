@@ -50,16 +50,16 @@ def contributions(
     # Of each metric: what its points say of the order among all points of both, and among its own.
     order, own_order = np.zeros((2, n)), np.zeros((2, n))
     for one in range(int(level.max()) + 1):
-        below = [_upto(rank, (level == one).astype(np.float64)) for rank in ranks]
+        below = [upto(rank, (level == one).astype(np.float64)) for rank in ranks]
         toward = np.sign(level - one)
         for k, rank in enumerate(ranks):
-            both = [_balance(each, rank) for each in below]
+            both = [balance(each, rank) for each in below]
             order[k] += toward * (both[0] + both[1])
             own_order[k] += toward * both[k]
-    ones, by_rating = ([_upto(rank, weights) for rank in ranks] for weights in (np.ones(n), rated))
+    ones, by_rating = ([upto(rank, weights) for rank in ranks] for weights in (np.ones(n), rated))
     rank_order, own_rank_order = np.zeros((2, n)), np.zeros((2, n))
     for k, rank in enumerate(ranks):
-        both = [(rated * _balance(ones[j], rank) - _balance(by_rating[j], rank)) / 2 for j in (0, 1)]
+        both = [(rated * balance(ones[j], rank) - balance(by_rating[j], rank)) / 2 for j in (0, 1)]
         rank_order[k], own_rank_order[k] = both[0] + both[1], both[k]
     # How many points of each metric tie with each point of each.
     counts = [np.bincount(rank, minlength=2 * n + 1).astype(np.float64) for rank in ranks]
@@ -112,13 +112,13 @@ def _pearson(
     return found
 
 
-def _upto(ranks: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def upto(ranks: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much weighs up to each of the ranks 0, 1, ..., 2 n."""
     found: NDArray[np.float64] = np.cumsum(np.bincount(ranks, weights=weights, minlength=2 * len(ranks) + 1))
     return found
 
 
-def _balance(upto: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+def balance(upto: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     """How much weighs below each of some ranks, less what weighs above it."""
     found: NDArray[np.float64] = upto[ranks - 1] + upto[ranks] - upto[-1]
     return found

@@ -4,37 +4,59 @@ Questions that share an image or a caption stand and fall together, so there are
 `estimates` says what this is for.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from counterfoil.stats.score_intervals import wilson_score
+from counterfoil.stats.score_intervals import tango_score, wilson_score
 
 #: Variances below this are rounding: a single wrong answer in a million questions makes one of 1e-12.
 _NO_VARIANCE = 1e-20
 
 
-def around_means(
-    value: Float[ndarray, "m"], variance: Float[ndarray, "m"], n_clusters: int, level: float
-) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """Wilson's intervals for the effective numbers of questions, around means of this variance over draws."""
-    effective, z = effective_number(value * (1 - value), variance, n_clusters, level)
-    return wilson_score(value, effective, z)
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Estimates, the variance of each, and what that is known from.
 
-
-def effective_number(
-    single: Float[ndarray, "k"], variance: Float[ndarray, "k"], n_clusters: int, level: float
-) -> tuple[Float[ndarray, "k"], Float[ndarray, "k"]]:
-    """How many independent questions, of variance `single` each, have means of `variance`; and the quantile.
-
-    Where nothing varies between clusters it is the number of clusters, and nothing was estimated: the normal
-    quantile holds.
+    `freedom` are the degrees of freedom of each variance; `units` is how many questions, of all, have nothing
+    to do with one another: an estimate that does not vary is one of so many.
     """
-    varies = variance > _NO_VARIANCE
-    effective = np.where(varies, np.maximum(single, 1e-12) / np.where(varies, variance, 1.0), n_clusters)
-    student = float(stdtrit(n_clusters - 1, (1 + level) / 2)) if n_clusters > 1 else np.inf
-    return effective, np.where(varies, student, normal_quantile(level))
+
+    value: Float[ndarray, "k"]
+    variance: Float[ndarray, "k"]
+    freedom: Float[ndarray, "k"]
+    units: Float[ndarray, "k"]
+
+    def effective(self, single: Float[ndarray, "k"] | None = None) -> Float[ndarray, "k"]:
+        """How many independent questions, of variance `single` each, would spread as much.
+
+        `single` is by default that of a share. Where nothing varies it is the number of units.
+        """
+        if single is None:
+            single = self.value * (1 - self.value)
+        varies = self.variance > _NO_VARIANCE
+        return np.where(varies, np.maximum(single, 1e-12) / np.where(varies, self.variance, 1.0), self.units)
+
+    def quantile(self, level: float) -> Float[ndarray, "k"]:
+        """Student's quantile; the normal one where nothing varies, since no variance was estimated."""
+        some = self.freedom > 0
+        student = np.where(some, stdtrit(np.where(some, self.freedom, 1.0), (1 + level) / 2), np.inf)
+        return np.where(self.variance > _NO_VARIANCE, student, normal_quantile(level))
+
+    def wilson(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Wilson's intervals for the effective numbers of questions."""
+        return wilson_score(self.value, self.effective(), self.quantile(level))
+
+    def tango(
+        self, discord: Float[ndarray, "k"], level: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Tango's intervals for estimates that are differences, on this share of discordant questions."""
+        effective = self.effective(discord - self.value**2)
+        return tango_score(self.value, discord, effective, self.quantile(level))
 
 
 def normal_quantile(level: float) -> float:

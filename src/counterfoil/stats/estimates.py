@@ -28,9 +28,11 @@ from numpy import ndarray
 from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.effective import around_means, effective_number, normal_quantile
+from counterfoil.stats.crossed import crossed_variance
+from counterfoil.stats.effective import Spread, normal_quantile
 from counterfoil.stats.resampling import Whole, cluster_draws, whole
-from counterfoil.stats.score_intervals import tango_score, wilson_score
+from counterfoil.stats.score_intervals import wilson_score
+from counterfoil.stats.sharing import Sharing
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
@@ -56,7 +58,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, f
 
 def cluster_bootstrap(
     values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
+    clusters: Int[ndarray, "n"] | Sharing,
     *,
     seed: int,
     draws: int = 10_000,
@@ -76,14 +78,13 @@ def cluster_bootstrap(
     >>> cluster_bootstrap(right, image, seed=0)[0] < cluster_bootstrap(right, np.arange(6), seed=0)[0]
     array([ True])
     """
-    value, variance, n_clusters = _resample(values, clusters, None, None, draws, seed)
-    return around_means(value, variance, n_clusters, level)
+    return spread(values, clusters, seed=seed, draws=draws).wilson(level)
 
 
 def macro_bootstrap(
     values: Float[ndarray, "n"],
     groups: Int[ndarray, "n"],
-    clusters: Int[ndarray, "n"],
+    clusters: Int[ndarray, "n"] | Sharing,
     *,
     seed: int,
     draws: int = 10_000,
@@ -99,14 +100,14 @@ def macro_bootstrap(
     >>> round(value, 4), low < value < high
     (0.8333, True)
     """
-    value, variance, n_clusters = _resample(values[:, None], clusters, groups, None, draws, seed)
-    low, high = around_means(value, variance, n_clusters, level)
-    return float(value[0]), float(low[0]), float(high[0])
+    found = spread(values[:, None], clusters, groups=groups, seed=seed, draws=draws)
+    low, high = found.wilson(level)
+    return float(found.value[0]), float(low[0]), float(high[0])
 
 
 def difference_bootstrap(
     values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
+    clusters: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
     *,
     seed: int,
@@ -131,13 +132,10 @@ def difference_bootstrap(
     >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1])
     (True, True)
     """
-    _, variance, n_clusters = _resample(values, clusters, groups, pairs, draws, seed)
+    found = spread(values, clusters, groups=groups, pairs=pairs, seed=seed, draws=draws)
     weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups)
-    gaps = [values[:, a] - values[:, b] for a, b in pairs]
-    difference = np.array([float(weights @ gap) for gap in gaps])
-    discord = np.array([float(weights @ np.abs(gap)) for gap in gaps])
-    effective, z = effective_number(discord - difference**2, variance, n_clusters, level)
-    return tango_score(difference, discord, effective, z)
+    discord = np.array([float(weights @ np.abs(values[:, a] - values[:, b])) for a, b in pairs])
+    return found.tango(discord, level)
 
 
 def macro_weights(groups: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
@@ -154,9 +152,9 @@ def macro_weights(groups: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
 
 
 def t_over_folds(
-    values: Float[ndarray, "n"], *, folds: int = 4, level: float = 0.95, seed: int = 0
+    values: Float[ndarray, "n"], *, folds: int = 4, level: float = 0.95, seed: int = 0, least: float = 0.0
 ) -> tuple[float, float]:
-    """Student's t interval over the means of `folds` equal parts of the shuffled questions, cut to [0, 1].
+    """Student's t over the means of `folds` equal parts of the shuffled questions, cut to [least, 1].
 
     As in Winoground's appendix A, whose intervals come out to the printed digit with the defaults: the
     numbers 0 to 399 shuffled by Python's `random` from seed 0, then cut into quarters. Where `folds` does not
@@ -165,7 +163,7 @@ def t_over_folds(
     tighter and knows about shared images. Raises `InputError` for fewer than two parts, or fewer questions
     than parts.
 
-    Source: P003, appendix A.
+    Source: Winoground, appendix A.
 
     >>> t_over_folds(np.array([1.0, 1.0, 0.0, 0.0]), folds=2)
     (0.5, 0.5)
@@ -181,30 +179,44 @@ def t_over_folds(
     means = np.array([part.mean() for part in np.array_split(values[order], folds)])
     centre = float(values.mean())
     half = float(stdtrit(folds - 1, (1 + level) / 2) * means.std(ddof=1)) / folds**0.5
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return max(least, centre - half), min(1.0, centre + half)
 
 
-def _resample(
+def spread(
     values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
-    groups: Int[ndarray, "n"] | None,
-    pairs: Int[ndarray, "p 2"] | None,
-    draws: int,
+    clusters: Int[ndarray, "n"] | Sharing,
+    *,
     seed: int,
-) -> tuple[Float[ndarray, "m"], Float[ndarray, "k"], int]:
-    """The columns' means, the variance of each (or of each pair's difference) over draws, the clusters."""
+    groups: Int[ndarray, "n"] | None = None,
+    pairs: Int[ndarray, "p 2"] | None = None,
+    draws: int = 10_000,
+) -> Spread:
+    """What the intervals above are made of: the means of the columns, or the differences of pairs of them.
+
+    Arguments and errors as there. The variance is that over draws of clusters; where a `Sharing` is crossed
+    it is worked out (`stats.crossed`), and `draws` and `seed` decide nothing.
+
+    >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]), seed=0)
+    >>> found.value.round(3), found.units
+    (array([0.667]), array([2.]))
+    """
     if groups is not None:
-        values, clusters, groups = values[groups >= 0], clusters[groups >= 0], groups[groups >= 0]
+        inside = groups >= 0
+        values, groups = values[inside], groups[inside]
+        clusters = clusters.take(inside) if isinstance(clusters, Sharing) else clusters[inside]
     if not values.size:
         raise InputError(
             "no questions to draw from", given=f"{values.shape[0]} rows, {values.shape[1]} columns"
         )
     if not bool(((values >= 0) & (values <= 1)).all()):
         raise InputError("values must be in [0, 1]", given=f"{values.min()} to {values.max()}")
+    if isinstance(clusters, Sharing):
+        if clusters.crossed:
+            return _crossed(values, clusters, groups, pairs)
+        clusters = clusters.components
     n_clusters = len(np.unique(clusters))
     parts = _parts(values, clusters, groups, n_clusters)
-    every = _means(parts, np.ones((1, n_clusters), dtype=np.float32))
-    centre = _chosen(every, pairs)
+    centre = _chosen(_means(parts, np.ones((1, n_clusters), dtype=np.float32)), pairs)
     total = np.zeros(centre.shape[1])
     squares = np.zeros(centre.shape[1])
     for weights in cluster_draws(n_clusters, draws, seed=seed):
@@ -215,7 +227,42 @@ def _resample(
         squares += (moved * moved).sum(axis=1)
     variance = np.maximum(squares / draws - (total / draws) ** 2, 0.0)
     # A bootstrap of C clusters understates the variance by (C - 1) / C.
-    return every[0], variance * (n_clusters / max(n_clusters - 1, 1)), n_clusters
+    variance *= n_clusters / max(n_clusters - 1, 1)
+    ones = np.ones(len(variance))
+    return Spread(centre[0], variance, (n_clusters - 1) * ones, n_clusters * ones)
+
+
+def _crossed(
+    values: Float[ndarray, "n m"],
+    sharing: Sharing,
+    groups: Int[ndarray, "n"] | None,
+    pairs: Int[ndarray, "p 2"] | None,
+) -> Spread:
+    if groups is None:
+        groups = np.zeros(len(values), dtype=np.int64)
+    columns = values if pairs is None else values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
+    value, moved = deviations(columns, groups)
+    variance, freedom = crossed_variance(sharing, moved)
+    return Spread(value, variance, freedom, np.full(len(value), sharing.shared.apart))
+
+
+def deviations(
+    values: Float[ndarray, "n m"], groups: Int[ndarray, "n"]
+) -> tuple[Float[ndarray, "m"], Float[ndarray, "n m"]]:
+    """The mean over groups of group means of each column, and what each row adds to its error.
+
+    To first order, and summing to 0: (value - mean of its group) times its weight. Rows of a negative group
+    add 0.
+
+    >>> deviations(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))[0]
+    array([0.75])
+    """
+    weights = macro_weights(groups)
+    moved = np.zeros(values.shape)
+    for label in np.unique(groups[groups >= 0]):
+        rows = groups == label
+        moved[rows] = (values[rows] - values[rows].mean(axis=0)) * weights[rows, None]
+    return weights @ values, moved
 
 
 def _parts(

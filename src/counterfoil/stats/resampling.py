@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.errors import InputError
+from counterfoil.inputs.amounts import check_amount
 
 #: What a block may hold: 2**21 numbers (8 MiB of float32), and no more than 1,024 draws.
 _BLOCK, _ROWS = 1 << 21, 1024
@@ -84,10 +84,8 @@ def share_draws(
 
 def _blocks(n_clusters: int, draws: int, seed: int, stream: int) -> Iterator[tuple[np.random.Generator, int]]:
     """A generator and a number of rows for each block; the split depends on `n_clusters` alone."""
-    if draws < 1 or seed < 0:
-        raise InputError(
-            "cannot draw", given=f"{draws} draws, seed {seed}", allowed="1 draw or more, seed 0 or more"
-        )
+    check_amount("draws", draws)
+    check_amount("seed", seed)
     rows = max(1, min(_ROWS, _BLOCK // n_clusters))
     children = np.random.SeedSequence([seed, stream]).spawn(-(-draws // rows))
     for number, child in enumerate(children):

@@ -11,16 +11,17 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.effective import around_means, effective_number
-from counterfoil.stats.estimates import macro_weights
+from counterfoil.stats.crossed import crossed_variance
+from counterfoil.stats.effective import Spread
+from counterfoil.stats.estimates import deviations, macro_weights
 from counterfoil.stats.resampling import Whole, cluster_draws, whole
-from counterfoil.stats.score_intervals import tango_score
+from counterfoil.stats.sharing import Sharing
 
 
 def macro_table_bootstrap(
     values: Float[ndarray, "n m"],
     groups: Int[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
+    clusters: Int[ndarray, "n"] | Sharing,
     *,
     seed: int,
     averages: Float[ndarray, "m k"] | None = None,
@@ -41,22 +42,40 @@ def macro_table_bootstrap(
     >>> value
     array([0.5 , 0.75])
     """
+    found = table_spread(values, groups, clusters, seed=seed, averages=averages, draws=draws)
+    return found.value, *found.wilson(level)
+
+
+def table_spread(
+    values: Float[ndarray, "n m"],
+    groups: Int[ndarray, "n m"],
+    clusters: Int[ndarray, "n"] | Sharing,
+    *,
+    seed: int,
+    averages: Float[ndarray, "m k"] | None = None,
+    draws: int = 10_000,
+) -> Spread:
+    """What `macro_table_bootstrap` makes its intervals of; where a `Sharing` is crossed without draws.
+
+    >>> found = table_spread(np.array([[1.0], [0.0]]), np.zeros((2, 1), int), np.arange(2), seed=0, draws=100)
+    >>> found.value, found.units
+    (array([0.5]), array([2.]))
+    """
     if averages is None:
         averages = np.eye(values.shape[1])
-    columns = _columns(values, groups, clusters)
+    if isinstance(clusters, Sharing) and clusters.crossed:
+        inside = _checked(values, groups)
+        return _crossed(np.where(inside, values, 0.0), groups, clusters, averages)
+    columns = _columns(values, groups, _units(clusters))
     value, variance = _resample(columns, [(averages, averages * 0)], draws, seed)
-    bounds = [
-        around_means(value[0, [k]], variance[0, [k]], n_clusters, level)
-        for k, n_clusters in enumerate(columns.reached(averages))
-    ]
-    low, high = np.array(bounds).reshape(-1, 2).T
-    return value[0], low, high
+    units = np.array(columns.reached(averages), dtype=np.float64)
+    return Spread(value[0], variance[0], units - 1, units)
 
 
 def macro_table_differences(
     values: Float[ndarray, "s n m"],
     groups: Int[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
+    clusters: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
     *,
     seed: int,
@@ -78,29 +97,55 @@ def macro_table_differences(
     scorers, _, m = values.shape
     if averages is None:
         averages = np.eye(m)
+    inside = groups >= 0
+    gaps = np.where(inside, values[pairs[:, 0]] - values[pairs[:, 1]], 0.0)
+    weights = np.stack([macro_weights(groups[:, j]) for j in range(m)], axis=1)
+    discord = np.array([np.where(inside, weights * np.abs(gap), 0.0).sum(axis=0) @ averages for gap in gaps])
+    if isinstance(clusters, Sharing) and clusters.crossed:
+        _checked(np.concatenate(list(values), axis=1), np.tile(groups, scorers))
+        found = [_crossed(gap, groups, clusters, averages) for gap in gaps]
+        ends = [one.tango(of, level) for one, of in zip(found, discord, strict=True)]
+        shape = (len(pairs), averages.shape[1])
+        low, high = (np.array([end[side] for end in ends]).reshape(shape) for side in (0, 1))
+        return np.array([one.value for one in found]).reshape(shape), low, high
     flat = np.concatenate(list(values), axis=1)
-    columns = _columns(flat, np.tile(groups, scorers), clusters)
+    columns = _columns(flat, np.tile(groups, scorers), _units(clusters))
     sides = np.zeros((len(pairs), 2, scorers, m, averages.shape[1]))
     for i, (a, b) in enumerate(pairs):
         sides[i, 0, a] += averages
         sides[i, 1, b] += averages
     both = sides.reshape(len(pairs), 2, scorers * m, -1)
     difference, variance = _resample(columns, [(one, other) for one, other in both], draws, seed)
-    inside = groups >= 0
-    weights = np.stack([macro_weights(groups[:, j]) for j in range(m)], axis=1)
-    discord = np.stack(
-        [
-            np.where(inside, weights * np.abs(np.where(inside, values[a] - values[b], 0.0)), 0.0).sum(axis=0)
-            @ averages
-            for a, b in pairs
-        ]
-    )
     low, high = np.zeros(difference.shape), np.zeros(difference.shape)
+    ones = np.ones(len(pairs))
     for k, n_clusters in enumerate(columns.reached(np.tile(averages, (scorers, 1)))):
-        single = discord[:, k] - difference[:, k] ** 2
-        effective, z = effective_number(single, variance[:, k], n_clusters, level)
-        low[:, k], high[:, k] = tango_score(difference[:, k], discord[:, k], effective, z)
+        found_k = Spread(difference[:, k], variance[:, k], (n_clusters - 1) * ones, n_clusters * ones)
+        low[:, k], high[:, k] = found_k.tango(discord[:, k], level)
     return difference, low, high
+
+
+def _units(clusters: Int[ndarray, "n"] | Sharing) -> ndarray:
+    return clusters.components if isinstance(clusters, Sharing) else clusters
+
+
+def _crossed(
+    values: Float[ndarray, "n m"],
+    groups: Int[ndarray, "n m"],
+    sharing: Sharing,
+    averages: Float[ndarray, "m k"],
+) -> Spread:
+    """Averages of columns over crossed images and captions, each over the rows of its columns."""
+    made = [deviations(values[:, [j]], groups[:, j]) for j in range(values.shape[1])]
+    moved = np.hstack([each for _, each in made]) @ averages
+    value = np.concatenate([mean for mean, _ in made]) @ averages
+    of_result = (groups >= 0).astype(np.int64) @ (averages > 0) > 0
+    kinds, kind = np.unique(of_result, axis=1, return_inverse=True)
+    variance, freedom, units = (np.zeros(len(value)) for _ in range(3))
+    for number, rows in enumerate(kinds.T):
+        chosen, part = kind.reshape(-1) == number, sharing.part(rows)
+        variance[chosen], freedom[chosen] = crossed_variance(part, moved[rows][:, chosen])
+        units[chosen] = part.shared.apart
+    return Spread(value, variance, freedom, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +178,8 @@ class _Columns:
         return [int(inside[:, side > 0].any(axis=1).sum()) for side in averages.T]
 
 
-def _columns(
-    values: Float[ndarray, "n m"], groups: Int[ndarray, "n m"], clusters: Int[ndarray, "n"]
-) -> _Columns:
+def _checked(values: Float[ndarray, "n m"], groups: Int[ndarray, "n m"]) -> ndarray:
+    """Where columns have values; raises for columns without any and for values outside [0, 1]."""
     inside = groups >= 0
     if not values.size or not inside.any(axis=0).all():
         raise InputError(
@@ -146,6 +190,14 @@ def _columns(
     clean = np.where(inside, values, 0.0)
     if not bool(((clean >= 0) & (clean <= 1)).all()):
         raise InputError("values must be in [0, 1]", given=f"{clean.min()} to {clean.max()}")
+    return inside
+
+
+def _columns(
+    values: Float[ndarray, "n m"], groups: Int[ndarray, "n m"], clusters: Int[ndarray, "n"]
+) -> _Columns:
+    inside = _checked(values, groups)
+    clean = np.where(inside, values, 0.0)
     # Clusters of rows that no column has would be drawn for nothing.
     used = inside.any(axis=1)
     clean, groups, position = clean[used], groups[used], np.unique(clusters[used], return_inverse=True)[1]

@@ -6,16 +6,21 @@ from numpy import ndarray
 from scipy.special import bdtr, stdtr
 
 from counterfoil.errors import InputError
+from counterfoil.stats.crossed import normal_reach
 from counterfoil.stats.resampling import sign_draws, whole
+from counterfoil.stats.sharing import Sharing
+
+#: Sums of fewer units that differ are far from normal.
+_FEW = 20
 
 
 def paired_permutation(
     values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
+    clusters: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
     *,
     seed: int,
-    weights: Float[ndarray, "n"] | None = None,
+    weights: Float[ndarray, "n"] | Float[ndarray, "n m"] | None = None,
     draws: int = 10_000,
 ) -> Float[ndarray, "p"]:
     """Two-sided p-values of "a and b could as well be swapped" for each pair (a, b) of columns of `values`.
@@ -24,7 +29,10 @@ def paired_permutation(
     but luck: the statistic is the sum over clusters of the difference, and each draw gives every cluster a
     sign. p = (1 + draws at least as far from 0 as the data) / (draws + 1), in (0, 1], valid at any number of
     draws; columns that agree throughout get 1. `weights` weigh the questions (`macro_weights` for a macro
-    average).
+    average), of all columns or of each.
+
+    Of a `Sharing` whose images and captions are crossed no partition can be swapped: units of it are, and the
+    data's distance from 0 is measured in its crossed standard error (`stats.crossed.normal_reach`).
 
     All pairs share the same signs, so all of them cost one matrix product. The sums are of whole numbers:
     draws that tie with the data count as ties, not as rounding has it. Raises `InputError` for no questions.
@@ -38,7 +46,10 @@ def paired_permutation(
         raise InputError(
             "no questions to compare", given=f"{values.shape[0]} rows, {values.shape[1]} columns"
         )
-    sums = whole(values if weights is None else values * weights[:, None], clusters)
+    shares = np.full((len(values), 1), 1.0) if weights is None else weights.reshape(len(values), -1)
+    values = values * shares
+    sharing = clusters if isinstance(clusters, Sharing) else None
+    sums = whole(values, clusters.units if isinstance(clusters, Sharing) else clusters)
     first, second = pairs[:, 0], pairs[:, 1]
 
     def distances(signs: Float[ndarray, "draws c"]) -> Float[ndarray, "draws p"]:
@@ -48,6 +59,13 @@ def paired_permutation(
     n_clusters = len(sums.numbers)
     # Two columns, each rounded, make each of the two statistics that are compared.
     reach = distances(np.ones((1, n_clusters), dtype=np.float32)) - 4 * sums.slack
+    if sharing is not None and sharing.crossed and not sharing.independent:
+        of_pair = shares if shares.shape[1] == 1 else shares[:, first]
+        crossed = normal_reach(sharing, values[:, first] - values[:, second], of_pair)[None] * sums.scale
+        differing = (sums.numbers[:, first] != sums.numbers[:, second]).sum(axis=0)
+        # A sum of few is no normal number: there the p-value is at least that of what flips them.
+        crossed -= 4 * sums.slack
+        reach = np.where(differing < _FEW, np.minimum(reach, crossed), crossed)
     reached = np.zeros(len(pairs), dtype=np.int64)
     for signs in sign_draws(n_clusters, draws, seed=seed):
         reached += (distances(signs) >= reach).sum(axis=0)

@@ -29,7 +29,7 @@ def slow_cosine(first: np.ndarray, second: np.ndarray) -> float:
 def slow_reference_score(
     candidate: np.ndarray, image: np.ndarray, own: np.ndarray, weight: float, paper: bool
 ) -> float:
-    """P004 equations 1, 5 and 6, one row at a time."""
+    """PAC-S equations 1, 5 and 6, one row at a time."""
     a = weight * max(slow_cosine(candidate, image), 0)
     b = max(slow_cosine(candidate, reference) for reference in own)
     b = max(b, 0) if paper else b

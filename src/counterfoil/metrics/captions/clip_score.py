@@ -5,7 +5,7 @@ and in the weight (2.5 and 2). With references it is the harmonic mean of that a
 the candidate with a reference. The prefix of captions is the embedder's affair.
 
 Sources: J. Hessel et al., CLIPScore: a reference-free evaluation metric for image captioning, EMNLP 2021;
-P004 equations 1, 5 and 6 and section 3.1.
+PAC-S equations 1, 5 and 6 and section 3.1.
 """
 
 from typing import Literal
@@ -38,7 +38,7 @@ def clip_s(
     """CLIP-S of each candidate: `weight` times its cosine with the image, 0 where that is negative.
 
     In [0, weight], or [-weight, weight] without `clip`; higher is better. Embeddings may have any length,
-    and one of length 0 has a cosine of 0. Hessel et al., section 3; P004 equation 1.
+    and one of length 0 has a cosine of 0. Hessel et al., section 3; PAC-S equation 1.
 
     >>> clip_s(np.array([[3.0, 4.0], [-1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 0.0]]))
     array([1.5, 0. ])
@@ -65,7 +65,7 @@ def ref_clip_s(
     The references of row i are `references[starts[i]:starts[i + 1]]`. In [0, 2 weight / (1 + weight)], 10/7
     for 2.5, where nothing is negative; with `negative` "released" a candidate that all references contradict
     gets `harmonic_mean` of a negative number, which has no bound; with "paper" it gets 0. 0 wherever CLIP-S
-    is 0. Raises `DataError` naming the first row without references. P004 equations 5 and 6.
+    is 0. Raises `DataError` naming the first row without references. PAC-S equations 5 and 6.
 
     >>> image, reference = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [0.8, 0.6]])
     >>> ref_clip_s(np.array([[1.0, 0.0]]), image, reference, np.array([0, 2])).round(4)
@@ -85,7 +85,7 @@ def pac_s(
     weight: float = PAC_WEIGHT,
     arithmetic: Arithmetic = "exact",
 ) -> Float[ndarray, "rows"]:
-    """PAC-S of each candidate: `clip_s` with the weight 2, in [0, 2]. P004 section 3.1.
+    """PAC-S of each candidate: `clip_s` with the weight 2, in [0, 2]. PAC-S section 3.1.
 
     >>> pac_s(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0]]))
     array([1.2])
@@ -103,7 +103,7 @@ def ref_pac_s(
     negative: Negative = "released",
     arithmetic: Arithmetic = "exact",
 ) -> Float[ndarray, "rows"]:
-    """RefPAC-S: `ref_clip_s` with the weight 2, in [0, 4/3] where nothing is negative. P004 equation 6."""
+    """RefPAC-S: `ref_clip_s` with the weight 2, in [0, 4/3] where nothing is negative. PAC-S equation 6."""
     return ref_clip_s(
         candidates, images, references, starts, weight=weight, negative=negative, arithmetic=arithmetic
     )

@@ -2,10 +2,10 @@
 
 Coarse is the cosine of the caption with the video, which is the mean of its frames. Fine matches tokens and
 frames greedily, tokens weighed by how rare they are. The score is the mean of coarse and fine F1. A picture
-is a video of one frame. P004 scores videos with the same formulae and its own encoder.
+is a video of one frame. PAC-S scores videos with the same formulae and its own encoder.
 
 Sources: Y. Shi et al., EMScore: evaluating video captioning via coarse-grained and fine-grained embedding
-matching, CVPR 2022, section 3; P004 section 3.2, equations 7 and 8.
+matching, CVPR 2022, section 3; PAC-S section 3.2, equations 7 and 8.
 
 What the released code does and no paper says: the mark of the begin is left with the weight of its document
 frequency, 0, and still is a token that frames may find; the mark of the end weighs the mean of all weights
@@ -25,7 +25,7 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.captions.token_matching import Phrase, greedy, without_references
 
 #: Of several references: the largest of each part on its own, as released, or the one of the largest score,
-#: as in P004 equation 8. The first is never below the second.
+#: as in PAC-S equation 8. The first is never below the second.
 Best = Literal["component", "whole"]
 #: Whether padding takes part. The released code fills the videos and captions of a batch up to the longest
 #: with cosines of 0, so that no largest cosine is below 0 for all that are shorter. A row's score then
@@ -48,7 +48,7 @@ class EMScore:
 
     @property
     def full(self) -> Float[ndarray, "rows"]:
-        """The score that is reported: the mean of fine F1 and coarse. P004 equation 7."""
+        """The score that is reported: the mean of fine F1 and coarse. PAC-S equation 7."""
         return (self.f1 + self.coarse) / 2
 
 
@@ -100,7 +100,7 @@ def with_references(
 
     Recall weighs the tokens of references as precision does those of candidates. With `best` "whole" the
     parts are those of the reference with the largest score (the first of those that tie), so that `full` is
-    P004's max over references; with "component" each part is the largest, so that `full` may join two of
+    PAC-S's max over references; with "component" each part is the largest, so that `full` may join two of
     them. `batch` counts pairs of caption and reference. Raises `DataError` naming the first row without
     references.
     """
@@ -124,7 +124,7 @@ def with_references(
 
 
 def mean_of(first: EMScore, second: EMScore) -> EMScore:
-    """EMScore(X, V, X*): part by part the mean of the two, so its `full` is theirs. P004 equation 8.
+    """EMScore(X, V, X*): part by part the mean of the two, so its `full` is theirs. PAC-S equation 8.
 
     >>> one = EMScore(*np.ones((4, 1)))
     >>> none = EMScore(*np.zeros((4, 1)))
@@ -142,7 +142,7 @@ def mean_of(first: EMScore, second: EMScore) -> EMScore:
 def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width"]:
     """The unit vector of a video: the mean of its frames' unit vectors, made as long as they are.
 
-    Frames that cancel out have the vector 0. P004 section 3.2.
+    Frames that cancel out have the vector 0. PAC-S section 3.2.
 
     >>> video_whole(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
     array([0.7071, 0.7071])

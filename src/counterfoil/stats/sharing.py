@@ -1,0 +1,334 @@
+"""What questions share: which images and captions each is about, and how that ties their answers.
+
+Where what is shared falls into many small sets of questions (SugarCrepe: an image and its captions), a set is
+a unit, drawn, flipped and counted as a whole: `Sharing.components`. Where captions repeat over many images
+("a photo of a cat"), such sets run together through the captions until one holds nearly everything, although
+hardly any two questions have an item in common. Images and captions are then crossed factors, and variances
+are sums over the pairs of questions that have an item in common (`Shared`, `stats.crossed`).
+
+An item that is in a large share of the questions says nothing of how answers would change with another one
+in its place: two captions are two numbers. Such items are taken as given, and intervals hold for them and for
+no others. Captions are in more than a quarter of the questions, images in more than half and beside other
+images (one grey picture, the wrong one everywhere); both counted among the questions that have anything else.
+The simulation behind these limits is in docs/statistics.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+#: Captions, and images, in more than this share of the questions are taken as given.
+MOST_CAPTIONS, MOST_IMAGES = 1 / 4, 1 / 2
+
+#: Fewer questions than these are no large share of any.
+_FEW = 5
+
+#: From so many components of one size on, components are taken as units.
+COMPONENTS = 50.0
+
+#: Entries that the sets of shared items may take; beyond it pairs that share two items count twice.
+_MOST = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """The images and the captions of every question.
+
+    `images` and `captions` are (n, k) numbers, a row per question, with k of its own for each; equal numbers
+    mean the same item, and -1 none.
+
+    >>> cats = Sharing(images=np.arange(4)[:, None], captions=np.array([[0, 1], [2, 3], [0, 1], [3, 4]]))
+    >>> cats.components.tolist(), cats.independent
+    ([0, 1, 0, 1], False)
+    """
+
+    images: Int[ndarray, "n k"]
+    captions: Int[ndarray, "n l"]
+    #: Whether images and captions are taken as crossed also where components could be units.
+    always_crossed: bool = False
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def take(self, rows: Bool[ndarray, "n"] | Int[ndarray, "m"]) -> "Sharing":
+        """The same of some questions."""
+        return Sharing(self.images[rows], self.captions[rows], self.always_crossed)
+
+    def part(self, rows: Bool[ndarray, "n"]) -> "Sharing":
+        """The same of the rows of a mask, worked out once for each mask."""
+        key = rows.tobytes()
+        if key not in self._parts:
+            self._parts[key] = self if rows.all() else self.take(rows)
+        return self._parts[key]
+
+    @cached_property
+    def _parts(self) -> dict[bytes, "Sharing"]:
+        return {}
+
+    @classmethod
+    def joined(cls, parts: Sequence["Sharing"]) -> "Sharing":
+        """What the same questions share by any of several accounts, of which some may know more."""
+        return cls(
+            images=_side_by_side([part.images for part in parts]),
+            captions=_side_by_side([part.captions for part in parts]),
+        )
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether no two questions share anything that is not taken as given."""
+        return not len(self.shared.signs)
+
+    @cached_property
+    def components(self) -> NDArray[np.int64]:
+        """(n,) numbers; questions that share an item, directly or through others, have the same."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        rows, items, size = _entries({"images": self.images, "captions": self.captions})
+        n = len(self)
+        links = coo_matrix((np.ones(len(rows), np.int8), (rows, n + items)), shape=(n + size, n + size))
+        return numbered(connected_components(links, directed=False)[1][:n])
+
+    @cached_property
+    def crossed(self) -> bool:
+        """Whether components are too few or too large for units, of questions that share nothing directly."""
+        if self.always_crossed or self.given_images.any() or self.given_captions.any():
+            return True
+        together = float((np.bincount(self.components).astype(np.float64) ** 2).sum())
+        return len(self) ** 2 < COMPONENTS * together and self.shared.pairs < together
+
+    @cached_property
+    def units(self) -> NDArray[np.int64]:
+        """(n,) numbers of what is drawn or flipped as a whole: components; where crossed, the images."""
+        if not self.crossed:
+            return self.components
+        kept = np.where(_marked(self.images, self.given_images), -1, self.images)
+        number = np.unique(np.sort(kept, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+        without = (kept < 0).all(axis=1)
+        return numbered(np.where(without, len(self) + np.arange(len(self)), number))
+
+    @cached_property
+    def counts(self) -> tuple[int, int]:
+        """How many images, and how many captions, the questions are about."""
+        images, captions = (len(np.unique(of[of >= 0])) for of in (self.images, self.captions))
+        return images, captions
+
+    @cached_property
+    def given_images(self) -> NDArray[np.bool_]:
+        """Which images are taken as given, by number."""
+        return _given(self.images, MOST_IMAGES, beside_others=True)
+
+    @cached_property
+    def given_captions(self) -> NDArray[np.bool_]:
+        """Which captions are taken as given, by number."""
+        return _given(self.captions, MOST_CAPTIONS, beside_others=False)
+
+    @cached_property
+    def shared(self) -> "Shared":
+        """The pairs of questions that share an image or a caption that is not taken as given."""
+        return Shared.of(len(self), *self._random("images", "captions"))
+
+    @cached_property
+    def factors(self) -> tuple["Shared", "Shared"]:
+        """The pairs that share an image, and those that share a caption."""
+        return Shared.of(len(self), *self._random("images")), Shared.of(len(self), *self._random("captions"))
+
+    def _random(self, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(rows, items) of the items of some kinds that are not taken as given."""
+        kept = {
+            name: np.where(_marked(of, given), -1, of)
+            for name, of, given in (
+                ("images", self.images, self.given_images),
+                ("captions", self.captions, self.given_captions),
+            )
+            if name in names
+        }
+        return _entries(kept)[:2]
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The pairs of questions that share an item, written so that sums over them need no list of pairs.
+
+    For values e the sum of e_i e_j over all ordered pairs (i, j) that share something, a question with itself
+    included, is `sum(own * e**2) + sum(signs * sums**2)`, where `sums` are the sums of e over the questions
+    of each set in `sets`: sets share one item, or two, or three, with signs by inclusion and exclusion, so
+    that a pair counts once whatever number of items it shares.
+    """
+
+    own: NDArray[np.float64]
+    signs: NDArray[np.float64]
+    #: For each set the rows of its questions, cut at `starts`; the first `items` sets are of one item.
+    members: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    items: int
+
+    @classmethod
+    def of(cls, n: int, rows: Int[ndarray, "entries"], items: Int[ndarray, "entries"]) -> "Shared":
+        """The pairs of n questions, of which row `rows[i]` has the item `items[i]`."""
+        rows, items = _distinct_sets(n, rows, items)
+        order = np.lexsort((items, rows))
+        rows, items = rows[order], items[order]
+        ends = np.searchsorted(rows, np.arange(n), side="right")
+        own, signs, members, sizes = (
+            np.ones(n),
+            [np.zeros(0)],
+            [np.zeros(0, np.int64)],
+            [np.zeros(0, np.int64)],
+        )
+        # Sets of questions with one item in common, then with two, ...: extended by items that follow.
+        of_row, last, code, sign = rows, np.arange(len(rows)), items, 1.0
+        while len(of_row):
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+            count = np.bincount(code)
+            kept = count[code] > 1
+            of_row, last, code = of_row[kept], last[kept], code[kept]
+            own -= sign * np.bincount(of_row, minlength=n)
+            by_code = np.argsort(code, kind="stable")
+            members.append(of_row[by_code])
+            sizes.append(np.unique(code, return_counts=True)[1])
+            signs.append(np.full(len(sizes[-1]), sign))
+            more = ends[of_row] - 1 - last
+            if more.sum() > _MOST:
+                break
+            nth = np.arange(more.sum()) - np.repeat(np.cumsum(more) - more, more)
+            following = np.repeat(last, more) + 1 + nth
+            code = np.repeat(code, more) * (int(items.max(initial=0)) + 1) + items[following]
+            of_row, last, sign = np.repeat(of_row, more), following, -sign
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        of_one_item = len(sizes[1]) if len(sizes) > 1 else 0
+        return cls(own, np.concatenate(signs), np.concatenate(members), starts, of_one_item)
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    @cached_property
+    def _table(self) -> "object":
+        from scipy.sparse import csr_matrix
+
+        ones = np.ones(len(self.members))
+        return csr_matrix((ones, self.members, self.starts), shape=(len(self.signs), len(self)))
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(m,) the sum of e_i e_j over all pairs that share something, for each column e of (n, m) values."""
+        found: NDArray[np.float64] = self.own @ values**2
+        # Some columns at a time: the sums of sets are as many numbers again as the values.
+        step = max(1, (1 << 24) // max(len(self.signs), 1))
+        for lo in range(0, values.shape[1] if len(self.signs) else 0, step):
+            of_sets = self._table @ values[:, lo : lo + step]  # type: ignore[operator]
+            found[lo : lo + step] += self.signs @ of_sets**2
+        return found
+
+    @cached_property
+    def partners(self) -> NDArray[np.float64]:
+        """(n,) with how many questions each shares something, itself included."""
+        if not len(self.signs):
+            return self.own
+        each = self.signs * np.diff(self.starts)
+        found: NDArray[np.float64] = self.own + self._table.T @ each  # type: ignore[attr-defined]
+        return found
+
+    @cached_property
+    def pairs(self) -> float:
+        """How many ordered pairs share something, each question with itself included."""
+        return float(self.partners.sum())
+
+    @cached_property
+    def equal_items(self) -> float:
+        """So many equally frequent items would vary as much as these: (sum of n^2)^2 / sum of n^4."""
+        counts = np.diff(self.starts)[: self.items].astype(np.float64)
+        alone = float((self.partners == 1).sum())
+        return (float((counts**2).sum()) + alone) ** 2 / (float((counts**4).sum()) + alone)
+
+    @cached_property
+    def apart(self) -> float:
+        """So many questions, at least, share nothing with one another: the bound of Caro and Wei.
+
+        Where what is shared falls into sets, it is their number.
+        """
+        return float((1 / self.partners).sum())
+
+
+def numbered(labels: ndarray) -> NDArray[np.int64]:
+    """Equal labels as equal numbers 0, 1, 2, ... in order of first appearance.
+
+    >>> numbered(np.array([7, 3, 7, 5]))
+    array([0, 1, 0, 2])
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
+
+
+def _entries(items: Mapping[str, ndarray]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Distinct (row, item) pairs with numbers of their own for every kind of item, and how many numbers."""
+    rows, numbers, size = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+    for of in items.values():
+        row, column = np.nonzero(of >= 0)
+        rows.append(row)
+        numbers.append(of[row, column] + size)
+        size += int(of.max(initial=-1)) + 1
+    both = np.unique(np.stack([np.concatenate(rows), np.concatenate(numbers)]), axis=1)
+    return both[0], both[1], size
+
+
+def _distinct_sets(
+    n: int, rows: NDArray[np.int64], items: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The entries without items of a single question; of items with the same questions one is left."""
+    if not len(rows):
+        return rows, items
+    number = np.unique(items, return_inverse=True)[1].reshape(-1)
+    count = np.bincount(number)
+    # Items with the same questions have the same sum of random numbers, one for each question.
+    order = np.argsort(number, kind="stable")
+    marks = np.random.default_rng(0).integers(0, 1 << 63, size=n, dtype=np.uint64)[rows[order]]
+    starts = np.concatenate([[0], np.cumsum(count)[:-1]])
+    first = np.unique(np.add.reduceat(marks, starts), return_index=True)[1]
+    kept = np.zeros(len(count), dtype=bool)
+    kept[first] = True
+    kept &= count > 1
+    chosen = kept[number]
+    return rows[chosen], number[chosen]
+
+
+def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bool_]:
+    """Which items are in more than a share of the questions, of those that have anything but such items.
+
+    With `beside_others` only those whose questions all have another item of the kind.
+    """
+    rows, numbers, size = _entries({"": items})
+    found = np.zeros(size, dtype=bool)
+    counts = np.bincount(numbers, minlength=size)
+    left = np.bincount(rows, minlength=len(items))
+    # From the most frequent on; each that is given leaves fewer questions to be a share of.
+    for item in np.argsort(-counts, kind="stable").tolist():
+        if counts[item] < _FEW or counts[item] <= most * np.count_nonzero(left):
+            break
+        of_item = rows[numbers == item]
+        if not beside_others or (left[of_item] > 1).all():
+            found[item] = True
+            left[of_item] -= 1
+    return found
+
+
+def _marked(items: ndarray, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return (items >= 0) & (marks[items] if len(marks) else np.zeros(items.shape, dtype=bool))
+
+
+def _side_by_side(tables: Sequence[ndarray]) -> NDArray[np.int64]:
+    """Items of several accounts, each with numbers of its own; accounts that say the same count once."""
+    different: list[NDArray[np.int64]] = []
+    for table in tables:
+        found = np.where(table >= 0, numbered(table.reshape(-1)).reshape(table.shape), -1)
+        if not any(np.array_equal(found, other) for other in different):
+            different.append(found)
+    size = 0
+    for i, table in enumerate(different):
+        different[i] = np.where(table >= 0, table + size, -1)
+        size += int(table.max(initial=-1)) + 1
+    return np.concatenate(different, axis=1)

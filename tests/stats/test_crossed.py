@@ -1,0 +1,235 @@
+"""What questions share against lists of all pairs, and crossed variances by hand."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import stdtr
+
+from counterfoil.stats.crossed import crossed_variance, inflation, normal_reach
+from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap, macro_bootstrap, wilson
+from counterfoil.stats.sharing import Shared, Sharing
+from counterfoil.stats.table_estimates import macro_table_bootstrap, macro_table_differences
+from counterfoil.stats.tests import paired_permutation
+
+
+def crossed(n: int, images: int, captions: int, seed: int = 0, wide: int = 1) -> Sharing:
+    rng = np.random.default_rng(seed)
+    return Sharing(rng.integers(0, images, (n, wide)), rng.integers(0, captions, (n, wide)))
+
+
+def pairs_of(sharing: Sharing) -> np.ndarray:
+    """The slow twin: for every two questions, whether they have an item in common that is not given."""
+    n = len(sharing)
+    found = np.eye(n, dtype=bool)
+    for of, taken in (
+        (sharing.images, sharing.given_images),
+        (sharing.captions, sharing.given_captions),
+    ):
+        for i, j in product(range(n), repeat=2):
+            found[i, j] |= any(a == b >= 0 and not taken[a] for a in of[i] for b in of[j])
+    return found
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 25), st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
+def test_sums_over_pairs_equal_a_list_of_all_pairs(
+    seed: int, n: int, images: int, captions: int, wide: int
+) -> None:
+    sharing = crossed(n, images, captions, seed, wide)
+    alike = pairs_of(sharing)
+    values = np.random.default_rng(seed).normal(size=(n, 3))
+    expected = np.einsum("im,ij,jm->m", values, alike, values)
+    assert sharing.shared.sums(values) == pytest.approx(expected, abs=1e-9)
+    assert sharing.shared.partners == pytest.approx(alike.sum(axis=1), abs=1e-9)
+    assert sharing.shared.apart == pytest.approx((1 / alike.sum(axis=1)).sum())
+    assert sharing.independent == (alike.sum() == n)
+
+
+def test_components_are_reached_through_others() -> None:
+    sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
+    assert sharing.components.tolist() == [0, 1, 1]
+    assert sharing.counts == (5, 3)
+
+
+def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
+    # 40 images of four questions, captions of their own: the textbook variance of cluster means.
+    rng = np.random.default_rng(0)
+    values = rng.random((40, 4))
+    sharing = Sharing(np.repeat(np.arange(40), 4)[:, None], np.arange(160)[:, None])
+    moved = (values.reshape(-1, 1) - values.mean()) / 160
+    variance, freedom = crossed_variance(sharing, moved)
+    assert variance[0] == pytest.approx(values.mean(axis=1).var(ddof=1) / 40)
+    assert freedom[0] == pytest.approx(39)
+    assert not sharing.crossed
+    assert sharing.shared.apart == 40
+
+
+def test_where_nothing_is_shared_it_is_the_variance_of_the_mean() -> None:
+    values = np.random.default_rng(0).random((30, 1))
+    sharing = Sharing(np.arange(30)[:, None], np.arange(30)[:, None])
+    variance, freedom = crossed_variance(sharing, (values - values.mean()) / 30)
+    assert variance[0] == pytest.approx(values.var(ddof=1) / 30)
+    assert freedom[0] == pytest.approx(29)
+
+
+def test_two_ways_are_both_ways_less_what_is_in_both() -> None:
+    # Every image with every caption, 12 x 15: Cameron, Gelbach and Miller's sum of three.
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(12, 1)) + rng.normal(size=(1, 15)) + rng.normal(size=(12, 15))
+    image, caption = np.divmod(np.arange(180), 15)
+    moved = (table - table.mean()) / 180
+    by_image, by_caption = (moved.sum(axis=axis) ** 2 for axis in (1, 0))
+    expected = by_image.sum() * 12 / 11 + by_caption.sum() * 15 / 14 - (moved**2).sum()
+    variance, freedom = crossed_variance(Sharing(image[:, None], caption[:, None]), moved.reshape(-1, 1))
+    assert variance[0] == pytest.approx(expected)
+    assert 11 < freedom[0] < 26
+
+
+def test_a_repeated_question_adds_no_certainty() -> None:
+    sharing = crossed(50, 20, 12)
+    twice = sharing.take(np.repeat(np.arange(50), 2))
+    values = np.random.default_rng(0).random((50, 1))
+    once = cluster_bootstrap(values, sharing, seed=0)
+    again = cluster_bootstrap(np.repeat(values, 2, axis=0), twice, seed=0)
+    # But for the corrections of small samples, which see questions that are more alike.
+    assert (again[1] - again[0]) == pytest.approx(once[1] - once[0], rel=0.2)
+
+
+# -------------------------------------------------------------------------------- what is taken as given
+
+
+def test_two_captions_of_all_questions_are_given_and_the_photographs_counted() -> None:
+    """159 photographs, each with "a photo of a cat" and "a photo of a dog"; 154 right."""
+    sharing = Sharing(np.arange(159)[:, None], np.tile([[0, 1]], (159, 1)))
+    assert sharing.given_captions.tolist() == [True, True]
+    assert sharing.independent
+    assert sharing.crossed
+    values = np.repeat([[1.0], [0.0]], [154, 5], axis=0)
+    low, high = cluster_bootstrap(values, sharing, seed=0)
+    assert (low[0], high[0]) == pytest.approx(wilson(154, 159), abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("captions", "taken"),
+    [
+        (np.arange(40), []),
+        (np.arange(40) % 5, []),
+        (np.arange(40) % 4, []),
+        (np.arange(40) % 3, [0, 1, 2]),
+        # In 12 of 40, then each other in one: only the first.
+        (np.concatenate([np.zeros(12, int), np.arange(1, 29)]), [0]),
+        # 16 of 40, 12 of the other 24, 8 of the last 12; four are few.
+        (np.repeat([0, 1, 2, 3], [16, 12, 8, 4]), [0, 1, 2]),
+        # A quarter of eleven is less than three, and three are few.
+        (np.concatenate([np.zeros(3, int), np.arange(1, 9)]), []),
+    ],
+)
+def test_captions_in_more_than_a_quarter_of_what_is_left_are_given(
+    captions: np.ndarray, taken: list[int]
+) -> None:
+    sharing = Sharing(np.arange(len(captions))[:, None], captions[:, None])
+    assert np.flatnonzero(sharing.given_captions).tolist() == taken
+
+
+def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not() -> None:
+    beside = Sharing(np.stack([np.arange(30), np.full(30, 30)], axis=1), np.arange(30)[:, None])
+    assert np.flatnonzero(beside.given_images).tolist() == [30]
+    assert beside.independent
+    alone = Sharing(np.zeros((30, 1), int), np.arange(30)[:, None])
+    assert not alone.given_images.any()
+    low, high = cluster_bootstrap(np.eye(30)[:, :1], alone, seed=0)
+    assert (low[0], high[0]) == pytest.approx(wilson(1 / 30, 1), abs=1e-9)
+
+
+# ------------------------------------------------------------------------------- all users of the variance
+
+
+def test_means_groups_and_tables_say_the_same() -> None:
+    sharing = crossed(300, 150, 20)
+    assert sharing.crossed
+    rng = np.random.default_rng(0)
+    values = (rng.random((300, 2)) < 0.7).astype(np.float64)
+    groups = np.zeros(300, dtype=np.int64)
+    low, high = cluster_bootstrap(values, sharing, seed=0)
+    assert macro_bootstrap(values[:, 0], groups, sharing, seed=5)[1:] == pytest.approx((low[0], high[0]))
+    table = macro_table_bootstrap(values, np.zeros((300, 2), int), sharing, seed=9)
+    assert np.array(table[1:]) == pytest.approx(np.array([low, high]))
+    pair = np.array([[0, 1]])
+    ends = difference_bootstrap(values, sharing, pair, seed=0)
+    found = macro_table_differences(
+        np.stack([values[:, :1], values[:, 1:]]), groups[:, None], sharing, pair, seed=0
+    )
+    assert np.array(found[1:]).reshape(-1) == pytest.approx(np.array(ends).reshape(-1))
+
+
+def test_columns_know_their_own_rows() -> None:
+    sharing = crossed(200, 100, 12)
+    rng = np.random.default_rng(0)
+    values = (rng.random((200, 2)) < 0.6).astype(np.float64)
+    groups = np.stack([np.where(np.arange(200) < 120, 0, -1), np.where(np.arange(200) < 120, -1, 0)], axis=1)
+    found = macro_table_bootstrap(values, groups, sharing, seed=0)
+    for column, rows in ((0, slice(0, 120)), (1, slice(120, 200))):
+        alone = cluster_bootstrap(values[rows, [column]], sharing.take(np.arange(200)[rows]), seed=0)
+        assert (found[1][column], found[2][column]) == pytest.approx((alone[0][0], alone[1][0]))
+
+
+def test_units_that_share_nothing_are_left_as_they_are() -> None:
+    sharing = Sharing(np.repeat(np.arange(60), 3)[:, None], np.arange(180)[:, None])
+    values = (np.random.default_rng(0).random((180, 2)) < 0.6).astype(np.float64)
+    pair = np.array([[0, 1]])
+    for by_sharing, by_clusters in (
+        (cluster_bootstrap(values, sharing, seed=1), cluster_bootstrap(values, sharing.components, seed=1)),
+        (
+            difference_bootstrap(values, sharing, pair, seed=1),
+            difference_bootstrap(values, sharing.components, pair, seed=1),
+        ),
+    ):
+        assert np.array_equal(np.array(by_sharing), np.array(by_clusters))
+    p = paired_permutation(values, sharing, pair, seed=1, draws=500)
+    assert p == paired_permutation(values, sharing.components, pair, seed=1, draws=500)
+    assert inflation(sharing, values - values.mean(axis=0)).tolist() == [1.0, 1.0]
+
+
+def test_permutations_of_crossed_questions_are_those_of_a_student_t() -> None:
+    """Many images and ten captions that lean one way: the p-value is that of the crossed standard error."""
+    rng = np.random.default_rng(3)
+    sharing = Sharing((np.arange(600) // 2)[:, None], rng.integers(0, 10, 600)[:, None])
+    assert sharing.crossed
+    gaps = rng.normal(size=600) + rng.normal(size=10)[sharing.captions[:, 0]] + 0.2
+    values = np.stack([gaps, np.zeros(600)], axis=1)
+    p = paired_permutation(values, sharing, np.array([[0, 1]]), seed=0, draws=20_000)[0]
+    variance, freedom = crossed_variance(sharing, gaps[:, None] - gaps.mean())
+    expected = 2 * stdtr(freedom[0], -abs(gaps.sum()) / variance[0] ** 0.5)
+    assert p == pytest.approx(expected, rel=0.1)
+    assert p > 100 * paired_permutation(values, np.arange(600), np.array([[0, 1]]), seed=0, draws=20_000)[0]
+    assert normal_reach(sharing, np.zeros((600, 1)), np.ones((600, 1))).tolist() == [0.0]
+    # Weights that all are the same change nothing, one column for all or a column for each.
+    for weights in (np.full(600, 1 / 600), np.full((600, 2), 1 / 600)):
+        again = paired_permutation(values, sharing, np.array([[0, 1]]), weights=weights, seed=0, draws=20_000)
+        assert again[0] == pytest.approx(p, abs=1e-3)
+
+
+def test_accounts_of_the_same_questions_are_joined() -> None:
+    one = Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [2]]))
+    renamed = Sharing(np.array([[7], [7], [3]]), np.array([[2], [1], [0]]))
+    other = Sharing(np.array([[0], [1], [2]]), np.array([[0], [1], [1]]))
+    assert Sharing.joined([one, renamed]).images.shape == (3, 1)
+    assert Sharing.joined([one, other]).components.tolist() == [0, 0, 0]
+    assert Sharing.joined([one]).components.tolist() == [0, 0, 1]
+
+
+def test_a_hub_caption_costs_no_list_of_pairs() -> None:
+    """23,937 questions as in ARO: images with several, captions from unique to thousands of repeats."""
+    rng = np.random.default_rng(0)
+    n = 23_937
+    weights = 1 / np.arange(1, 4000)
+    first = rng.choice(3999, size=n, p=weights / weights.sum())
+    sharing = Sharing(rng.integers(0, 5000, (n, 1)), np.stack([first, 4000 + first], axis=1))
+    values = (rng.random((n, 3)) < 0.5).astype(np.float64)
+    low, high = cluster_bootstrap(values, sharing, seed=0)
+    assert ((high - low) < 0.05).all()
+    assert len(np.unique(sharing.components)) < 30
+    assert len(Shared.of(n, np.arange(n), np.zeros(n, np.int64)).members) == n

@@ -1,0 +1,77 @@
+"""Coverage and p-values where captions repeat, from never to always: what benchmarks/coverage.py prints."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+PATH = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
+
+
+def benchmark() -> ModuleType:
+    if "coverage_benchmark" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules["coverage_benchmark"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["coverage_benchmark"])
+    return sys.modules["coverage_benchmark"]
+
+
+def margin(share: float, repetitions: int) -> float:
+    """Four standard errors of a share of so many repetitions."""
+    return 4 * float(np.sqrt(share * (1 - share) / repetitions))
+
+
+@pytest.mark.parametrize("effect", ["neither", "images", "captions", "both"])
+@pytest.mark.parametrize(("form", "captions"), [("choice", 400), ("choice", 40), ("quad", 200), ("quad", 40)])
+def test_intervals_cover_and_p_values_are_uniform(form: str, captions: int, effect: str) -> None:
+    """400 questions of 200 images."""
+    module, repetitions = benchmark(), 400
+    found = module.measured(module.Setting(form, 200, 2, captions, effect, 0.8), repetitions=repetitions)
+    for covered in (found.mean, found.difference):
+        assert covered > 0.95 - 0.015 - margin(0.95, repetitions)
+    assert found.p05 < 0.05 + 0.01 + margin(0.05, repetitions)
+    # Right and wrong make p-values of steps, which the median of them shows most.
+    assert 0.5 - 0.1 - margin(0.5, repetitions) < found.p50 < 0.5 + 0.02 + margin(0.5, repetitions)
+    assert found.given == 0
+
+
+def test_clusters_that_run_together_say_nothing_where_crossed_factors_do() -> None:
+    """What went wrong before: one component of nearly all questions, and an interval of everything."""
+    module = benchmark()
+    setting = module.Setting("choice", 200, 2, 40, "neither", 0.8)
+    rng = np.random.default_rng(0)
+    sharing = module.sharing_of(setting, rng)
+    values = module.answers(sharing, setting, 1, rng)[:, 0]
+    components = np.bincount(sharing.components)
+    assert components.max() > 0.95 * len(sharing)
+    low, high = module.spread(values, sharing, seed=0).wilson(0.95)
+    assert high[0] - low[0] < 0.12
+    wide = module.spread(values, sharing.components, seed=0).wilson(0.95)
+    assert wide[1][0] - wide[0][0] > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["choice", "quad"])
+@pytest.mark.parametrize(("images", "per_image"), [(20, 5), (200, 1), (200, 2), (200, 5), (1000, 2)])
+def test_coverage_from_captions_that_never_repeat_to_those_that_always_do(
+    form: str, images: int, per_image: int
+) -> None:
+    module, repetitions = benchmark(), 1000
+    for captions in module.pools(images * per_image):
+        for effect in module.EFFECTS:
+            for p in (0.5, 0.8, 0.95):
+                setting = module.Setting(form, images, per_image, captions, effect, p)
+                found = module.measured(setting, repetitions=repetitions)
+                covered = min(found.mean, found.difference)
+                if found.given > 0 and effect in ("captions", "both"):
+                    # Of these captions, and not of others: what is drawn here is others.
+                    continue
+                # Few captions that decide much, with nearly all right, cost up to four points more.
+                allowed = 0.015 if captions >= 20 and p < 0.95 else 0.055
+                assert covered > 0.95 - allowed - margin(0.95, repetitions), setting
+                assert found.p05 < 0.05 + 0.015 + margin(0.05, repetitions), setting
