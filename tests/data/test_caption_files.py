@@ -1,5 +1,7 @@
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.data.caption_files import Named, read_candidates, read_references, spellings
@@ -112,3 +114,32 @@ def test_short_numbers_are_names_of_their_own():
     assert Named(["042.jpg"]).find("42") is None
     assert Named(["42.jpg", "000000000042.jpg"]).find("42.jpg") == "42.jpg"
     assert Named(["42.jpg", "000000000042.jpg"]).find("42") is None
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.tsv", "c.jsonl", "c.parquet"])
+def test_tables(tmp_path, name):
+    rows = [("a.jpg", "a dog"), ("b.jpg", "two cats"), ("a.jpg", "the dog")]
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        pq.write_table(
+            pa.table({"Image": [row[0] for row in rows], "Caption": [row[1] for row in rows]}), path
+        )
+    elif name.endswith("jsonl"):
+        path.write_text("".join(json.dumps({"image_id": i, "caption": c}) + "\n" for i, c in rows))
+    else:
+        mark = "\t" if name.endswith("tsv") else ","
+        path.write_text("".join(mark.join(row) + "\n" for row in [("image_id", "caption"), *rows]))
+    assert dict(read_references(path).captions) == {"a.jpg": ("a dog", "the dog"), "b.jpg": ("two cats",)}
+    with pytest.raises(DataError, match=f"{name}, .* 3: a second candidate for one image; given: 'a.jpg'"):
+        read_candidates(path)
+
+
+def test_an_empty_candidate_is_refused_or_left_out(tmp_path):
+    path = written(tmp_path, {"a": "a dog", "b": " ", "c": ""})
+    with pytest.raises(DataError, match=r"c.json, 'b': the caption is empty"):
+        read_candidates(path)
+    found = read_candidates(path, empty="leave-out")
+    assert dict(found.captions) == {"a": ("a dog",)}
+    assert found.left_out == 2
+    with pytest.raises(DataError, match="no captions"):
+        read_candidates(written(tmp_path, {"b": ""}), empty="leave-out")

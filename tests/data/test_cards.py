@@ -16,6 +16,7 @@ def test_the_benchmarks_there_are() -> None:
         "bivlc",
         "winoground",
         "sugarcrepe",
+        "sugarcrepe-unrefined",
         "sugarcrepe-pp",
         "aro-vg-relation",
         "aro-vg-attribution",
@@ -32,6 +33,8 @@ def test_the_benchmarks_there_are() -> None:
         "coco-captions",
         "flickr30k",
         "gallery",
+        "ratings",
+        "preferences",
         "flickr8k-expert",
         "flickr8k-cf",
         "composite",
@@ -65,11 +68,11 @@ def test_a_card_is_complete(each: Card) -> None:
     assert callable(getattr(import_module(module), function))
     assert each.measures
     assert each.pitfalls
-    if each.name not in ("pairs", "gallery"):
+    if each.name not in ("pairs", "gallery", "ratings", "preferences"):
         # How many questions these have is a matter of the files they are read from, or nobody wrote it down.
         assert each.size or each.name.startswith(("pmrp", "foil")) or each.name in UNCOUNTED
         assert each.licence
-    if each.name not in ("pairs", "gallery") and not each.name.startswith("world-"):
+    if each.name not in ("pairs", "gallery", "ratings", "preferences") and not each.name.startswith("world-"):
         assert each.citation
         assert each.homepage.startswith("https://")
         assert bool(each.hub) == bool(each.split)

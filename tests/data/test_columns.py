@@ -21,7 +21,7 @@ def test_floats_read_numbers_and_their_texts() -> None:
     )
 
 
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@given(st.lists(st.floats(-1e100, 1e100), min_size=1))
 def test_floats_lose_no_digit_through_text(numbers: list[float]) -> None:
     np.testing.assert_array_equal(floats(_table(*map(repr, numbers)), "x"), numbers)
 

@@ -24,6 +24,7 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
+from counterfoil.store import begin
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_a_gallery_that_lacks_facts(tmp_path: Path, quads: Benchmark) -> None:
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["t2i"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"the manifest is incomplete \('t2i'\); was it edited"):
+    with pytest.raises(DataError, match=r"manifest.json: no field 't2i'; was it edited"):
         load(tmp_path)
 
 
@@ -243,6 +244,22 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path, quads: Benchmark) 
     assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
 
 
+def test_a_folder_of_images_is_no_benchmark_to_replace(tmp_path: Path, quads: Benchmark) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
+    with pytest.raises(InputError, match="the folder holds other files; given: images"):
+        save(quads, tmp_path)
+    assert (tmp_path / "images" / "holiday.jpg").read_bytes() == b"precious"
+
+
+def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
+    save(quads, tmp_path)
+    assert (tmp_path / "images" / "holiday.jpg").read_bytes() == b"precious"
+    assert load(tmp_path).digest == quads.digest
+
+
 def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path, quads: Benchmark) -> None:
     broken = replace(quads.images[2], source=_Broken())
     with pytest.raises(DataError, match="gone"):
@@ -277,6 +294,7 @@ def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark)
     """A machine that stops before the manifest leaves no benchmark; saving again finishes it."""
     save(quads, tmp_path / "whole")
     save(quads, tmp_path / "half")
+    begin(tmp_path / "half", "counterfoil benchmark")  # as saving does first of all
     (tmp_path / "half" / "manifest.json").unlink()
     (tmp_path / "half" / "questions.parquet").write_bytes(b"half")
     (tmp_path / "half" / ".captions.parquet.x.part").write_bytes(b"half")
@@ -383,7 +401,7 @@ def test_references_that_were_tampered_with(quads: Benchmark, tmp_path: Path) ->
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["raters"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match="the manifest is incomplete \\('raters'\\); was it edited"):
+    with pytest.raises(DataError, match=r"manifest\.json: no field 'raters'; was it edited"):
         load(tmp_path)
 
 

@@ -79,7 +79,7 @@ def test_features_are_cut_as_the_official_code_cuts_them(seed):
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"count": 0}, "given: 0; allowed: 1 or more"), ({"rate": 0.0}, "above 0"),
+    [({"count": 0}, "given: 0; allowed: 1 to 10,000"), ({"rate": 0.0}, "above 0"),
      ({"rate": float("nan")}, "above 0"), ({"count": 3, "rate": 1.0}, "count 3 and rate 1.0")],
 )  # fmt: skip
 def test_a_sampling_that_takes_nothing_is_refused(asked, said):

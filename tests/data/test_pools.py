@@ -34,7 +34,7 @@ def written(folder: Path, text: str) -> Path:
         ("", None),
     ],
 )
-def test_the_words_of_p002(answer: str, gain: float | None) -> None:
+def test_the_words_of_eccv_caption(answer: str, gain: float | None) -> None:
     assert gain_of(answer) == gain
 
 

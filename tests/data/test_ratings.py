@@ -89,9 +89,11 @@ def test_chosen_questions_keep_what_belongs_to_them() -> None:
 
 
 def test_questions_about_one_image_are_one_cluster() -> None:
-    # "dog" is asked about images x and z: sharing a caption joins nothing.
     assert benchmark(rated()).clusters.tolist() == [0, 0, 1]
-    assert benchmark(paragraphs()).clusters.tolist() == [0, 1]
+    # "dog" and "cow" are candidates of both.
+    assert benchmark(paragraphs()).clusters.tolist() == [0, 0]
+    assert benchmark(paragraphs()).sharing.images.tolist() == [[0, 0, 1], [2, 2, -1]]
+    assert benchmark(paragraphs()).sharing.captions.tolist() == [[0, 1, 2], [0, 2, -1]]
 
 
 def test_everything_that_is_asked_is_in_the_digest() -> None:

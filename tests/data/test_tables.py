@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.data.tables import Table, parse_json, read_table, stack
+from counterfoil.data.tables import Table, read_table, stack
 from counterfoil.errors import DataError
+from counterfoil.inputs.parsed import parse_json
 
 
 def _write(path: Path, text: str, encoding: str = "utf-8") -> Path:

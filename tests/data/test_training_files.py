@@ -486,7 +486,7 @@ def test_members_that_are_no_samples_are_left_alone(tmp_path: Path) -> None:
         ([*_pair("a", 0), ("a.negative.txt", b"c"), *_pair("b", 0)], "sample 'b': no negative_caption"),
         ([*_pair("a", 0), ("a.png", _png(0))], "sample 'a': two images for 'image'"),
         ([*_pair("a", 0), ("a.jpg", _png(0))], "a.tar, a.jpg: two members of one name"),
-        ([("a.jpg", _png(0)), ("a.json", b"{")], "a.tar, a.json: not valid JSON"),
+        ([("a.jpg", _png(0)), ("a.json", b"{")], "a.tar, a.json, line 1, column 2: not valid JSON"),
         ([("a.jpg", _png(0)), ("a.json", b"[]")], "a.tar, a.json: not a JSON object"),
         ([("a.jpg", _png(0)), ("a.json", b'{"caption": 3}')], "sample 'a', 'caption': not a text; given: 3"),
         ([("a.jpg", _png(0)), ("a.txt", b"\xff")], "a.tar, a.txt: not UTF-8"),

@@ -1,5 +1,6 @@
 """A benchmark: a card of facts, items, and questions over them. It never sees a model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from counterfoil.data.digests import questions_digest
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice, Quad, clusters, numbered
+from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
+from counterfoil.stats.sharing import Sharing
 from counterfoil.store import digest
 
 
@@ -149,24 +151,25 @@ class Benchmark:
         return self.questions
 
     @cached_property
-    def clusters(self) -> NDArray[np.int64]:
-        """(n,) numbers; questions that share an image or a caption, directly or through others, share one.
+    def sharing(self) -> Sharing:
+        """What questions share: the images and the captions that each is about.
 
-        Captions are the same where their texts are; images where they show one photograph (`photos`). In a
-        gallery an image and the captions written for it share one; where people judged captions, questions
-        about one image do, though a caption may have been shown with several.
+        Captions are the same where their texts are; images where they show one photograph (`photos`), in a
+        gallery where they are one item. In a gallery a query is about its image, or the one its caption was
+        written for; where people judged captions, about the image and the candidates.
         """
-        if isinstance(self.questions, Gallery):
-            return self.questions.clusters()
-        if isinstance(self.questions, Rated | Preference):
-            shown = _same(list(self.photos))[self.questions.images]
-            if isinstance(self.questions, Rated):
-                return numbered(shown)
-            first = np.searchsorted(self.questions.owners, np.arange(len(self)))
-            return numbered(shown[first])
-        captions, images = self.paired.pairs()
-        text_of = _same([c.text if c.text is not None else (c.id,) for c in self.captions])
-        return clusters([text_of[captions], _same(list(self.photos))[images]])
+        images, captions = self.questions.about()
+        photos = range(len(self.images)) if isinstance(self.questions, Gallery) else self.photos
+        texts = [c.text if c.text is not None else (c.id,) for c in self.captions]
+        return Sharing(images=_numbers(list(photos), images), captions=_numbers(texts, captions))
+
+    @cached_property
+    def clusters(self) -> NDArray[np.int64]:
+        """(n,) numbers; questions of one number are drawn and flipped together (`Sharing.units`).
+
+        They share images or captions, directly or through others; where those are crossed, their images.
+        """
+        return self.sharing.units
 
     @cached_property
     def photos(self) -> tuple[str, ...]:
@@ -189,6 +192,32 @@ class Benchmark:
     def images_at_hand(self) -> bool:
         """Whether every image has a source."""
         return all(image.source is not None for image in self.images)
+
+    def part(self, rows: NDArray[np.int64], title: str) -> "Benchmark":
+        """The chosen questions, under another title; counts are those of the whole, and are dropped."""
+        card = self.card.model_copy(update={"title": title, "size": len(rows), "counts": {}, "also": {}})
+        return replace(self.select(rows), card=card)
+
+    def spread(self, n: int) -> NDArray[np.int64]:
+        """The positions of `n` questions, evenly spread over all of them; of all where there are fewer."""
+        if n >= len(self):
+            return np.arange(len(self), dtype=np.int64)
+        return np.linspace(0, len(self) - 1, n).round().astype(np.int64)
+
+    def limited(self, n: int) -> "Benchmark":
+        """The questions of `spread(n)`, for a quick look; the title says how many of how many they are.
+
+        Raises `DataError` for a gallery: with fewer items in it, it would be another, easier one.
+        """
+        if isinstance(self.questions, Gallery):
+            raise DataError(
+                "a gallery is measured whole: with fewer items it would be another one",
+                where=self.source or self.name,
+                hint="leave --limit out",
+            )
+        if n >= len(self):
+            return self
+        return self.part(self.spread(n), f"{self.card.title} ({n:,} of its {len(self):,})")
 
     def available(self) -> "Benchmark":
         """The benchmark of the questions whose images and captions are all at hand; itself where all are.
@@ -261,7 +290,8 @@ class Benchmark:
         )
 
 
-def _same(values: list[object]) -> NDArray[np.int64]:
-    """Equal values get equal numbers."""
+def _numbers(values: Sequence[object], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions as numbers of what lies there, equal for equal values; -1 stays."""
     number: dict[object, int] = {}
-    return np.asarray([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    same = np.asarray([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    return np.where(positions < 0, -1, same[positions])

@@ -4,21 +4,26 @@
 {"ID": ["caption", ...]}                     its references
 [{"image_id": ID, "caption": "..."}, ...]    COCO's results; as references an image has several entries
 {"annotations": [...], "images": [...]}      COCO's annotations; `images` says which file an id is of
+a table (CSV, TSV, JSON Lines, Parquet)      columns image_id and caption, or what else entries may call these
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Literal
 
 from counterfoil.data.columns import shown
-from counterfoil.data.tables import parse_json, read_text
+from counterfoil.data.tables import read_table
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_text
+from counterfoil.inputs.parsed import parse_json
 
 #: Names under which entries keep what they are of.
 _IDS = ("image_id", "video_id", "id", "image", "video", "file_name", "filename", "file")
 _TEXTS = ("caption", "text", "sentence")
+#: Ends of the names of tables.
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _LAYOUTS = '{"ID": "caption"}, [{"image_id": ID, "caption": "..."}], or COCO\'s annotations'
 #: The number that COCO's file names end with.
 _NUMBER = re.compile(r"(?:.*_)?(\d{12})")
@@ -31,34 +36,43 @@ class Written:
     path: Path
     captions: Mapping[str, tuple[str, ...]]
     files: Mapping[str, str] = field(default_factory=dict)
+    #: How many entries had an empty caption and were left out.
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.captions)
 
 
-def read_candidates(path: Path) -> Written:
+def read_candidates(path: Path, *, empty: Literal["refuse", "leave-out"] = "refuse") -> Written:
     """One caption per image or video, in any layout above.
 
-    Raises `DataError` naming file and entry: no such file, broken JSON, another layout, a caption that is no
-    string or is empty, an id that occurs twice.
+    With `empty` "leave-out" an image whose caption is empty has none. Raises `DataError` naming file and
+    entry: no such file, broken JSON, another layout, a caption that is no string or is empty, an id that
+    occurs twice.
     """
     found: dict[str, tuple[str, ...]] = {}
     entries, files = _entries(path)
-    for where, name, text in entries:
+    seen: set[str] = set()
+    for where, name, held in entries:
+        if empty == "leave-out" and isinstance(held, str) and not held.strip():
+            seen.add(name)
+            continue
+        text = _text(held, where)
         if name in found:
             raise DataError(
                 "a second candidate for one image", where=where, given=f"'{name}'", hint="one each"
             )
         found[name] = (text,)
-    return _some(Written(path, found, files))
+    left_out = len(seen - found.keys())
+    return _some(Written(path, found, files, left_out))
 
 
 def read_references(path: Path) -> Written:
     """Any number of captions per image or video, in any layout above; raises `DataError` as candidates do."""
     found: dict[str, list[str]] = {}
     entries, files = _entries(path, several=True)
-    for _, name, text in entries:
-        found.setdefault(name, []).append(text)
+    for where, name, held in entries:
+        found.setdefault(name, []).append(_text(held, where))
     return _some(Written(path, {name: tuple(texts) for name, texts in found.items()}, files))
 
 
@@ -112,23 +126,33 @@ def _some(written: Written) -> Written:
     return written
 
 
-def _entries(path: Path, *, several: bool = False) -> tuple[Iterator[tuple[str, str, str]], dict[str, str]]:
-    """(where, id, caption) of every entry of a file, and the files that it says ids are of."""
+def _entries(path: Path, *, several: bool = False) -> tuple[Iterator[tuple[str, str, Any]], dict[str, str]]:
+    """(where, id, caption) of every entry of a file, and the files that it says ids are of.
+
+    Captions are as they stand there: `_text` says which are none.
+    """
+    if path.suffix.lower() in _TABLES:
+        table = read_table(path)
+        columns = {name.strip().lower(): cells for name, cells in table.columns.items()}
+        rows = [{name: cells[row] for name, cells in columns.items()} for row in range(len(table))]
+        return _of_list([table.where(row) for row in range(len(table))], rows), {}
     value = parse_json(read_text(path), where=path)
     if isinstance(value, dict) and isinstance(value.get("annotations"), list):
-        return _of_list(path, value["annotations"]), _files(path, value.get("images"))
+        return _of_list(_numbered(path, value["annotations"]), value["annotations"]), _files(
+            path, value.get("images")
+        )
     if isinstance(value, list):
-        return _of_list(path, value), {}
+        return _of_list(_numbered(path, value), value), {}
     if isinstance(value, dict):
         return _of_object(path, value, several), {}
     raise DataError("not captions", where=path, given=shown(value), allowed=_LAYOUTS)
 
 
-def _of_object(path: Path, value: Mapping[str, Any], several: bool) -> Iterator[tuple[str, str, str]]:
+def _of_object(path: Path, value: Mapping[str, Any], several: bool) -> Iterator[tuple[str, str, Any]]:
     for name, held in value.items():
         where = f"{path}, '{name}'"
         if not isinstance(held, list):
-            yield where, name, _text(held, where)
+            yield where, name, held
         elif not several:
             raise DataError(
                 "a list where one caption is asked for",
@@ -141,12 +165,15 @@ def _of_object(path: Path, value: Mapping[str, Any], several: bool) -> Iterator[
         else:
             for number, text in enumerate(held, start=1):
                 each = f"{where}, reference {number}"
-                yield each, name, _text(text, each)
+                yield each, name, text
 
 
-def _of_list(path: Path, entries: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
-    for number, entry in enumerate(entries, start=1):
-        where = f"{path}, entry {number}"
+def _numbered(path: Path, entries: Sequence[Any]) -> list[str]:
+    return [f"{path}, entry {number}" for number in range(1, len(entries) + 1)]
+
+
+def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[tuple[str, str, Any]]:
+    for where, entry in zip(places, entries, strict=True):
         if not isinstance(entry, dict):
             raise DataError("not an entry", where=where, given=shown(entry), allowed=_LAYOUTS)
         name = next((entry[key] for key in _IDS if key in entry), None)
@@ -159,7 +186,7 @@ def _of_list(path: Path, entries: Sequence[Any]) -> Iterator[tuple[str, str, str
             )
         if key is None:
             raise DataError("no caption", where=where, given=", ".join(entry), allowed=_TEXTS)
-        yield where, str(name), _text(entry[key], where)
+        yield where, str(name), entry[key]
 
 
 def _text(value: Any, where: str) -> str:

@@ -1,11 +1,12 @@
 """The benchmarks that are known, one card each: `catalog.toml` read into `Card`s."""
 
-import tomllib
 from functools import cache
 from importlib.resources import files
 
 from counterfoil.data.benchmark import Card
 from counterfoil.errors import UnknownNameError
+from counterfoil.inputs.models import check_model
+from counterfoil.inputs.parsed import parse_toml
 
 
 @cache
@@ -13,10 +14,14 @@ def cards() -> dict[str, Card]:
     """Every benchmark of the catalog by name, in the order of the file.
 
     >>> [name for name in cards() if name.startswith("sugarcrepe")]
-    ['sugarcrepe', 'sugarcrepe-pp']
+    ['sugarcrepe', 'sugarcrepe-unrefined', 'sugarcrepe-pp']
     """
-    rows = tomllib.loads(files("counterfoil.data").joinpath("catalog.toml").read_text(encoding="utf-8"))
-    return {name: Card(name=name, **facts) for name, facts in rows.items()}
+    text = files("counterfoil.data").joinpath("catalog.toml").read_text(encoding="utf-8")
+    rows = parse_toml(text, where="catalog.toml")
+    return {
+        name: check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
+        for name, facts in rows.items()
+    }
 
 
 def card(name: str) -> Card:

@@ -4,6 +4,7 @@ Every parser says which file, row and column does not fit.
 """
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +17,16 @@ from counterfoil.errors import DataError, ScoreError
 
 _TRUE = {"true", "1", "1.0", "yes"}
 _FALSE = {"false", "0", "0.0", "no"}
+
+#: The largest score, or other number of a table: squares and sums of a million such are still finite.
+LARGEST = 1e100
+
+#: Columns that an error lists, at most.
+_SHOWN = 50
+
+#: Lists and objects in messages: not deep, not long.
+_REPR = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 3, 60, 60, 40
 
 
 @dataclass(frozen=True)
@@ -62,11 +73,14 @@ class Table:
     def __getitem__(self, column: str) -> Sequence[Any]:
         """The cells of a column; raises `DataError` with the columns there are."""
         if column not in self.columns:
-            near = get_close_matches(column, self.columns, n=1, cutoff=0.6)
+            shown = list(self.columns)[:_SHOWN]
+            near = get_close_matches(column, shown, n=1, cutoff=0.6)
             raise DataError(
                 f"no column '{column}'",
                 where=self.source,
-                allowed=self.columns,
+                allowed=[*shown, f"... ({len(self.columns):,} columns)"]
+                if len(shown) < len(self.columns)
+                else shown,
                 hint=f"did you mean '{near[0]}'?" if near else None,
             )
         return self.columns[column]
@@ -135,7 +149,9 @@ def names(table: Table, column: str) -> tuple[str, ...]:
 
 
 def floats(table: Table, column: str) -> NDArray[np.float64]:
-    """A column of finite numbers, (rows,) float64; raises `ScoreError` naming the row that is not one.
+    """A column of finite numbers, (rows,) float64, up to `LARGEST`.
+
+    Raises `ScoreError` naming the row that is not one.
 
     >>> floats(Table({"score": ["0.5", "-1e3"]}, "scores.csv"), "score")
     array([ 5.e-01, -1.e+03])
@@ -152,6 +168,13 @@ def floats(table: Table, column: str) -> NDArray[np.float64]:
                 where=table.where(row, column),
                 given=shown(cell),
             )
+        if abs(number) > LARGEST:
+            raise ScoreError(
+                "a number out of range",
+                where=table.where(row, column),
+                given=shown(cell),
+                allowed=f"{-LARGEST:g} to {LARGEST:g}",
+            )
         numbers[row] = number
     return numbers
 
@@ -160,10 +183,17 @@ def integers(table: Table, column: str) -> NDArray[np.int64]:
     """A column of whole numbers, (rows,) int64; raises `DataError` naming the row that is not one."""
     numbers = np.empty(len(table), dtype=np.int64)
     for row, cell in enumerate(table[column]):
-        number = _number(cell)
-        if number is None or not math.isfinite(number) or number != int(number):
+        number = _whole(cell)
+        if number is None:
             raise DataError("not a whole number", where=table.where(row, column), given=shown(cell))
-        numbers[row] = int(number)
+        if not -(1 << 63) <= number < 1 << 63:
+            raise DataError(
+                "a whole number out of range",
+                where=table.where(row, column),
+                given=shown(cell),
+                allowed="64 bits with sign",
+            )
+        numbers[row] = number
     return numbers
 
 
@@ -177,7 +207,7 @@ def booleans(table: Table, column: str) -> NDArray[np.bool_]:
     """
     answers = np.empty(len(table), dtype=np.bool_)
     for row, cell in enumerate(table[column]):
-        word = str(cell).strip().lower()
+        word = shown(cell).strip().lower() if isinstance(cell, dict | list) else str(cell).strip().lower()
         if word not in _TRUE and word not in _FALSE:
             raise ScoreError(
                 "neither true nor false",
@@ -198,9 +228,22 @@ def _number(cell: object) -> float | None:
         return None
 
 
+def _whole(cell: object) -> int | None:
+    """A whole number as it is written: a large one does not go through a float, which would round it."""
+    if isinstance(cell, str):
+        try:
+            return int(cell)
+        except ValueError:
+            pass
+    elif isinstance(cell, int) and not isinstance(cell, bool):
+        return cell
+    number = _number(cell)
+    return int(number) if number is not None and math.isfinite(number) and number == int(number) else None
+
+
 def shown(cell: object) -> str:
     """A cell as a message shows it: short, and telling text from number."""
     if cell is None:
         return "nothing"
-    shown = repr(cell) if not isinstance(cell, str) else cell or "(empty)"
+    shown = _REPR.repr(cell) if not isinstance(cell, str) else cell or "(empty)"
     return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -18,19 +18,22 @@ manifest away first and puts the new one there last, so a stopped machine never 
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-from pydantic import ValidationError
 
 from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.folder_schemas import CAPTIONS, IMAGES, MANIFESTS, Manifest, schema_of
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.question_tables import TABLES, files, from_tables, to_tables
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption
 from counterfoil.data.stored_items import Store, check_file, has_videos, load_items, remove, save_items
 from counterfoil.errors import DataError, InputError
-from counterfoil.store import digest_file, read_json, read_parquet, write_json, write_parquet
+from counterfoil.inputs.columns import read_columns
+from counterfoil.inputs.models import check_model, read_model
+from counterfoil.inputs.parsed import read_json
+from counterfoil.outputs.guard import overwriting
+from counterfoil.store import UNFINISHED, begin, begun, digest_file, end, write_json, write_parquet
 
 #: Raised with every change that older code could not read: 2 has galleries, 3 captions that people judged and
 #: videos; the others are written as 1.
@@ -40,6 +43,8 @@ _FORMAT = "counterfoil benchmark"
 _MANIFEST = "manifest.json"
 _FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
+#: All that a benchmark's folder holds, whatever its form.
+FILES = (_MANIFEST, _IMAGES, *_FILES, *TABLES, UNFINISHED)
 
 
 #: Called with ("saving", done, total) as images are written.
@@ -61,14 +66,16 @@ def is_benchmark_folder(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
 
 
-def save(benchmark: Benchmark, folder: Path, *, progress: Progress = _silent) -> None:
+def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
     """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
 
     Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
     else, `DataError` where an image cannot be read, `StorageError` where the disk is full; nothing that was
     written stays behind then.
     """
+    folder = Path(folder)
     check_target(folder)
+    begin(folder, _FORMAT)
     remove(folder / _MANIFEST)
     written: list[Path] = []
     store = Store(folder / _IMAGES)
@@ -100,38 +107,42 @@ def save(benchmark: Benchmark, folder: Path, *, progress: Progress = _silent) ->
             "files": {name: digest_file(folder / name) for name in _files(benchmark.questions.form)},
         }
         write_json(folder / _MANIFEST, manifest)
+        end(folder)
     except BaseException:
         store.undo()
         for path in written:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+        with suppress(OSError):
+            end(folder)
         raise
 
 
-def load(folder: Path, *, verify: bool = True) -> Benchmark:
+def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
     """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for.
 
     Every file is compared with the digest it was saved with (`verify=False` leaves out the images, which are
     most of the work). Raises `DataError` naming the file that is missing or was changed, and for a folder
     that a newer counterfoil wrote.
     """
+    folder = Path(folder)
     manifest = _read_manifest(folder)
-    for name, expected in manifest["files"].items():
+    for name, expected in manifest.files.items():
         check_file(folder / name, expected)
-    try:
-        card = Card.model_validate(read_json(folder / "card.json"))
-    except ValidationError as error:
-        raise DataError(f"not a card: {error.errors()[0]['msg']}", where=folder / "card.json") from None
-    captions = read_parquet(folder / "captions.parquet").to_pylist()
-    images = read_parquet(folder / "images.parquet").to_pylist()
+    card = read_model(folder / "card.json", Card)
+    captions = read_columns(folder / "captions.parquet", CAPTIONS).to_pylist()
+    images = read_columns(folder / "images.parquet", IMAGES).to_pylist()
     return Benchmark(
         card=card,
-        images=load_items(images, folder / _IMAGES, verify=verify),
+        images=load_items(images, folder / _IMAGES, verify=verify, where=folder / "images.parquet"),
         captions=tuple(Caption(row["id"], row["text"]) for row in captions),
         questions=from_tables(
-            {name: read_parquet(folder / name) for name in files(manifest["form"])},
-            manifest,
-            where=folder / _MANIFEST,
+            {
+                name: read_columns(folder / name, schema_of(name, manifest.form))
+                for name in files(manifest.form)
+            },
+            manifest.model_dump(),
+            where=folder,
         ),
         source=str(folder),
         path=folder,
@@ -142,20 +153,35 @@ def check_target(folder: Path) -> None:
     """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
-    ours = {_MANIFEST, _IMAGES, *_FILES, *TABLES}
-    strange = [
-        each.name
-        for each in (folder.iterdir() if folder.is_dir() else ())
-        # What a machine that stopped while saving leaves behind is ours too.
-        if each.name not in ours and not (each.name.startswith(".") and each.name.endswith(".part"))
-    ]
-    if strange:
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    # What a machine that stopped while saving leaves behind is ours too.
+    names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
+    strange = sorted(set(names) - set(FILES))
+    if not strange and names and begun(folder) is None and not is_benchmark_folder(folder):
+        # Files of the right names that no benchmark came with, such as a folder of one's own images.
+        strange = sorted(names)
+    if strange and not overwriting():
         raise InputError(
             "the folder holds other files",
             where=folder,
-            given=", ".join(sorted(strange)[:5]),
+            given=", ".join(strange[:5]),
             hint="name a new folder to save the benchmark in",
         )
+
+
+def why_foreign(folder: Path, name: str) -> str | None:
+    """Why the folder holds no benchmark called `name` as `save` wrote it, None where it does, or began to."""
+    if begun(folder) == _FORMAT:
+        return None
+    if not is_benchmark_folder(folder):
+        return "the folder holds files that no benchmark came with"
+    try:
+        for each, expected in _read_manifest(folder).files.items():
+            check_file(folder / each, expected)
+        called = read_json(folder / "card.json")["name"]
+    except (DataError, KeyError, TypeError):
+        return "the folder holds a benchmark that was changed since it was saved"
+    return None if called == name else f"the folder holds another benchmark ({called})"
 
 
 def _version(benchmark: Benchmark) -> int:
@@ -170,7 +196,7 @@ def _files(form: str) -> tuple[str, ...]:
     return (*_FILES, *files(form))
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> Manifest:
     path = folder / _MANIFEST
     if not is_benchmark_folder(folder):
         raise DataError(
@@ -178,9 +204,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             where=folder,
             hint=f"its {_MANIFEST} is written last: without one, saving did not finish",
         )
-    manifest: dict[str, Any] = read_json(path)
+    manifest = read_json(path)
     version = manifest.get("schema_version")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
+    if isinstance(version, int) and version > SCHEMA_VERSION:
         raise DataError(
             "saved by a newer counterfoil",
             where=path,
@@ -188,7 +214,15 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             allowed=f"up to {SCHEMA_VERSION}",
             hint="update counterfoil to read it",
         )
-    lacking = [name for name in ("form", "groupings") if name not in manifest]
-    if lacking or set(manifest.get("files", {})) != set(_files(manifest["form"])):
-        raise DataError("the manifest is incomplete", where=path, hint="was it edited?")
-    return manifest
+    form = check_model(manifest, Manifest, where=path).form
+    found = check_model(manifest, MANIFESTS[form], where=path)
+    odd = sorted(set(found.files).symmetric_difference(_files(form)))
+    if odd:
+        raise DataError(
+            "the manifest is incomplete",
+            where=f"{path}, field 'files'",
+            given=", ".join(found.files) or "nothing",
+            allowed=_files(form),
+            hint="was it edited?",
+        )
+    return found

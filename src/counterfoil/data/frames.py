@@ -7,6 +7,7 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.amounts import check_amount
 
 #: Moments this close, in seconds, are one: decimals and the clocks of files differ in the last digits.
 _SAME = 1e-6
@@ -29,10 +30,12 @@ class Sampling:
                 given=f"count {self.count} and rate {self.rate}",
                 allowed="one of the two",
             )
-        if self.count is not None and self.count < 1:
-            raise InputError("number of frames", given=self.count, allowed="1 or more")
-        if self.rate is not None and not 0 < self.rate < np.inf:
-            raise InputError("frames per second", given=self.rate, allowed="above 0")
+        if self.count is not None:
+            check_amount("frames", self.count, what="number of frames")
+        if self.rate is not None:
+            if not self.rate > 0:
+                raise InputError("frames per second", given=self.rate, allowed="above 0")
+            check_amount("rate", self.rate, what="frames per second")
 
 
 #: Every frame.

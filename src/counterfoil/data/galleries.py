@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import Ids, Questions, check_shape, numbered
+from counterfoil.data.questions import Ids, Questions, check_shape
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
@@ -121,11 +121,11 @@ class Gallery(Questions):
         """Which queries have a right answer: the others have no value under any measure."""
         return np.concatenate([self.i2t.defined, self.t2i.defined])
 
-    def clusters(self) -> Ids:
-        """A number per query: an image and the captions written for it share one."""
-        own = np.where(self.owners >= 0, self.owners, self.n_images + np.arange(self.n_captions))
-        together = np.concatenate([self.i2t.queries, own[self.t2i.queries]])
-        return numbered(together)
+    def about(self) -> tuple[Ids, Ids]:
+        """The image of each query, its own or the one that its caption was written for, and its caption."""
+        captions = np.concatenate([np.full(len(self.i2t), -1), self.t2i.queries])
+        images = np.concatenate([self.i2t.queries, self.owners[self.t2i.queries]])
+        return images[:, None], captions[:, None]
 
     def used(self) -> tuple[Ids, Ids]:
         """All captions and all images: the whole gallery."""

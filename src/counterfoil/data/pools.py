@@ -16,12 +16,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv
 
 from counterfoil.data.tables import Table, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.annotators import Pool
-from counterfoil.store import write_parquet, writing
+from counterfoil.store import csv_text, write_csv, write_parquet
 
 Direction = Literal["i2t", "t2i"]
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
@@ -33,9 +32,9 @@ ROLES: Mapping[Direction, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i"
 #: or their mean.
 SEVERAL = ("majority", "mean")
 
-#: How an answer may begin, and its gain (P002 section 3.2 and equation E.4).
+#: How an answer may begin, and its gain (ECCV Caption section 3.2 and equation E.4).
 _BEGINNINGS = {"100% yes": 1.0, "partially yes": 0.5, "mostly no": 0.0, "100% no": 0.0}
-#: Whole answers, as P002 abbreviates them.
+#: Whole answers, as ECCV Caption abbreviates them.
 _SHORT = {"yes": 1.0, "weak yes": 0.5, "weak no": 0.0, "no": 0.0}
 
 
@@ -187,8 +186,7 @@ def write_pool(path: Path, table: pa.Table) -> None:
     if pool_kind(path) == ".parquet":
         write_parquet(path, table)
         return
-    with writing(path) as file:
-        csv.write_csv(table, file)
+    write_csv(path, table)
 
 
 def pool_kind(path: Path) -> str:
@@ -209,7 +207,8 @@ def _ids(table: Table, column: str) -> tuple[str, ...]:
     found = labels(table, column)
     if "" in found:
         raise DataError("empty id", where=table.where(found.index(""), column))
-    return found
+    # A pool that was written as CSV has an apostrophe before ids that a spreadsheet would compute.
+    return tuple(map(csv_text, found)) if table.kind in ("csv", "tsv") else found
 
 
 def _gains(table: Table) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.references import References
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
 
@@ -91,8 +91,14 @@ def to_tables(questions: Form) -> tuple[dict[str, pa.Table], dict[str, Any]]:
 
 
 def from_tables(tables: Mapping[str, pa.Table], facts: Mapping[str, Any], *, where: object) -> Form:
-    """The questions; raises `DataError` where the facts do not say what the tables need."""
+    """The questions from tables of their schemas (`folder_schemas`), and the facts of the manifest.
+
+    Raises `DataError` where the tables do not fit each other, or the facts.
+    """
     table = tables[QUESTIONS]
+    lacking = [name for name in facts["groupings"] if _GROUP + name not in table.column_names]
+    if lacking:
+        raise DataError(f"no column '{_GROUP}{lacking[0]}'", where=where, hint="was it edited?")
     try:
         ids = tuple(table.column("id").to_pylist())
         groupings = {name: tuple(table.column(_GROUP + name).to_pylist()) for name in facts["groupings"]}
@@ -140,8 +146,8 @@ def from_tables(tables: Mapping[str, pa.Table], facts: Mapping[str, Any], *, whe
                 seed=facts["seed"],
             )
         return _gallery(tables, facts, ids, groupings)
-    except (KeyError, TypeError) as error:
-        raise DataError(f"the manifest is incomplete ({error})", where=where, hint="was it edited?") from None
+    except InputError as error:
+        raise DataError(f"the tables do not fit each other: {error}", where=where) from None
 
 
 _BITS = pa.binary()
@@ -155,7 +161,9 @@ def _references(references: References | None) -> pa.Table:
 def _read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> References | None:
     if not facts["references"]:
         return None
-    counts = np.bincount(table.column("row").to_numpy(), minlength=rows)
+    of_row = table.column("row").to_numpy()
+    check_order("rows of references", of_row, rows)
+    counts = np.bincount(of_row, minlength=rows)
     return References(
         np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), table.column("caption").to_numpy()
     )
@@ -222,13 +230,19 @@ def _gallery(
     groupings: Mapping[str, tuple[str, ...]],
 ) -> Gallery:
     asked, members, listed = (tables[name] for name in files(Gallery.form))
-    is_image = np.array([kind == "image" for kind in members.column("kind").to_pylist()], dtype=bool)
-    n = int(is_image.sum())
+    kinds = members.column("kind").to_pylist()
+    n = kinds.count("image")
+    if kinds != ["image"] * n + ["caption"] * (len(kinds) - n):
+        raise DataError("the members are not images first, then captions")
+    asked_for = facts["i2t"]["queries"] + facts["t2i"]["queries"]
+    if asked_for != len(ids):
+        raise DataError("not as many queries as the manifest says", given=len(ids), allowed=str(asked_for))
     owner = _whole(members, "owner")
     part = _whole(members, "part")
     member_codes, query_codes = (table.column("code").to_pylist() for table in (members, asked))
     query = _whole(asked, "query")
     question, item = _whole(listed, "question"), _whole(listed, "item")
+    check_order("right answers", question, len(ids))
     gain = listed.column("gain").to_numpy().astype(np.float64)
     searches = []
     first = 0
@@ -239,8 +253,8 @@ def _gallery(
         if rule is not None:
             classes = rule["classes"]
             found = Plausible(
-                _bits(query_codes[first:last], classes),
-                _bits(codes, classes),
+                unpacked(query_codes[first:last], classes),
+                unpacked(codes, classes),
                 tuple(rule["thresholds"]),
                 rule["cap"],
             )
@@ -248,7 +262,7 @@ def _gallery(
             mine = (question >= first) & (question < last)
             counts = np.bincount(question[mine] - first, minlength=last - first)
             starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            found = Positives(starts, item[mine], gain[mine])
+            found = Positives(starts, item[mine], gain[mine]).checked(where=name)
         searches.append(Search(query[first:last], found))
         first = last
     has_parts = bool(len(part)) and bool((part >= 0).all())
@@ -269,9 +283,37 @@ def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
     return table.column(name).fill_null(-1).to_numpy().astype(np.int64)
 
 
-def _bits(rows: list[bytes], classes: int) -> NDArray[np.bool_]:
-    packed = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
+def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:
+    """Codes of so many classes, (rows, classes); raises `DataError` for one that is missing or of others."""
+    width = -(-classes // 8)
+    odd = next((at for at, row in enumerate(rows) if row is None or len(row) != width), None)
+    if odd is not None:
+        raise DataError(
+            "a code is not of as many classes as the rule", where=f"code {odd + 1}", allowed=str(classes)
+        )
+    packed = np.frombuffer(b"".join(row for row in rows if row), dtype=np.uint8).reshape(len(rows), width)
     return np.unpackbits(packed, axis=1, count=classes).astype(bool)
+
+
+def check_order(what: str, owners: NDArray[np.int64], n: int, *, where: object = None) -> None:
+    """Raise `DataError` unless the rows that owners have are in the owners' order, of which there are `n`.
+
+    >>> check_order("right answers", np.array([0, 2, 1]), 3)
+    Traceback (most recent call last):
+    counterfoil.errors.DataError: right answers are not in order; given: 1 after 2
+    """
+    out = (owners < 0) | (owners >= n)
+    if out.any():
+        raise DataError(
+            f"{what} are not those of the table of questions",
+            where=where,
+            given=f"{int(owners[out][0])} in row {int(np.argmax(out)) + 1}",
+            allowed=f"0 to {n - 1}",
+        )
+    back = np.flatnonzero(np.diff(owners) < 0)
+    if len(back):
+        at = int(back[0])
+        raise DataError(f"{what} are not in order", where=where, given=f"{owners[at + 1]} after {owners[at]}")
 
 
 def _columns(prefix: str, cells: NDArray[np.int64] | NDArray[np.float64]) -> dict[str, pa.Array]:

@@ -5,7 +5,7 @@ hundred thousand questions is a few arrays.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from counterfoil.errors import DataError
 
 Ids = NDArray[np.int64]
+
+#: Up to so many candidates of a choice count as items that its answer depends on.
+MOST_APART = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,13 @@ class Questions(ABC):
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @abstractmethod
+    def about(self) -> tuple[Ids, Ids]:
+        """Positions of images and of captions that each question is about, (n, k) and (n, l); -1 is none.
+
+        Questions that have one of them in common may be answered alike for it.
+        """
 
     @abstractmethod
     def used(self) -> tuple[Ids, Ids]:
@@ -95,6 +105,10 @@ class Quad(Questions):
         super().__post_init__()
         check_shape("captions", self.captions, (len(self), 2))
         check_shape("images", self.images, (len(self), 2))
+
+    def about(self) -> tuple[Ids, Ids]:
+        """Both images and both captions."""
+        return self.images, self.captions
 
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions, and of the images, in order of first use."""
@@ -153,6 +167,19 @@ class Choice(Questions):
                 allowed=f"1 to {self.candidates.shape[1] - 1}",
             )
 
+    def about(self) -> tuple[Ids, Ids]:
+        """The query, and the candidates; of more than `MOST_APART` those that are right.
+
+        A wrong candidate among many decides little, and such sets, overlapping at random, would tie all
+        questions together.
+        """
+        apart = self.candidates.shape[1] <= MOST_APART
+        candidates, query = (
+            self.candidates if apart else self.candidates[:, : self.correct],
+            self.query[:, None],
+        )
+        return (query, candidates) if self.asks == "image" else (candidates, query)
+
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions, and of the images, in order of first use."""
         captions, images = self.pairs()
@@ -181,42 +208,6 @@ class Choice(Questions):
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
         of_query, of_candidates = (image_of, caption_of) if self.asks == "image" else (caption_of, image_of)
         return replace(self, query=of_query[self.query], candidates=of_candidates[self.candidates])
-
-
-def clusters(items: Sequence[ndarray]) -> Ids:
-    """Questions that share an item, directly or through others, get the same number.
-
-    `items` are integer arrays with one row per question; equal numbers within one array mean the same item.
-    Returns (n,) cluster numbers 0, 1, 2, ... in order of first appearance.
-
-    >>> clusters([np.array([[0, 1], [2, 3], [3, 4]])])
-    array([0, 1, 1])
-    """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(items[0])
-    rows, columns, offset = [], [], n
-    for positions in items:
-        flat = positions.reshape(n, -1)
-        _, codes = np.unique(flat, return_inverse=True)
-        rows.append(np.repeat(np.arange(n), flat.shape[1]))
-        columns.append(codes.reshape(-1) + offset)
-        offset += int(codes.max(initial=-1)) + 1
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    graph = coo_matrix((np.ones(len(row), dtype=np.int8), (row, column)), shape=(offset, offset))
-    labels = connected_components(graph, directed=False)[1][:n]
-    return numbered(labels)
-
-
-def numbered(labels: ndarray) -> Ids:
-    """Equal labels as equal numbers 0, 1, 2, ... in order of first appearance.
-
-    >>> numbered(np.array([7, 3, 7, 5]))
-    array([0, 1, 0, 2])
-    """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
 
 
 def first_use(positions: ndarray) -> Ids:

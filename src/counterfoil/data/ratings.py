@@ -62,6 +62,10 @@ class Rated(Questions):
         """(caption, image) positions of every score asked for, each of shape (n,)."""
         return self.captions, self.images
 
+    def about(self) -> tuple[Ids, Ids]:
+        """The image and the candidate."""
+        return self.images[:, None], self.captions[:, None]
+
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the candidates and of the images, in order of first use; no references."""
         return first_use(self.captions), first_use(self.images)
@@ -196,6 +200,13 @@ class Preference(Questions):
             raise DataError("references are drawn where both candidates share them")
         own = self.references.take(first)
         return tuple(own.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
+
+    def about(self) -> tuple[Ids, Ids]:
+        """The images and the captions of both candidates."""
+        nth = np.arange(len(self.owners)) - np.searchsorted(self.owners, self.owners)
+        both = np.full((2, len(self), int(nth.max()) + 1), -1, dtype=np.int64)
+        both[:, self.owners, nth] = self.images, self.captions
+        return both[0], both[1]
 
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the candidates and of the images, in order of first use; no references."""

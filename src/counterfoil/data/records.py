@@ -15,6 +15,7 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_bytes
 
 #: Images of more pixels than this are refused: a file of a few kilobytes can unpack to gigabytes.
 MAX_PIXELS = 128_000_000
@@ -41,12 +42,7 @@ class FileSource:
 
     def read(self) -> bytes:
         """The bytes of the file; raises `DataError` where there is no such file."""
-        try:
-            return self.path.read_bytes()
-        except FileNotFoundError:
-            raise DataError("no such image file", where=self.path, hint="check the image folder") from None
-        except OSError as error:
-            raise DataError(f"image cannot be read: {error.strerror or error}", where=self.path) from None
+        return read_bytes(self.path, missing="no such image file", hint="check the image folder")
 
     def __str__(self) -> str:
         return str(self.path)
@@ -111,7 +107,7 @@ class Image:
         """The picture in RGB, as stored; raises `DataError` naming the file where it is broken."""
         if isinstance(self.source, PixelSource):
             picture = PIL.Image.fromarray(self.source.pixels)
-            return picture if self.crop is None else picture.crop(self.crop)
+            return picture if self.crop is None else cropped(picture, self.crop, where=str(self.source))
         return decode(self.read(), where=str(self.source), crop=self.crop)
 
 
@@ -132,8 +128,9 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
     """
     try:
         with warnings.catch_warnings():
-            # Pillow only warns of a decompression bomb up to twice its limit; ours is an error.
-            warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
+            # Pillow only warns of a decompression bomb up to twice its limit; ours is an error. What else it
+            # warns of (broken EXIF data, a palette with transparency) leaves the pixels as they are.
+            warnings.simplefilter("ignore")
             with PIL.Image.open(io.BytesIO(data)) as picture:
                 width, height = picture.size
                 if width * height > MAX_PIXELS:
@@ -150,8 +147,27 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
         raise DataError(f"image too large, it may be a decompression bomb ({error})", where=where) from None
     except PIL.UnidentifiedImageError:
         raise DataError("not an image file", where=where, given=f"{len(data)} bytes") from None
-    except (OSError, SyntaxError, ValueError, IndexError) as error:
+    # What else a damaged picture raises is up to the plugin of its format: anything from OSError to KeyError.
+    except Exception as error:
+        words = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(
-            f"image cannot be decoded: {error}", where=where, hint="is the file cut off?"
+            f"image cannot be decoded: {words}", where=where, hint="is the file cut off?"
         ) from None
-    return rgb.crop(crop) if crop else rgb
+    return cropped(rgb, crop, where=where) if crop else rgb
+
+
+def cropped(picture: PIL.Image.Image, crop: tuple[int, int, int, int], *, where: str) -> PIL.Image.Image:
+    """A part of a picture; what of it lies outside of the picture is black, as Pillow has it.
+
+    Raises `DataError` for a part without pixels, with more than `MAX_PIXELS`, or wholly outside.
+    """
+    left, top, right, bottom = crop
+    fits = left < right and top < bottom and (right - left) * (bottom - top) <= MAX_PIXELS
+    if not fits or min(right, bottom) <= 0 or left >= picture.width or top >= picture.height:
+        raise DataError(
+            "the crop is no part of the picture",
+            where=where,
+            given=f"({left}, {top}, {right}, {bottom})",
+            allowed=f"left, top, right, bottom within {picture.width} x {picture.height} pixels",
+        )
+    return picture.crop(crop)

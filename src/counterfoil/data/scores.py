@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.columns import LARGEST
 from counterfoil.data.ratings import Preference
 from counterfoil.errors import ScoreError
 
@@ -20,6 +22,8 @@ class Scores:
     """
 
     values: NDArray[np.float64]
+    #: What made them, where the engine did (`counterfoil.engine.origin`): scorer, machine, versions.
+    made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
@@ -29,15 +33,16 @@ class Scores:
             raise ScoreError(
                 "scores have the wrong shape", where=where, given=self.values.shape, allowed=str(shape)
             )
-        broken = ~np.isfinite(self.values)
+        # Written so that NaN is broken, too.
+        broken = ~(np.abs(self.values) <= LARGEST)
         if broken.any():
             at = tuple(int(i) for i in np.argwhere(broken)[0])
             raise ScoreError(
-                "score is not a finite number",
+                "score is out of range" if np.isfinite(self.values[at]) else "score is not a finite number",
                 where=f"{where}, question '{benchmark.questions.ids[at[0]]}', position {at[1:]}",
                 given=self.values[at],
-                allowed="finite numbers",
-                hint=f"{int(broken.sum())} of {broken.size} scores are NaN or infinite",
+                allowed=f"finite numbers from {-LARGEST:g} to {LARGEST:g}",
+                hint=f"{int(broken.sum())} of {broken.size} scores are NaN, infinite or out of range",
             )
         return self
 
@@ -52,6 +57,7 @@ class Outcomes:
 
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     ties: str = "only right and wrong were given; how ties were counted is up to whoever made the table"
+    made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +87,7 @@ class Rankings:
 
     i2t: Placed
     t2i: Placed
+    made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 Answers = Scores | Outcomes | Rankings

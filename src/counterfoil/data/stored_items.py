@@ -5,6 +5,7 @@ pictures, a scene that moves) become a folder with a picture each, 000000.png an
 """
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ from counterfoil.errors import DataError, StorageError
 from counterfoil.store import digest, digest_file, write_bytes
 
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
+
+#: How `Store` calls what it keeps: a digest, of files with an ending.
+_KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 
 #: What the source of a video is, in the column `video`; null where the item is a picture.
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
@@ -65,7 +69,8 @@ class Store:
         """Take away what the benchmark that was here before kept, and this one does not."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
-                if path.name not in self.names:
+                # What is called otherwise was put there by someone else.
+                if path.name not in self.names and _KEPT.fullmatch(path.name):
                     remove(path)
 
     def undo(self) -> None:
@@ -112,9 +117,34 @@ def has_videos(images: Sequence[Image]) -> bool:
     return any(isinstance(image, Video) for image in images)
 
 
-def load_items(rows: Sequence[Mapping[str, Any]], folder: Path, *, verify: bool) -> tuple[Image, ...]:
-    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests."""
+def load_items(
+    rows: Sequence[Mapping[str, Any]], folder: Path, *, verify: bool, where: object
+) -> tuple[Image, ...]:
+    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests.
+
+    Raises `DataError` naming the row (of the table `where`) that does not fit together.
+    """
+    for number, row in enumerate(rows, start=1):
+        odd = _odd(row)
+        if odd is not None:
+            raise DataError(odd, where=f"{where}, row {number}", hint="was it edited?")
     return tuple(_load(row, folder, verify) for row in rows)
+
+
+def _odd(row: Mapping[str, Any]) -> str | None:
+    """What of a row does not fit together, None where all does."""
+    if (row["file"] is None) != (row["digest"] is None):
+        return "only one of 'file' and 'digest' is there"
+    if row["file"] is not None and Path(row["file"]).name in ("", ".."):
+        return f"'{row['file']}' is no name of a file"
+    if row["crop"] is not None and len(row["crop"]) != 4:
+        return "the crop is not of four numbers"
+    kind = row.get("video")
+    if kind is not None and kind not in (_FILE, _FRAMES, _FEATURES, _ABSENT):
+        return f"'{kind}' is no kind of video"
+    if kind is not None and {"start", "end", "count", "rate", "duration", "frame_rate"} - set(row):
+        return "a video without its columns"
+    return None
 
 
 def check_file(path: Path, expected: str) -> None:

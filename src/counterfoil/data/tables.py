@@ -5,15 +5,18 @@ turn a column into what a caller needs.
 """
 
 import csv
-import json
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+import io
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from counterfoil.data.columns import Part, Table, booleans, floats, integers, labels, names, shown, texts
 from counterfoil.errors import DataError
-from counterfoil.store import read_parquet
+from counterfoil.inputs.columns import read_parquet, values
+from counterfoil.inputs.files import decoded, read_bytes, read_text, regular, unreadable
+from counterfoil.inputs.memory import check_room
+from counterfoil.inputs.parsed import parse_json
 
 __all__ = [
     "EXTENSIONS",
@@ -24,7 +27,6 @@ __all__ = [
     "integers",
     "labels",
     "names",
-    "parse_json",
     "read_table",
     "stack",
     "texts",
@@ -34,13 +36,14 @@ __all__ = [
 EXTENSIONS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: str | Path) -> Table:
     """The table in `path`: a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one per subset.
 
-    * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes and a byte-order mark
-      are understood; cells are strings.
+    * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes, a byte-order mark and
+      semicolons in place of commas are understood; cells are strings.
     * JSON: a list of objects, or an object keyed by item id whose values are objects (the key becomes column
-      `id`) or single values (columns `id` and `value`). JSON Lines: an object per line, blank lines skipped.
+      `id`; an item that is null or NaN is a row with nothing else) or single values (columns `id` and
+      `value`). JSON Lines: an object per line, blank lines skipped.
     * Parquet: any table; an image cell is `{"bytes", "path"}`.
     * A folder: the tables of its files in order of their names, below one another, with a column `subset`
       that holds the file's name without its ending.
@@ -48,78 +51,39 @@ def read_table(path: Path) -> Table:
     Raises `DataError` where there is no such file, the ending is unknown, there are no rows, a row is ragged
     or broken, or a name occurs twice in a header or a JSON object.
     """
-    if path.is_dir():
-        return _read_folder(path)
-    if not path.is_file():
-        raise DataError("no such file or folder", where=path, hint="check the path")
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return _read_folder(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    regular(path, missing="no such file or folder")
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(
             "unknown kind of table", where=path, given=path.suffix or "no extension", allowed=EXTENSIONS
         )
-    try:
-        return reader(path)
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-
-
-def read_text(path: Path) -> str:
-    """The text in a UTF-8 file, a mark of byte order left out; raises `DataError` where there is none."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path") from None
-    except IsADirectoryError:
-        raise DataError("is a folder", where=path, hint="name the file in it") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-
-
-def parse_json(text: str, *, where: object, without: Collection[str] = ()) -> Any:
-    """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled.
-
-    Keys in `without` are dropped from every object as soon as it is read.
-    """
-    try:
-        return json.loads(text, object_pairs_hook=partial(_once, where, without))
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"not valid JSON: {error.msg}",
-            where=f"{where}, line {error.lineno}, column {error.colno}",
-            hint="is the file cut off?",
-        ) from None
-    except RecursionError:
-        raise DataError("JSON nested too deeply", where=where) from None
-
-
-def _once(where: object, without: Collection[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for name in names if names.count(name) > 1)
-        raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double}'")
-    for name in without:
-        found.pop(name, None)
-    return found
+    return reader(path)
 
 
 def _read_delimited(path: Path) -> Table:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    with open(path, newline="", encoding="utf-8-sig") as file:
+    with io.StringIO(decoded(read_bytes(path), where=path), newline="") as file:
         lines = csv.reader(file, delimiter=delimiter, strict=True)
         rows: list[list[str]] = []
         try:
             header = next(lines, None)
+            if header is not None and len(header) == 1 and ";" in header[0]:
+                # As spreadsheets write it where the comma is in numbers.
+                file.seek(0)
+                lines = csv.reader(file, delimiter=";", strict=True)
+                header = next(lines)
             if not header:
                 raise DataError("the table is empty", where=path, hint="the first line must name the columns")
             header = [name.strip() for name in header]
-            double = [name for name in header if header.count(name) > 1]
-            if double:
-                raise DataError("column name occurs twice", where=path, given=f"'{double[0]}'")
+            double = first_double(header)
+            if double is not None:
+                raise DataError("column name occurs twice", where=path, given=f"'{double}'")
             for row in lines:
                 # A blank line at the end of a file, or between rows, is nobody's row.
                 if not row and len(header) > 1:
@@ -143,15 +107,17 @@ def _read_delimited(path: Path) -> Table:
 
 
 def _read_json(path: Path) -> Table:
-    value = parse_json(path.read_text(encoding="utf-8-sig"), where=path)
+    value = parse_json(read_text(path), where=path)
     if isinstance(value, list):
         return _from_objects(value, Part(str(path), len(value)), "json")
     if isinstance(value, dict):
         keys = list(value)
         part = Part(str(path), len(keys), "item", keys)
-        if all(isinstance(item, dict) for item in value.values()):
+        kinds = {isinstance(item, dict) for item in value.values() if not _nothing(item)}
+        if kinds == {True}:
             objects = []
-            for row, (key, item) in enumerate(value.items()):
+            for row, (key, given) in enumerate(value.items()):
+                item = {} if _nothing(given) else given
                 if "id" in item and str(item["id"]) != key:
                     raise DataError("id differs from the key", where=part.where(row), given=item["id"])
                 objects.append({"id": key, **item, **({"id": key} if "id" in item else {})})
@@ -173,9 +139,14 @@ def _read_json(path: Path) -> Table:
     )
 
 
+def _nothing(item: object) -> bool:
+    """Whether an item is null or NaN: a question that a released file holds no answer to."""
+    return item is None or (isinstance(item, float) and math.isnan(item))
+
+
 def _read_lines(path: Path) -> Table:
     objects, numbers = [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             try:
                 objects.append(parse_json(line, where=f"{path}, line {number}"))
@@ -189,9 +160,10 @@ def _read_lines(path: Path) -> Table:
 def _read_parquet(path: Path) -> Table:
     table = read_parquet(path)
     names = table.column_names
-    if len(set(names)) < len(names):
-        raise DataError("column name occurs twice", where=path, given=names)
-    columns = {name: table.column(name).to_pylist() for name in names}
+    double = first_double(names)
+    if double is not None:
+        raise DataError("column name occurs twice", where=path, given=f"'{double}'")
+    columns = {name: values(table, name, where=path) for name in names}
     return Table(columns, str(path), "parquet", (Part(str(path), table.num_rows),))
 
 
@@ -213,11 +185,25 @@ def _read_folder(folder: Path) -> Table:
     if not files:
         raise DataError("no table in this folder", where=folder, allowed=EXTENSIONS)
     stems = [file.stem for file in files]
-    double = next((stem for stem in stems if stems.count(stem) > 1), None)
+    double = first_double(stems)
     if double is not None:
         raise DataError("two files for one subset", where=folder, given=double)
     tables = [read_table(file) for file in files]
     return stack(tables, source=str(folder), column="subset", values=stems)
+
+
+def first_double(values: Iterable[Hashable]) -> Any:
+    """The first value that was there before, None where all differ.
+
+    >>> first_double(["a", "b", "a"])
+    'a'
+    """
+    seen: set[Hashable] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
 
 
 def stack(
@@ -257,5 +243,7 @@ def _from_objects(objects: Sequence[Any], part: Part, kind: str) -> Table:
                 "not an object", where=part.where(row), given=shown(item), allowed='{"name": value, ...}'
             )
         names.update(dict.fromkeys(item))
+    # Where every row has keys of its own there are as many columns as cells, and a table of nothing else.
+    check_room(8 * len(names) * len(objects), where=part.file, what=f"a table of {len(names):,} columns")
     columns = {name: tuple(item.get(name) for item in objects) for name in names}
     return Table(columns, part.file, kind, (part,))

@@ -23,7 +23,8 @@ CAPTION_ROLES = ("caption", "negative_caption", "generated_caption")
 class TrainingSet:
     """`n` rows over images and captions.
 
-    `rows` holds for each role one position into `images` or `captions` per row. `groupings` are labels of
+    `rows` holds for each role one position into `images` or `captions` per row; of large sets those are made
+    when they are asked for. `groupings` are labels of
     the rows ("replace_obj"), as in benchmarks; `name` and `source` say where it is from, for provenance.
 
     Raises `DataError` where a column is unknown, of another length, or points past the items, and where
@@ -31,8 +32,8 @@ class TrainingSet:
     """
 
     name: str
-    images: tuple[Image, ...]
-    captions: tuple[Caption, ...]
+    images: Sequence[Image]
+    captions: Sequence[Caption]
     rows: Mapping[str, Int[ndarray, "n"]]
     groupings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     source: str = ""

@@ -15,7 +15,13 @@ from counterfoil.data.training_tables import read_rows
 from counterfoil.errors import InputError
 
 
-def read(path: Path, *, images: Path | None = None, split: str | None = None) -> TrainingSet:
+def read(
+    path: str | Path,
+    *,
+    images: str | Path | None = None,
+    split: str | None = None,
+    shelf: Path | None = None,
+) -> TrainingSet:
     """The training data in `path`, whichever of these it holds; images stay in their files until asked for.
 
     * A folder that `counterfoil` saved: quads give the four roles, choices the ones they have, a gallery its
@@ -27,9 +33,11 @@ def read(path: Path, *, images: Path | None = None, split: str | None = None) ->
 
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
     begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
-    several splits, else all there is.
+    several splits, else all there is. `shelf` is a folder in which the captions of large tables are kept as
+    memory is, for the next process that reads them (`training_captions`).
     Raises `DataError` naming the file, the row and the column that does not fit.
     """
+    path, images = Path(path), None if images is None else Path(images)
     if is_benchmark_folder(path):
         if split not in (None, "train"):
             raise InputError("a saved benchmark has no splits", where=path, given=split)
@@ -40,8 +48,8 @@ def read(path: Path, *, images: Path | None = None, split: str | None = None) ->
         return read_coco(path, images=images, split=split)
     inside = _folder_of_split(path, split)
     if inside is not None:
-        return read(inside, images=images)
-    return read_rows(path, images=images, split=split)
+        return read(inside, images=images, shelf=shelf)
+    return read_rows(path, images=images, split=split, shelf=shelf)
 
 
 def _folder_of_split(path: Path, split: str | None) -> Path | None:

@@ -12,7 +12,6 @@ A text of its own counts before the one in the JSON. Members of one sample follo
 kinds are left alone. Only the headers and the texts are read here: an image is a place in its shard.
 """
 
-import json
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,10 @@ from typing import Any
 from counterfoil.data.columns import shown
 from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.data.training_rows import LABELS, Rows, of_split
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.amounts import check_amount
+from counterfoil.inputs.files import decoded
+from counterfoil.inputs.parsed import parse_json
 
 _PICTURES = {"jpg", "jpeg", "png", "webp", "ppm", "bmp", "gif", "tif", "tiff"}
 _BLOCK = 512
@@ -85,6 +87,14 @@ def expand(pattern: str) -> list[str]:
     >>> expand("{a,b}-{0..1}.tar")
     ['a-0.tar', 'a-1.tar', 'b-0.tar', 'b-1.tar']
     """
+    # Counted before any name is made.
+    count = 1
+    for first, last, listed in _PATTERN.findall(pattern):
+        if max(len(first), len(last)) > 18:
+            raise InputError("a pattern counts too far", given=pattern[:80], allowed="numbers of 18 digits")
+        count *= listed.count(",") + 1 if listed else max(int(last) - int(first) + 1, 0)
+    if count:
+        check_amount("files", count, what=f"the number of files that '{pattern[:80]}' stands for")
     found = _PATTERN.search(pattern)
     if found is None:
         return [pattern]
@@ -190,20 +200,15 @@ def _role(ending: str) -> tuple[str, str]:
 
 
 def _facts(shard: Path, member: tarfile.TarInfo) -> Mapping[str, Any]:
-    try:
-        value = json.loads(_text(shard, member))
-    except json.JSONDecodeError as error:
-        raise DataError(f"not valid JSON: {error.msg}", where=f"{shard}, {member.name}") from None
+    value = parse_json(_text(shard, member), where=f"{shard}, {member.name}")
     if not isinstance(value, dict):
         raise DataError("not a JSON object", where=f"{shard}, {member.name}", given=shown(value))
     return value
 
 
 def _text(shard: Path, member: tarfile.TarInfo) -> str:
-    try:
-        return TarSource(shard, member.offset_data, member.size, member.name).read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=f"{shard}, {member.name}") from None
+    data = TarSource(shard, member.offset_data, member.size, member.name).read()
+    return decoded(data, where=f"{shard}, {member.name}")
 
 
 def _listed(given: object, where: str) -> list[str]:

@@ -10,6 +10,7 @@ of captions is a text or a list of texts. TROHN-Text has image_id, caption and n
 negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +26,10 @@ from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
 from counterfoil.data.records import BytesSource, Caption, Image, Source
 from counterfoil.data.tables import EXTENSIONS, Table
 from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
+from counterfoil.data.training_parquet import Columns
 from counterfoil.data.training_rows import LABELS, label, of_split
 from counterfoil.errors import DataError
+from counterfoil.inputs.columns import broken
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
@@ -34,20 +37,73 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
-def read_rows(path: Path, *, images: Path | None = None, split: str | None = None) -> TrainingSet:
+def read_rows(
+    path: Path, *, images: Path | None = None, split: str | None = None, shelf: Path | None = None
+) -> TrainingSet:
     """A row per row of the table, or per caption of a row that has a list of them.
 
     Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
-    in the folder `images` beside the table. Raises `DataError` naming file, row and column of a cell that is
-    empty, is of another kind, or names a file that is not there.
+    in the folder `images` beside the table. Captions in Parquet files whose columns are texts are read into
+    a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_captions`).
+    Raises `DataError` naming file, row and column of a cell that is empty, is of another kind, or names a
+    file that is not there.
     """
-    table = _open(path, split)
-    columns = _columns(table)
+    files = _parquet_files(path, split)
+    held = Columns.of(files, str(path)) if files else None
+    if held is not None:
+        columns = _columns(held.schema.names, str(path))
+        if held.suits(columns):
+            for file in files:
+                _check_cells(file)
+            return _of_columns(path, held, columns, images, shelf)
+    table = _open(path, files, split)
+    for file in files:
+        _check_cells(file)
+    columns = _columns(table.columns, table.source)
     photos = Photos(image_folder(path, images))
     pictures = _Pictures(table, photos)
     places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
     said = _Sayings(table)
     spoken = {role: said.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
+    rows, source = _rows_of(places, spoken, columns, table)
+    return TrainingSet(
+        name=path.stem,
+        images=tuple(pictures.images),
+        captions=tuple(Caption(str(at), text) for at, text in enumerate(said.number)),
+        rows=rows,
+        groupings={
+            name: tuple(label(table[name][row], table.where(row, name)) for row in source.tolist())
+            for name in LABELS
+            if name in table
+        },
+        source=table.source,
+    )
+
+
+def _of_columns(
+    path: Path, held: Columns, columns: dict[str, str], images: Path | None, shelf: Path | None
+) -> TrainingSet:
+    pictures = _Pictures(held.table, Photos(image_folder(path, images)))
+    shown_images, places = held.images(columns, pictures.source)
+    captions, texts = held.captions(columns, shelf)
+    if all(counts is None for _, counts in texts.values()):
+        # One text per row: what was read is what is asked for, and stays in the file that processes share.
+        rows = {**places, **{role: positions for role, (positions, _) in texts.items()}}
+        labels = held.labels(None)
+    else:
+        spoken = {}
+        for role, (positions, counts) in texts.items():
+            each = np.ones(len(held.table), dtype=np.int64) if counts is None else counts
+            spoken[role] = _Spoken(np.concatenate([[0], np.cumsum(each)]), positions)
+        rows, source = _rows_of(places, spoken, columns, held.table)
+        labels = held.labels(source)
+    return TrainingSet(path.stem, shown_images, captions, rows, labels, held.source)
+
+
+def _rows_of(
+    places: dict[str, Ids], spoken: dict[str, "_Spoken"], columns: dict[str, str], table: Table
+) -> tuple[dict[str, Ids], Ids]:
+    """A row per caption: positions by role, and the row of the table that each is from."""
     counts = np.diff(spoken["caption"].starts)
     source = np.repeat(np.arange(len(table)), counts)
     within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -64,26 +120,21 @@ def read_rows(path: Path, *, images: Path | None = None, split: str | None = Non
                 allowed=f"1 or {counts[row]}",
             )
         rows[role] = texts.items[texts.starts[source] + np.where(own[source] == 1, 0, within)]
-    return TrainingSet(
-        name=path.stem,
-        images=tuple(pictures.images),
-        captions=tuple(Caption(str(at), text) for at, text in enumerate(said.number)),
-        rows=rows,
-        groupings={
-            name: tuple(label(table[name][row], table.where(row, name)) for row in source.tolist())
-            for name in LABELS
-            if name in table
-        },
-        source=table.source,
-    )
+    return rows, source
 
 
-def _open(path: Path, split: str | None) -> Table:
-    files = [path] if path.suffix.lower() == ".parquet" and path.is_file() else []
+def _parquet_files(path: Path, split: str | None) -> list[Path]:
+    """The Parquet files of a split, none where the path holds another kind of table."""
     if path.is_dir() and not _saved(path):
         places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
         found = next((each for each in places if each), [])
-        files = of_split(found, split, where=path) if found else []
+        return of_split(found, split, where=path) if found else []
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return []
+    return [path]
+
+
+def _open(path: Path, files: list[Path], split: str | None) -> Table:
     if not files:
         if path.is_file() and split not in (None, "train"):
             raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
@@ -93,10 +144,7 @@ def _open(path: Path, split: str | None) -> Table:
             chosen = of_split(plain, split, where=path)
             path = chosen[0] if len(chosen) == 1 else path
         return open_rows(path, _image_columns(), split=split or "train")
-    table = parquet_rows(files, _image_columns(), source=str(path))
-    for file in files:
-        _check_cells(file)
-    return table
+    return parquet_rows(files, _image_columns(), source=str(path))
 
 
 def _saved(folder: Path) -> bool:
@@ -108,18 +156,16 @@ def _image_columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
 
 
-def _columns(table: Table) -> dict[str, str]:
+def _columns(named: Collection[str], source: str) -> dict[str, str]:
     """The column that plays each role."""
     found: dict[str, str] = {}
     for role in (*IMAGE_ROLES, *CAPTION_ROLES):
         names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))
-        column = next((name for name in names if name in table), None)
+        column = next((name for name in names if name in named), None)
         if column is not None:
             found[role] = column
         elif role in _NAMES:
-            raise DataError(
-                f"no column of the {role}s", where=table.source, given=", ".join(table.columns), allowed=names
-            )
+            raise DataError(f"no column of the {role}s", where=source, given=", ".join(named), allowed=names)
     return found
 
 
@@ -129,7 +175,10 @@ def _check_cells(file: Path) -> None:
     The file itself counts its empty cells, group by group; finding one here is better than in the middle of
     a night of training.
     """
-    opened = pq.ParquetFile(file, memory_map=True)
+    try:
+        opened = pq.ParquetFile(file, memory_map=True)
+    except (pa.ArrowException, OSError) as error:
+        raise broken(file, error) from None
     facts = opened.metadata
     leaves = {facts.schema.column(i).path: i for i in range(facts.num_columns)}
     offset = 0
@@ -140,7 +189,10 @@ def _check_cells(file: Path) -> None:
             statistics = counted.column(leaf).statistics if leaf is not None else None
             if statistics is None or not statistics.has_null_count or not statistics.null_count:
                 continue
-            cells = opened.read_row_group(group, columns=[column], use_threads=False).column(column)
+            try:
+                cells = opened.read_row_group(group, columns=[column], use_threads=False).column(column)
+            except (pa.ArrowException, OSError) as error:
+                raise broken(file, error) from None
             for row, cell in enumerate(cells):
                 if not _holds(cell):
                     raise DataError("no image", where=f"{file}, row {offset + row + 1}, column '{column}'")
@@ -168,7 +220,7 @@ class _Pictures:
             named = isinstance(cell, str | int)
             at = self._known.get(cell) if named else None
             if at is None:
-                source = cell if isinstance(cell, CellSource) else self._source(cell, column, row)
+                source = cell if isinstance(cell, CellSource) else self.source(cell, column, row)
                 at = len(self.images)
                 self.images.append(Image(str(cell) if named else f"{column}/{row + 1}", source))
                 if named:
@@ -176,7 +228,8 @@ class _Pictures:
             positions.append(at)
         return np.array(positions, dtype=np.int64)
 
-    def _source(self, cell: Any, column: str, row: int) -> Source:
+    def source(self, cell: Any, column: str, row: int) -> Source:
+        """Where the image is that a cell holds or names; raises `DataError` where there is none."""
         where = self.table.where(row, column)
         if isinstance(cell, dict):
             cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")

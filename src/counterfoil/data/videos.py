@@ -16,8 +16,9 @@ from numpy import ndarray
 
 from counterfoil.data.decoding import pictures
 from counterfoil.data.frames import ALL, Sampling, Timeline, chosen, cut, evenly
-from counterfoil.data.records import FileSource, Image, Source, decode
+from counterfoil.data.records import FileSource, Image, Source, cropped, decode
 from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import read_npy
 
 #: Pictures that a folder of frames may hold.
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
@@ -97,17 +98,7 @@ class FrameFeatures:
                 allowed="frame features as .npy",
                 hint="save them with numpy.save",
             )
-        try:
-            found = np.load(self.path, allow_pickle=False)
-        except FileNotFoundError:
-            raise DataError(
-                "no such file of frame features", where=self.path, hint="check the path"
-            ) from None
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(
-                f"frame features cannot be read: {error}", where=self.path, hint="is the file cut off?"
-            ) from None
-        return self.checked(found)
+        return self.checked(read_npy(self.path))
 
     def checked(self, found: object) -> Float32[ndarray, "frames width"]:
         """What was read, as float32 and in its own right; raises as `read`."""
@@ -118,13 +109,15 @@ class FrameFeatures:
             )
         if not found.size:
             raise DataError("the video has no frames", where=self.path, given=f"an array of {found.shape}")
-        rows = np.array(found, dtype=np.float32)
+        # What is too large for float32 becomes infinite, and is found below.
+        with np.errstate(over="ignore"):
+            rows = np.array(found, dtype=np.float32)
         broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(broken):
             raise DataError(
                 "frame features are not finite",
                 where=f"{self.path}, frame {broken[0]}",
-                given=f"{len(broken):,} of {len(rows):,} frames with NaN or infinity",
+                given=f"{len(broken):,} of {len(rows):,} frames with NaN, infinity or numbers beyond float32",
             )
         return rows
 
@@ -174,11 +167,11 @@ class Video(Image):
         if self.crop is None:
             yield from found
             return
-        last = cropped = None
+        last = part = None
         for picture in found:
-            if cropped is None or picture is not last:
-                last, cropped = picture, picture.crop(self.crop)
-            yield cropped
+            if part is None or picture is not last:
+                last, part = picture, cropped(picture, self.crop, where=str(source))
+            yield part
 
     def part_of(self, features: Float[ndarray, "frames width"]) -> Float[ndarray, "chosen width"]:
         """The rows of the whole video's features that belong to this part, sampled as its frames would be.

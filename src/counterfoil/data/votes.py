@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from counterfoil.data.tables import Table, integers, labels, read_table
 from counterfoil.errors import DataError
+from counterfoil.inputs.amounts import RANGES, check_amount
+from counterfoil.inputs.memory import check_room
 
 #: Columns that say who voted, so that one judge's votes are drawn together; the first there is counts.
 JUDGES = ("judge", "worker", "annotator", "cluster")
@@ -25,6 +27,11 @@ class Votes:
     def total(self) -> int:
         """How many votes there are between two different things."""
         return int(self.wins.sum() - np.trace(self.wins))
+
+    @property
+    def own(self) -> int:
+        """How many votes prefer something to itself, which say nothing and are in no total."""
+        return int(np.trace(self.wins))
 
 
 def read_votes(path: Path) -> Votes:
@@ -52,6 +59,7 @@ def _from_rows(table: Table) -> Votes:
     number = {name: i for i, name in enumerate(names)}
     winner, loser = (np.array([number[name] for name in side], dtype=np.int64) for side in sides)
     n = len(names)
+    check_amount("systems", n, what="the number of names", where=table.source)
     wins = np.zeros((n, n), dtype=np.int64)
     np.add.at(wins, (winner, loser), count)
     column = next((name for name in JUDGES if name in table), None)
@@ -61,6 +69,11 @@ def _from_rows(table: Table) -> Votes:
     if "" in who:
         raise DataError("empty name", where=table.where(who.index(""), column))
     _, judge = np.unique(who, return_inverse=True)
+    check_room(
+        8 * n * n * (int(judge.max()) + 1),
+        where=table.source,
+        what=f"the votes of {int(judge.max()) + 1:,} judges between {n:,} names",
+    )
     judges = np.zeros((int(judge.max()) + 1, n, n), dtype=np.int64)
     np.add.at(judges, (judge.reshape(-1), winner, loser), count)
     return Votes(names, wins, judges)
@@ -81,9 +94,14 @@ def _from_square(table: Table) -> Votes:
 
 def _counts(table: Table, column: str) -> NDArray[np.int64]:
     found = integers(table, column)
-    if (found < 0).any():
-        row = int(np.argmax(found < 0))
+    low, high = RANGES["votes"]
+    odd = (found < low) | (found > high)
+    if odd.any():
+        row = int(np.argmax(odd))
         raise DataError(
-            "votes are counts", where=table.where(row, column), given=int(found[row]), allowed="0 and above"
+            "votes are counts",
+            where=table.where(row, column),
+            given=int(found[row]),
+            allowed=f"0 and above, up to {high:,}",
         )
     return found

@@ -142,7 +142,7 @@ def test_too_few_rows_are_not_bivlc(
     tmp_path: Path, hub_parquet: Callable[..., Path], bivlc_columns: Columns
 ) -> None:
     file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
-    with pytest.raises(DataError, match=r"BiVLC has in group 'add'; given: 2; allowed: 475; .*'pairs'"):
+    with pytest.raises(DataError, match=r"BiVLC has in group 'add'; given: 2; allowed: 475; .*--no-counts"):
         bivlc.read(card("bivlc"), file, None)
 
 

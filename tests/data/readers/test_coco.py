@@ -69,7 +69,7 @@ def test_texts_and_photographs(half: Make, free: Free, captions_of: Make) -> Non
 
 def test_a_captions_file_alone_needs_the_test_half(half: Make, free: Free, captions_of: Make) -> None:
     """The order then comes from the package, whose captions this file does not hold."""
-    pytest.importorskip("eccv_caption", reason="pip install 'counterfoil[eccv]'")
+    pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
     made = half()
     path = made.write("annotations/captions_val2014.json", captions_of(made))
     with pytest.raises(DataError, match=r"of the 25,000 captions of COCO's test half are not in this file"):
@@ -198,7 +198,7 @@ def test_nothing_of_coco(tmp_path: Path, free: Free) -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, half: Make, free: Free) -> None:
     monkeypatch.setitem(sys.modules, "eccv_caption", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[eccv\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[eccv\]'"):
         coco.read_5k(free("coco-5k"), None, None)
     made = half()
     _check(coco.read_5k(free("coco-5k"), made.folder, None), made)
@@ -221,7 +221,7 @@ _REAL = (("coco-5k", coco.read_5k), ("coco-1k", coco.read_1k))
 
 
 def test_the_package_holds_the_same(shared_data: Path) -> None:
-    pytest.importorskip("eccv_caption", reason="pip install 'counterfoil[eccv]'")
+    pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
     found = coco.read_5k(card("coco-5k"), None, None)
     assert found.digest == coco.read_5k(card("coco-5k"), shared_data / "eccv", None).digest
     assert found.source == "eccv_caption, coco_test_ids.npy"

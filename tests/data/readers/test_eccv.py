@@ -45,7 +45,7 @@ def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[
 
 
 def test_the_real_files(shared_data: Path) -> None:
-    """P002 Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
+    """ECCV Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
     data = shared_data / "eccv"
     start = time.perf_counter()
     found = eccv.read(card("eccv"), data, None)
@@ -82,6 +82,6 @@ def _sets(search: Search) -> dict[int, set[int]]:
 
 
 def test_the_package_holds_the_same(shared_data: Path) -> None:
-    pytest.importorskip("eccv_caption", reason="pip install 'counterfoil[eccv]'")
+    pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
     found = eccv.read(card("eccv"), None, None)
     assert found.digest == eccv.read(card("eccv"), shared_data / "eccv", None).digest

@@ -144,6 +144,12 @@ def test_abstract_with_and_without_its_pairs(tmp_path: Path, free: Free) -> None
     assert one.label.tolist() == other.label.tolist() == [0, 1]
 
 
+def test_the_groups_of_abstract_are_its_halves(tmp_path: Path) -> None:
+    _write(tmp_path, [30] * 400, [1] * 400, "abstract")
+    benchmark = read_abstract(card("abstract-50s"), tmp_path, None)
+    assert benchmark.judged.groupings["category"] == ("HC",) * 200 + ("HI",) * 200
+
+
 def test_files_that_do_not_fit(tmp_path: Path, free: Free) -> None:
     _write(tmp_path, [30, 10], [1, 3])
     pairs, consensus = tmp_path / "pair_pascal.mat", tmp_path / "consensus_pascal.mat"

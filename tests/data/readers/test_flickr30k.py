@@ -108,7 +108,7 @@ def test_the_real_token_file(shared_data: Path) -> None:
         (
             "x.csv",
             'raw,sentids,split,filename\n"[""a""]",[1,test,x.jpg',
-            r"row 1, column 'sentids': not a list",
+            r"row 1, column 'sentids', line 1, column 3: not valid JSON",
         ),
         ("x.csv", "raw,sentids,split,filename\n3,[1],test,x.jpg", "column 'raw': not a list; given: 3"),
         (

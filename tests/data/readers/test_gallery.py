@@ -125,7 +125,7 @@ HEADER = "image,image_id,caption,caption_id,relevance,written_for\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("image,text\na.jpg,a", r"mine\.csv: no column 'caption'"),
+        ("image,words\na.jpg,a", r"mine\.csv: no column 'caption'"),
         ("caption\na", "no column 'image'"),
         ("image,caption\n,a", r"row 1, column 'image': an image without a name"),
         ("image,caption\na.jpg,", r"row 1, column 'caption': empty text"),

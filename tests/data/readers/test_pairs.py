@@ -125,3 +125,26 @@ def test_images_that_are_none(folder: Path) -> None:
 def test_data_must_be_given() -> None:
     with pytest.raises(DataError, match="--data"):
         pairs.read(PAIRS, None, None)
+
+
+def test_names_and_separators_of_other_programs(folder: Path) -> None:
+    path = _csv(folder / "mine.csv", "Filename;Caption;Foil", "0.jpg;a cat, black;a dog", "1.jpg;b;c")
+    found = pairs.read(PAIRS, path, None)
+    assert [image.id for image in found.images] == ["0.jpg", "1.jpg"]
+    assert found.images[0].source is not None
+    assert [caption.text for caption in found.captions] == ["a cat, black", "a dog", "b", "c"]
+    path = _csv(folder / "mine.csv", "image,Image,caption,negative_caption", "0.jpg,1.jpg,a,b")
+    with pytest.raises(DataError, match="two columns differ in capitals alone; given: image, Image"):
+        pairs.read(PAIRS, path, None)
+
+
+def test_a_folder_with_a_file_per_subset(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    data = tmp_path_factory.mktemp("sets")
+    for name in ("swap", "add"):
+        (data / f"{name}.json").write_text(
+            '{"0": {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}}'
+        )
+    found = pairs.read(PAIRS, data, folder)
+    assert found.questions.ids == ("add/0", "swap/0")
+    assert found.questions.groupings["subset"] == ("add", "swap")
+    assert [image.id for image in found.images] == ["0.jpg"]

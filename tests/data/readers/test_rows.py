@@ -1,5 +1,7 @@
 """Images in cells: read when asked for, from any row group, in any order, and from other processes."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -30,6 +32,32 @@ def test_in_other_processes(
     assert table["image"][0].read() == jpeg(0)  # the parent has the file open already
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(CellSource.read, table["image"])) == [jpeg(n) for n in range(4)]
+
+
+def test_several_threads_read_one_file(tmp_path: Path) -> None:
+    # In a process of its own: without the lock in `_cell`, Arrow ends it by signal 11.
+    script = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterfoil.data.readers.rows import CellSource
+
+for turn in range(40):
+    file = Path(sys.argv[1]) / f"{turn}.parquet"
+    cells = [{"bytes": bytes([row]) * 500, "path": None} for row in range(200)]
+    pq.write_table(pa.table({"image": cells}), file, row_group_size=10)
+    with ThreadPoolExecutor(8) as pool:
+        read = list(pool.map(lambda row: CellSource(file, "image", row).read(), range(200)))
+    assert read == [cell["bytes"] for cell in cells]
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_plain_bytes_paths_and_empty_cells(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:

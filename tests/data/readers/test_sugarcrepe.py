@@ -117,7 +117,7 @@ def test_the_papers_edition_is_accepted(folder: Path, small: Card) -> None:
 
 
 def test_there_is_no_official_hub_data_set(small: Card) -> None:
-    with pytest.raises(DataError, match=r"no official data set on the hub; get it from https://.* --data"):
+    with pytest.raises(DataError, match=r"no official data set on the hub; get it with 'counterfoil fetch "):
         sugarcrepe.read(small, None, None)
 
 

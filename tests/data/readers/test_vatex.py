@@ -12,11 +12,11 @@ from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
 from counterfoil.data.frames import Sampling
 from counterfoil.data.ratings import Rated
-from counterfoil.data.readers.pickles import plain_pickle
 from counterfoil.data.readers.vatex import read, read_one_reference
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
+from counterfoil.inputs.pickled import plain_pickle
 
 Free = Callable[[str], Card]
 

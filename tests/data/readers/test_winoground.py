@@ -152,3 +152,16 @@ def test_real_tags(shared_data: Path) -> None:
     words = winoground.caption_words(shared_data / "winoground")
     assert words.shape == (400, 2)
     assert words.min() > 0
+
+
+def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> None:
+    rows = [
+        {name: columns[name][row] for name in ("id", "caption_0", "caption_1", "secondary_tag")}
+        for row in range(3)
+    ]
+    (tmp_path / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = winoground.read(small, tmp_path, None)
+    assert found.questions.groupings["visual"] == ("Symbolic", "", "")
+    assert "preds" not in found.questions.groupings
+    with pytest.raises(DataError, match="not the number of questions"):
+        winoground.read(small.model_copy(update={"size": 4}), tmp_path, None)

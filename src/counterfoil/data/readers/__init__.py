@@ -6,5 +6,5 @@ data sets, images left where they are), `hub`, `photos` (image folders) and `bui
 against the card); for galleries `matches` (ids to searches, counts), `coco_files` (captions, instances),
 `coco_ids` (lists of ids, positives by id), `coco_test` (the test half) and `karpathy` (his data sets); for
 captions that people judged `judged` (texts, ratings, what was left out), `written` (the references of an
-image), `token_file` and `pickles` (plain values only).
+image), and `token_file`.
 """

@@ -111,7 +111,7 @@ def _miscounted(benchmark: Benchmark, place: str, found: int, allowed: Sequence[
         where=benchmark.source,
         given=f"{found:,}",
         allowed=" or ".join(f"{n:,}" for n in allowed),
-        hint="is the file cut off, or another release? your own selection reads as benchmark 'pairs'",
+        hint="is the file cut off, or another release? your own selection is read with --no-counts",
     )
 
 

@@ -19,8 +19,9 @@ from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.matches import Places
 from counterfoil.data.records import Caption, FileSource, Image
-from counterfoil.data.tables import parse_json, read_text
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_text
+from counterfoil.inputs.parsed import parse_json
 
 
 @dataclass(frozen=True, eq=False)

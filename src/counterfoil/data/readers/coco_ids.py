@@ -13,6 +13,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco_files import annotation_folder, json_file
 from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.inputs.arrays import read_npy
 
 
 def find(data: Path | None, name: str) -> Path:
@@ -52,12 +53,9 @@ def said(path: Path) -> str:
 
 def read_ids(path: Path) -> Ids:
     """The ids in an npy file, (n,) int64; raises `DataError` where it is none of those."""
-    try:
-        ids = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"not an npy file of ids: {error}", where=path) from None
-    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
-        given = f"{ids.dtype} {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
+    ids = read_npy(path)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+        given = f"{ids.dtype} {ids.shape}"
         raise DataError("not a list of ids", where=path, given=given, allowed="whole numbers, shape (n,)")
     return ids.astype(np.int64)
 

@@ -9,6 +9,7 @@ is one of the image's own captions; the others come from machines.
 """
 
 import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.data.texts import nearest
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import decoded, read_bytes
 
 #: The sources in the order of the release, and how many texts a row has.
 TEXTS = {"8k": 3, "30k": 4, "coco": 4}
@@ -170,10 +172,8 @@ def _file_name(cells: list[str], at: int) -> str | None:
 
 def _cells(path: Path) -> list[list[str]]:
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with io.StringIO(decoded(read_bytes(path), where=path), newline="") as file:
             return [row for row in csv.reader(file, delimiter=";") if row]
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8 text (byte {error.start})", where=path, hint="save it as UTF-8") from None
     except csv.Error as error:
         raise DataError(f"not valid CSV: {error}", where=path) from None
 

@@ -23,7 +23,7 @@ from counterfoil.errors import DataError, MissingExtraError
 
 TABLE = "sits_test.csv"
 
-#: Pairs rated at least so high are right ([CxC] section 4.2; P002 section 5.1).
+#: Pairs rated at least so high are right ([CxC] section 4.2; ECCV Caption section 5.1).
 RIGHT = 3.0
 
 _HIGHEST = 5.0

@@ -31,12 +31,14 @@ CATEGORIES = ("HC", "HI", "HM", "MM")
 #: How many people judged each pair, each with a reference of their own.
 JUDGED = 48
 
-#: Metrics that read references get five of them, in five draws (P004 section 4.3).
+#: Metrics that read references get five of them, in five draws (PAC-S section 4.3).
 SAMPLE, DRAWS, SEED = 5, 5, 0
 
 _FOLDERS = ("JPEGImages", "VOC2010/JPEGImages", "VOCdevkit/VOC2010/JPEGImages")
 _INSIDE = "pyCIDErConsensus"
 _PEOPLE, _WRONG = 6, 7
+#: Pairs of Abstract-50S in which both captions are right; they come first.
+_RIGHT = 200
 
 
 @dataclass
@@ -74,8 +76,9 @@ def read_pascal(card: Card, data: Path | None, images: Path | None) -> Benchmark
 def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """Abstract-50S, from pair_abstract.mat and consensus_abstract.mat in the layout of Pascal-50S.
 
-    That the files are laid out so is not verified. Without pair_abstract.mat the captions come from the
-    triplets, and images are called by the pair's number.
+    The group of a pair is its place: both captions are right (HC) in the first 200, one is of another image
+    (HI) in the others. Without pair_abstract.mat the captions come from the triplets, and images are called
+    by the pair's number.
     """
     if data is None:
         raise not_on_hub(card)
@@ -92,7 +95,9 @@ def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchma
     )
     captions = Captions()
     found = _votes(captions, given, triplets, consensus)
-    return _benchmark(card, found, captions, {}, [*([pairs] if pairs else []), consensus], data, images)
+    names = tuple(CATEGORIES[0] if number < _RIGHT else CATEGORIES[1] for number in range(len(given)))
+    files = [*([pairs] if pairs else []), consensus]
+    return _benchmark(card, found, captions, {"category": names}, files, data, images)
 
 
 def _benchmark(

@@ -1,6 +1,5 @@
 """Flickr30k: Karpathy's JSON, the hub's CSV of the same, or the token file of a Flickr release."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from counterfoil.data.readers.token_file import read_tokens
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import labels, read_table, texts
 from counterfoil.errors import DataError
+from counterfoil.inputs.parsed import parse_json
 
 _KARPATHY = "dataset_flickr30k.json"
 _HUB = "flickr_annotations_30k.csv"
@@ -111,10 +111,7 @@ def _of_csv(path: Path) -> list[_Entry]:
 
 
 def _list(cell: str, where: str) -> list[Any]:
-    try:
-        value = json.loads(cell)
-    except json.JSONDecodeError as error:
-        raise DataError(f"not a list: {error.msg}", where=where, given=shown(cell)) from None
+    value = parse_json(cell, where=where)
     if not isinstance(value, list):
         raise DataError("not a list", where=where, given=shown(cell))
     return value

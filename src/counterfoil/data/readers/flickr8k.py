@@ -25,8 +25,8 @@ from counterfoil.data.readers.token_file import read_tokens
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References
-from counterfoil.data.tables import read_text
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_text
 
 TOKENS = "Flickr8k.token.txt"
 

@@ -15,6 +15,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.matches import gallery, search
+from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Caption, Image
@@ -35,7 +36,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     if data is None:
         raise not_on_hub(card)
-    table = open_rows(data, ("image",))
+    table = named(open_rows(data, ALIASES["image"]), ("image", "caption"))
     folder = images or (data if data.is_dir() else data.parent)
     pictures, image = _images(table, folder)
     captions, caption = _captions(table)

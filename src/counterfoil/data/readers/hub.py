@@ -9,6 +9,7 @@ from typing import Any
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.readers.rows import arrow_rows
+from counterfoil.data.releases import serving
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, MissingExtraError
 
@@ -43,11 +44,12 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> Table:
 
 def not_on_hub(card: Card) -> DataError:
     """The error that says where to get a benchmark that has no official data set on the hub."""
-    hint = (
-        f"get it from {card.homepage} and name its folder with --data"
-        if card.homepage
-        else "give it with --data"
-    )
+    if serving(card.name) is not None:
+        hint = f"get it with 'counterfoil fetch {card.name}', or name its folder with --data"
+    elif card.homepage:
+        hint = f"get it from {card.homepage} and name its folder with --data"
+    else:
+        hint = "give it with --data"
     return DataError(f"{card.title}: no official data set on the hub", where=card.name, hint=hint)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.build import choices, quads
 from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
@@ -18,15 +19,18 @@ _IMAGES = ("image", "negative_image")
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """Quads where there is a column `negative_image`, else choices of two captions.
 
-    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
-    relative to `images` (else to the file's folder), or bytes in Parquet. Question ids are the column `id`,
-    else row numbers from 0. Groupings: `type`, and `subset` ("type_subtype") where both are there.
+    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
+    image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
+    be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Question
+    ids are the column `id` (behind the subset's name, where there are files of subsets), else row numbers
+    from 0. Groupings: `type`, and `subset`, a column or file of that name, or "type_subtype".
     Raises `DataError` naming file, row and column of what does not fit.
     """
     if data is None:
         raise not_on_hub(card)
-    table = open_rows(data, _IMAGES)
-    ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
+    aliases = [alias for name in _IMAGES for alias in ALIASES[name]]
+    table = named(open_rows(data, aliases, subsets=True), (*_IMAGES, "caption", "negative_caption"))
+    ids = _ids(table)
     folder = images or (data if data.is_dir() else data.parent)
     sides = [
         _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table
@@ -40,6 +44,15 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
             card, ids, captions, (sides[0], sides[1]), _groupings(table), source=table.source, path=data
         )
     return choices(card, ids, captions, sides[0], _groupings(table), source=table.source, path=data)
+
+
+def _ids(table: Table) -> tuple[str, ...]:
+    if "id" not in table:
+        return tuple(str(row) for row in range(len(table)))
+    if table.kind != "folder":
+        return names(table, "id")
+    inside = [f"{subset}/{name}" for subset, name in zip(table["subset"], labels(table, "id"), strict=True)]
+    return names(Table({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
 
 
 def _images(table: Table, column: str, ids: Sequence[str], side: int, folder: Path) -> list[Image]:
@@ -66,4 +79,6 @@ def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
         if "subtype" in table:
             pairs = zip(found["type"], labels(table, "subtype"), strict=True)
             found["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
+    if "subset" in table:
+        found["subset"] = labels(table, "subset")
     return found

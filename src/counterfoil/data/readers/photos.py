@@ -26,10 +26,10 @@ class Photos:
             )
 
     def source(self, name: str) -> FileSource | None:
-        """The file of that name (it may name a subfolder too), or None where there is none."""
-        if self.folder is None:
+        """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
+        if self.folder is None and not Path(name).is_absolute():
             return None
-        path = self.folder / name
+        path = Path(name) if self.folder is None else self.folder / name
         if path.parent not in self._listed:
             try:
                 self._listed[path.parent] = frozenset(os.listdir(path.parent))

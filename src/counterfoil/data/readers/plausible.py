@@ -1,9 +1,9 @@
 """PMRP: plausible matches, where right is every picture that shows the same classes of object.
 
 Codes come from COCO's instances: a bit per category that an image has an object of. Two protocols share the
-name, and are two benchmarks here. P002's (section 5.1) asks for equal codes and looks at 50 places at most.
-PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 places, with no limit, and only among
-images that have an object at all.
+name, and are two benchmarks here. ECCV Caption's (section 5.1) asks for equal codes and looks at 50 places at
+most. PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 places, with no limit, and only
+among images that have an object at all.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.plausible import Plausible
 
-#: P002 section 5.1: equal codes, R of 50 at most.
+#: ECCV Caption section 5.1: equal codes, R of 50 at most.
 _MODIFIED: tuple[tuple[int, ...], int | None] = ((0,), 50)
 
 #: PCME's evaluation: the mean over three thresholds, R as it is.
@@ -36,7 +36,8 @@ Codes = NDArray[np.bool_]
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """P002's protocol over COCO's test half, or over all images of captions files that do not hold it.
+    """ECCV Caption's protocol over COCO's test half, or over all images of captions files that do not hold
+    it.
 
     `data` is a folder of COCO with captions and instances in `annotations`. An image without any object is no
     query, nor are its captions; they stay in the gallery, where they match nothing. Raises `DataError` where

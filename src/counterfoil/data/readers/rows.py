@@ -5,6 +5,7 @@ Parquet files, the Arrow files that the `datasets` library keeps, and folders of
 
 import bisect
 import itertools
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,10 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from counterfoil.data.columns import shown
 from counterfoil.data.records import FileSource
-from counterfoil.data.tables import EXTENSIONS, Part, Table, read_table, stack
+from counterfoil.data.tables import EXTENSIONS, Part, Table, first_double, read_table, stack
 from counterfoil.errors import DataError
-from counterfoil.store import read_json
+from counterfoil.inputs.columns import broken, check_size, values
+from counterfoil.inputs.files import regular
+from counterfoil.inputs.parsed import read_json
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class CellSource:
         """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
         try:
             cell = _cell(self.path, self.column, self.row)
-        except (pa.ArrowException, OSError, KeyError) as error:
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DataError(
                 f"image cannot be read: {error}", where=self, hint="is the file cut off?"
             ) from None
@@ -53,16 +57,24 @@ class CellSource:
         return f"{self.path}, row {self.row + 1}, column '{self.column}'"
 
 
-def open_rows(path: Path, images: Sequence[str], *, split: str = "", names: Sequence[str] = ()) -> Table:
+def open_rows(
+    path: Path,
+    images: Sequence[str],
+    *,
+    split: str = "",
+    names: Sequence[str] = (),
+    subsets: bool = False,
+) -> Table:
     """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
 
     In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
-    `data/` (those of `split` where there are several splits); a table called one of `names`; the only table.
+    `data/` (those of `split` where there are several splits); a table called one of `names`; the only table;
+    with `subsets` all tables, a column `subset` telling them apart.
     Cells of the columns `images` that hold bytes become `CellSource`s; cells that are paths stay texts.
     Raises `DataError` where there is none of these.
     """
     if path.is_dir():
-        return _open_folder(path, images, split, names)
+        return _open_folder(path, images, split, names, subsets)
     if path.suffix.lower() == ".parquet":
         return parquet_rows([path], images)
     if path.suffix.lower() == ".arrow":
@@ -74,18 +86,18 @@ def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | 
     """The rows of Parquet files that make one data set, in the order given."""
     tables = []
     for file in files:
-        if not file.is_file():
-            raise DataError("no such file", where=file, hint="check the path")
+        regular(file)
         try:
             opened = _parquet(file, _age(file))
+            names = opened.schema_arrow.names
+            _check_names(names, file)
             lazy = _lazy(opened.schema_arrow, images)
-            plain = [name for name in opened.schema_arrow.names if name not in lazy]
+            plain = [name for name in names if name not in lazy]
+            check_size(opened.metadata, where=file, columns=plain)
             table = opened.read(columns=plain)
             rows = opened.metadata.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(
-                f"not a readable Parquet file: {error}", where=file, hint="is the file cut off?"
-            ) from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise broken(file, error) from None
         tables.append(_with_cells(table, file, lazy, rows, "parquet"))
     return _joined(tables, source)
 
@@ -94,19 +106,21 @@ def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> 
     """The rows of Arrow files that make one data set, in the order given; the files are mapped, not read."""
     tables = []
     for file in files:
+        regular(file)
         try:
             table = _stream(file, _age(file))
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(
-                f"not a readable Arrow file: {error}", where=file, hint="is the file cut off?"
-            ) from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise broken(file, error, "Arrow") from None
+        _check_names(table.schema.names, file)
         lazy = _lazy(table.schema, images)
         plain = table.select([name for name in table.column_names if name not in lazy])
         tables.append(_with_cells(plain, file, lazy, table.num_rows, "arrow"))
     return _joined(tables, source)
 
 
-def _open_folder(folder: Path, images: Sequence[str], split: str, names: Sequence[str]) -> Table:
+def _open_folder(
+    folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
+) -> Table:
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(each.name for each in folder.iterdir() if (each / "state.json").is_file())
         chosen = split if split in splits else splits[0] if len(splits) == 1 else None
@@ -124,6 +138,8 @@ def _open_folder(folder: Path, images: Sequence[str], split: str, names: Sequenc
         if (folder / name).is_file():
             return read_table(folder / name)
     tables = sorted(file for file in folder.iterdir() if file.suffix.lower() in EXTENSIONS)
+    if len(tables) > 1 and subsets:
+        return read_table(folder)
     if len(tables) != 1:
         raise DataError(
             "no data set in this folder" if not tables else "several tables in this folder",
@@ -143,8 +159,23 @@ def _open_saved(folder: Path, images: Sequence[str]) -> Table:
         raise DataError(
             "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
         )
-    files = [folder / str(each["filename"]) for each in state["_data_files"]]
+    names = [each.get("filename") if isinstance(each, dict) else None for each in state["_data_files"]]
+    odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
+    if odd or not names:
+        raise DataError(
+            "not the state of a saved data set",
+            where=folder / "state.json",
+            given=shown(odd[0]) if odd else "no files",
+            allowed="names of files in this folder",
+        )
+    files = [folder / str(name) for name in names]
     return arrow_rows(files, images, source=str(folder))
+
+
+def _check_names(names: Sequence[str], file: Path) -> None:
+    double = first_double(names)
+    if double is not None:
+        raise DataError("column name occurs twice", where=file, given=f"'{double}'")
 
 
 def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
@@ -159,7 +190,7 @@ def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
 
 
 def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> Table:
-    columns: dict[str, Sequence[Any]] = {name: table.column(name).to_pylist() for name in table.column_names}
+    columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in table.column_names}
     for name in lazy:
         columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
     return Table(columns, str(file), kind, (Part(str(file), rows),))
@@ -174,16 +205,25 @@ def _joined(tables: Sequence[Table], source: str | None) -> Table:
 
 
 def _cell(path: Path, column: str, row: int) -> Any:
+    # A relative path names another file once the working folder changes.
+    path = path.resolve()
     if path.suffix.lower() == ".arrow":
         return _stream(path, _age(path)).column(column)[row].as_py()
-    opened = _parquet(path, _age(path))
-    ends = list(
-        itertools.accumulate(
-            opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)
+    with _one_reader:
+        opened = _parquet(path, _age(path))
+        ends = list(
+            itertools.accumulate(
+                opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)
+            )
         )
-    )
-    group = bisect.bisect_right(ends, row)
-    return _row_group(path, _age(path), column, group)[row - (ends[group - 1] if group else 0)].as_py()
+        group = bisect.bisect_right(ends, row)
+        cells = _row_group(path, _age(path), column, group)
+    return cells[row - (ends[group - 1] if group else 0)].as_py()
+
+
+#: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
+#: With the lock, a row group is also read once where each thread would have read it for itself.
+_one_reader = threading.Lock()
 
 
 def _age(path: Path) -> int:
@@ -200,9 +240,14 @@ def _parquet(path: Path, age: int) -> pq.ParquetFile:
 def _row_group(path: Path, age: int, column: str, group: int) -> pa.ChunkedArray:
     # Rows are asked for in order: keeping the last groups read makes one reading serve a group's rows.
     # No threads: this runs in worker processes that already share the machine.
-    return _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
+    found = _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
+    # Cells of a damaged file may point outside its bytes, and Arrow follows them.
+    found.validate(full=True)
+    return found
 
 
 @lru_cache(maxsize=64)
 def _stream(path: Path, age: int) -> pa.Table:
-    return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    found = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    found.validate(full=True)
+    return found

@@ -1,6 +1,7 @@
 """SugarCrepe: seven JSON files, each an object keyed by item number, and a folder of COCO val2017 images."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
@@ -20,7 +21,7 @@ DROPPED = ("swap_obj", 108)
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """SugarCrepe from the folder of its seven JSON files, or one of them alone.
+    """SugarCrepe from the folder of its seven JSON files, or one of them alone; or a released result table.
 
     Question "add_obj/17" is item "17" of add_obj.json; captions keep their blanks. Images are called by their
     file names, once each; those not in the folder `images` (all, where it is None) are left out.
@@ -29,6 +30,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     if data is None:
         raise not_on_hub(card)
+    if data.is_file() and data.suffix.lower() != ".json":
+        return replace(captions_only(card, read_table(data), images), path=data)
     files = subset_files(data, SUBSETS)
     tables = [read_table(file) for file in files]
     for table in tables:
@@ -93,7 +96,7 @@ def of_rows(
     )
 
 
-def captions_only(card: Card, table: Table) -> Benchmark:
+def captions_only(card: Card, table: Table, images: Path | None = None) -> Benchmark:
     """SugarCrepe as a released table of outcomes carries it: file names, captions, types and subtypes.
 
     The tables list every file's items in order, so an item's number is its place in its subset; where
@@ -110,4 +113,4 @@ def captions_only(card: Card, table: Table) -> Benchmark:
             number += 1
         ids.append(f"{subset}/{number}")
     rows = Table({**table.columns, "subset": subsets}, table.source, table.kind, table.parts)
-    return of_rows(card, ids, rows, ("caption", "negative_caption"), None)
+    return of_rows(card, ids, rows, ("caption", "negative_caption"), images)

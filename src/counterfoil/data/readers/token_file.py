@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from counterfoil.data.columns import shown
-from counterfoil.data.tables import read_text
 from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_text
 
 _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
 

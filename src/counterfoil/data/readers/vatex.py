@@ -20,11 +20,11 @@ from counterfoil.data.columns import shown
 from counterfoil.data.frames import Sampling
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.judged import Captions, Left, once_each, placed, rated, spoken
-from counterfoil.data.readers.pickles import plain_pickle
 from counterfoil.data.references import References
 from counterfoil.data.video_files import find
 from counterfoil.data.videos import Video
 from counterfoil.errors import DataError
+from counterfoil.inputs.pickled import plain_pickle
 
 FEATURES = "VATEX-EVAL_video_feats"
 

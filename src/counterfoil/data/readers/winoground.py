@@ -33,7 +33,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
     Groupings: `collapsed` (Object, Relation, Both), `preds` ("1 Main Pred", "2 Main Preds"), `visual` (items
     whose visual tag is exactly one tag: what Table 5 of the paper reports), `visual_any_symbolic` and so on
-    (items whose visual tags contain it: what Table 1 counts), `tag` (the 70 fine ones).
+    (items whose visual tags contain it: what Table 1 counts), `tag` (the 70 fine ones); those whose columns
+    are not in the table are left out.
     Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
     """
     table = _rows(card, data)
@@ -49,7 +50,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     has_captions = _CAPTIONS[0] in table
     return check_counts(
         quads(
-            card,
+            _expected(card, table),
             ids,
             (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
             (sides[0], sides[1]),
@@ -106,14 +107,29 @@ def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
 
 
 def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
-    preds = integers(table, "num_main_preds")
-    tags = labels(table, "secondary_tag")
-    found = {
-        "collapsed": labels(table, "collapsed_tag", _COLLAPSED),
-        "preds": tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds),
-        "visual": tuple(tag if tag in _VISUAL else "" for tag in tags),
-    }
-    for visual in _VISUAL:
-        name = f"visual_any_{visual.lower().replace('-', '_')}"
-        found[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
-    return {**found, "tag": labels(table, "tag")}
+    """The groupings whose columns the table has: rows in the layout of Winoground need not be tagged."""
+    found: dict[str, tuple[str, ...]] = {}
+    if "collapsed_tag" in table:
+        found["collapsed"] = labels(table, "collapsed_tag", _COLLAPSED)
+    if "num_main_preds" in table:
+        preds = integers(table, "num_main_preds")
+        found["preds"] = tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds)
+    if "secondary_tag" in table:
+        tags = labels(table, "secondary_tag")
+        found["visual"] = tuple(tag if tag in _VISUAL else "" for tag in tags)
+        for visual in _VISUAL:
+            name = f"visual_any_{visual.lower().replace('-', '_')}"
+            found[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
+    if "tag" in table:
+        found["tag"] = labels(table, "tag")
+    return found
+
+
+def _expected(card: Card, table: Table) -> Card:
+    """The card with the counts of those groups that the table can have."""
+    of_column = {"collapsed_tag": _COLLAPSED, "num_main_preds": ("1 Main Pred", "2 Main Preds")}
+    lacking = {group for column, groups in of_column.items() if column not in table for group in groups}
+    if "secondary_tag" not in table:
+        lacking |= {*_VISUAL, *(f"any {visual}" for visual in _VISUAL)}
+    counts = {group: n for group, n in card.counts.items() if group not in lacking}
+    return card.model_copy(update={"counts": counts})

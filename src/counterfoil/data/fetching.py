@@ -1,0 +1,298 @@
+"""Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
+
+A file is written to NAME.part, continued from its end when the command runs again, and takes its name once
+size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
+whose files have other sizes, does not count as fetched.
+"""
+
+import hashlib
+import http.client
+import json
+import os
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from counterfoil import __version__
+from counterfoil.data.releases import HOSTS, Release, ReleasedFile
+from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.store import check_writable, write_text
+
+#: What a folder of fetched files says about them.
+RECORD = "fetched.json"
+
+_BLOCK = 1 << 18
+#: How often a connection that broke is opened again, from where it stopped.
+_TRIES = 4
+_TIMEOUT = 30.0
+
+Progress = Callable[[str, int, int], None]
+
+
+class FetchedFile(BaseModel):
+    """One file as it was fetched; `pinned` tells whether its checksum was known before."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: int
+    sha256: str
+    pinned: bool
+
+
+class Record(BaseModel):
+    """What `fetched.json` holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    release: str
+    repository: str
+    revision: str
+    address: str
+    fetched: str
+    files: dict[str, FetchedFile]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What `fetch` did: the folder, the commit, and which files are new, were there, or lack a checksum."""
+
+    folder: Path
+    revision: str
+    new: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    unpinned: tuple[str, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+def fetched(release: Release, folder: Path) -> Path | None:
+    """The folder in `folder` with all files of `release`, None where they were not fetched whole."""
+    place = folder / release.name
+    record = _record(place)
+    if record is None or not record.files:
+        return None
+    for name, known in record.files.items():
+        path = place / name
+        if not path.is_file() or path.stat().st_size != known.size:
+            return None
+    return place
+
+
+def fetch(
+    release: Release,
+    folder: Path,
+    *,
+    mirror: str | None = None,
+    token: str | None = None,
+    overwrite: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> Fetched:
+    """The files of `release` in `folder`/NAME, from its host or from `mirror` (an address in its place).
+
+    Files that are there with the right checksum are kept; those that are there with another one are replaced
+    only where `fetch` itself wrote them, or with `overwrite`. `token` is for gated data sets of the hub.
+    Raises `DataError` where a file cannot be had or is not as pinned, and `StorageError` where it cannot be
+    written.
+    """
+    base = (mirror or HOSTS[release.host]).rstrip("/")
+    if not urllib.parse.urlsplit(base).scheme.startswith("http"):
+        raise InputError(
+            "not an address", where="--mirror", given=mirror, allowed="http://... or https://..."
+        )
+    place = folder / release.name
+    check_writable(place, folder=True)
+    revision, files = _listed(release, base, token)
+    before = _record(place)
+    known = {} if before is None else dict(before.files)
+    new, kept, found = [], [], {}
+    for file in files:
+        target = file.path if release.host == "hub" else file.target
+        path = place / target
+        # A file without a pinned checksum keeps the one that it had when it was first fetched.
+        first = known[target].sha256 if before and before.revision == revision and target in known else ""
+        expected = file.sha256 or first
+        if path.exists():
+            digest = _sha256(path)
+            if expected and digest == expected:
+                kept.append(target)
+                found[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
+                continue
+            ours = target in known and known[target].sha256 == digest
+            if not (ours or overwrite):
+                raise InputError(
+                    "there is another file of that name"
+                    if expected
+                    else "there is a file of that name already",
+                    where=path,
+                    hint="move it away, choose another folder with --to, or say --overwrite",
+                )
+        digest = _download(_address(release, base, revision, file), path, file, token, progress)
+        new.append(target)
+        found[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
+    record = Record(
+        release=release.name,
+        repository=release.repository,
+        revision=revision,
+        address=base,
+        fetched=f"{datetime.now(UTC).isoformat(timespec='seconds')} by counterfoil {__version__}",
+        files=found,
+    )
+    write_text(place / RECORD, record.model_dump_json(indent=2) + "\n")
+    return Fetched(
+        place,
+        revision,
+        tuple(new),
+        tuple(kept),
+        tuple(name for name, each in found.items() if not each.pinned),
+        {name: each.sha256 for name, each in found.items()},
+    )
+
+
+def _record(place: Path) -> Record | None:
+    try:
+        return Record.model_validate_json((place / RECORD).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[ReleasedFile, ...]]:
+    """The commit and the files; of a data set of the hub they are asked for, with their checksums."""
+    if release.host != "hub":
+        return release.revision, release.files
+    address = f"{base}/api/datasets/{release.repository}/revision/{release.revision or 'main'}?blobs=true"
+    with _open(address, token) as answer:
+        try:
+            said: Any = json.loads(answer.read(32 << 20))
+            revision = str(said["sha"])
+            listed = [
+                ReleasedFile(
+                    path=str(each["rfilename"]),
+                    size=(each.get("lfs") or each).get("size"),
+                    sha256=str((each.get("lfs") or {}).get("sha256") or ""),
+                )
+                for each in said["siblings"]
+                if fnmatch(str(each["rfilename"]), release.select)
+            ]
+        except (ValueError, KeyError, TypeError, AttributeError, http.client.HTTPException, OSError) as error:
+            raise DataError(f"no list of a data set's files: {error}", where=address) from None
+    for each in listed:
+        if Path(each.path).is_absolute() or ".." in Path(each.path).parts:
+            raise DataError("a file outside the folder", where=address, given=each.path)
+    if not listed:
+        raise DataError("the data set has no such files", where=address, allowed=release.select)
+    if release.revision and revision != release.revision:
+        raise DataError(
+            "another commit than the pinned one", where=address, given=revision, allowed=release.revision
+        )
+    return revision, tuple(listed)
+
+
+def _address(release: Release, base: str, revision: str, file: ReleasedFile) -> str:
+    path = urllib.parse.quote(file.path)
+    if release.host == "hub":
+        return f"{base}/datasets/{release.repository}/resolve/{revision}/{path}"
+    return f"{base}/{release.repository}/{revision}/{path}"
+
+
+def _download(address: str, path: Path, file: ReleasedFile, token: str | None, progress: Progress) -> str:
+    """The file at `address` as `path`, once it is whole and right; its SHA-256."""
+    part = path.with_name(f"{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(_TRIES):
+        try:
+            _continue(address, part, file, token, progress)
+            break
+        except (ConnectionError, TimeoutError, http.client.HTTPException) as error:
+            if attempt + 1 == _TRIES:
+                raise DataError(
+                    f"the connection broke {_TRIES} times: {error}",
+                    where=address,
+                    hint="run it again: it goes on where it stopped",
+                ) from None
+    size, digest = part.stat().st_size, _sha256(part)
+    if (file.size is not None and size != file.size) or (file.sha256 and digest != file.sha256):
+        part.unlink()
+        raise DataError(
+            "not the file that was pinned",
+            where=address,
+            given=f"{size:,} bytes, sha256 {digest}",
+            allowed=(f"{file.size:,} bytes, " if file.size is not None else "")
+            + f"sha256 {file.sha256 or 'any'}",
+            hint="was it changed on the way? nothing was kept",
+        )
+    try:
+        with open(part, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror or error}", where=path) from None
+    return digest
+
+
+def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, progress: Progress) -> None:
+    """Append to `part` what is missing; from the start where the server does not serve parts of files."""
+    have = part.stat().st_size if part.is_file() else 0
+    if file.size is not None and have >= file.size:
+        return
+    if file.size is None and have:
+        # Nothing says how long it should be, so nothing would show that it ended where it did.
+        part.unlink()
+        have = 0
+    with _open(address, token, have) as answer:
+        if have and answer.status != 206:
+            have = 0
+        left = answer.headers.get("Content-Length", "")
+        total = have + int(left) if left.isdecimal() else file.size or 0
+        try:
+            with open(part, "ab" if have else "wb") as out:
+                while block := answer.read(_BLOCK):
+                    out.write(block)
+                    have += len(block)
+                    progress(file.target, have, max(total, have))
+        except (ConnectionError, TimeoutError, http.client.HTTPException):
+            raise
+        except OSError as error:
+            raise StorageError(
+                f"cannot be written: {error.strerror or error}", where=part, hint="is the disk full?"
+            ) from None
+    if left.isdecimal() and have < total:
+        raise ConnectionError(f"{have:,} of {total:,} bytes came")
+
+
+def _open(address: str, token: str | None, start: int = 0) -> Any:
+    request = urllib.request.Request(address, headers={"User-Agent": f"counterfoil/{__version__}"})
+    if token:
+        # Not passed on where the host redirects to another one.
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    try:
+        return urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        hint = {
+            401: "the data set is gated: accept its licence and set HF_TOKEN",
+            403: "the data set is gated: accept its licence and set HF_TOKEN",
+            404: "the file has moved: give another address with --mirror, or the files with --data",
+        }.get(error.code)
+        raise DataError(f"cannot be fetched: {error.code} {error.reason}", where=address, hint=hint) from None
+    except (urllib.error.URLError, TimeoutError, http.client.HTTPException, ValueError) as error:
+        raise DataError(
+            f"cannot be fetched: {getattr(error, 'reason', error)}",
+            where=address,
+            hint="is there a network? another address goes with --mirror",
+        ) from None
+
+
+def _sha256(path: Path) -> str:
+    state = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
