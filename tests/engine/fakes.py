@@ -73,7 +73,7 @@ def rounding(batch: Sequence[bytes]) -> float:
 class FakeEmbedder:
     """Embeds content by its digest and writes down what it was asked for."""
 
-    identity: Identity = field(default_factory=lambda: Identity("fake:embedder"))
+    identity: Identity = field(default_factory=lambda: Identity("fake:embedder", revision="1"))
     #: Called with ("images" | "captions", names of the batch) before each batch.
     watch: Callable[[str, list[str]], None] = lambda kind, names: None
     images_seen: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class FakeEmbedder:
 class FakeScorer:
     """Scores a pair by its content, and counts pairs."""
 
-    identity: Identity = field(default_factory=lambda: Identity("fake:scorer"))
+    identity: Identity = field(default_factory=lambda: Identity("fake:scorer", revision="1"))
     pairs_seen: list[tuple[str, str]] = field(default_factory=list)
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> np.ndarray:

@@ -16,7 +16,7 @@ from small_judgements import paragraphs_of, ratings_of
 class Overlap:
     """Words of the candidate that its references have, over rows: it counts the rows it is given."""
 
-    identity: Identity = field(default_factory=lambda: Identity("metric:overlap"))
+    identity: Identity = field(default_factory=lambda: Identity("metric:overlap", revision="1"))
     needs: tuple[str, ...] = ("captions", "references")
     rows: list[int] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Cosine:
 
     embedder: object
     needs: tuple[str, ...] = ("images", "captions")
-    identity: Identity = field(default_factory=lambda: Identity("metric:cosine"))
+    identity: Identity = field(default_factory=lambda: Identity("metric:cosine", revision="1"))
     blocks: list[int] = field(default_factory=list)
 
     def of_embeddings(self, candidates, images, references, starts) -> np.ndarray:
@@ -64,7 +64,7 @@ def word_vector(word: str) -> np.ndarray:
 class Words:
     """Words are tokens; a picture's frames are as many as its first byte says, from its bytes."""
 
-    identity: Identity = field(default_factory=lambda: Identity("fake:words"))
+    identity: Identity = field(default_factory=lambda: Identity("fake:words", revision="1"))
     captions_seen: list[str] = field(default_factory=list)
     images_seen: list[str] = field(default_factory=list)
     #: Raises after so many images.
@@ -103,7 +103,7 @@ class Best:
 
     local: Words
     needs: tuple[str, ...] = ("images", "captions")
-    identity: Identity = field(default_factory=lambda: Identity("metric:best"))
+    identity: Identity = field(default_factory=lambda: Identity("metric:best", revision="1"))
 
     def of_parts(self, candidates, images, references) -> np.ndarray:
         found = np.zeros(len(candidates))

@@ -8,10 +8,11 @@ from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Outcomes, 
 from counterfoil.data.cards import card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.engine import align, run
+from counterfoil.engine.align import answered, matched
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.metrics import quad
 from counterfoil.scorers import given
-from counterfoil.scorers.base import Identity
+from counterfoil.scorers.base import Identity, Options
 from small_judgements import paragraphs_of, ratings_of
 
 
@@ -100,7 +101,6 @@ def test_pairs_go_to_their_question_caption_and_image(tmp_path):
     ("ids", "message"),
     [
         (["a", "b"], r"the ids are not those of choices; given: 1 of 3 questions are missing: 'c'; allowed"),
-        (["a", "b", "c", "d"], r"given: 1 of 4 ids are unknown: 'd'"),
         (
             ["a", "x", "y", "z", "w"],
             r"2 of 3 questions are missing: 'b', 'c'; 4 of 5 ids are unknown: .*\.\.\.",
@@ -112,6 +112,61 @@ def test_pairs_go_to_their_question_caption_and_image(tmp_path):
 def test_ids_that_do_not_fit_are_counted_and_named(tmp_path, ids, message):
     with pytest.raises(ScoreError, match=message):
         align(table(tmp_path, [{"id": name, "correct": 1} for name in ids]), ABC)
+
+
+def test_ids_of_no_question_are_left_out_and_counted(tmp_path):
+    said = []
+    rows = [{"id": name, "correct": name in "ac"} for name in "dcba"]
+    assert align(table(tmp_path, rows), ABC, note=said.append).right["accuracy"].tolist() == [1, 0, 1]
+    assert len(said) == 1
+    assert said[0].endswith("1 of 4 ids belong to no question of choices and are left out: 'd'")
+
+
+class TestOutcomesWithoutAnAnswer:
+    """As of chat models that would not say: objects with a field `correct` beside others, null or NaN."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        # Files are called after the model and the subset; item 1 of swap is no object at all.
+        folder = tmp_path / "answers"
+        folder.mkdir()
+        asked = {"answer": {"text": "(1)"}, "filename": "1.jpg", "caption": "a", "negative_caption": "b"}
+        (folder / "gpt-add.json").write_text(json.dumps({"0": {**asked, "correct": True}}))
+        (folder / "gpt-swap.json").write_text(
+            '{"0": {"answer": {}, "filename": "2.jpg", "caption": "c", "negative_caption": "d", '
+            '"correct": NaN}, '
+            '"1": NaN, "7": {"answer": {}, "filename": "9.jpg", "caption": "x", "negative_caption": "y", '
+            '"correct": true}}'
+        )
+        return folder
+
+    BENCHMARK = choices(
+        [("swap/0", "2.jpg", "c", "d"), ("swap/1", "3.jpg", "e", "f"), ("add/0", "1.jpg", "a", "b")]
+    )
+
+    def test_they_are_refused_unless_something_is_said(self, folder):
+        with pytest.raises(
+            ScoreError,
+            match=r"gpt-swap.json, item '0', column 'correct': a question without an answer; given: 2 of 4 "
+            r"without; allowed: true or false; .* --unanswered wrong or --unanswered leave-out",
+        ):
+            given.load(str(folder))
+
+    def test_they_are_wrong_and_counted(self, folder):
+        loaded = given.load(str(folder), Options(unanswered="wrong"))
+        said = []
+        found = matched(loaded, self.BENCHMARK, note=said.append)
+        assert found.right["accuracy"].tolist() == [False, False, True]
+        assert found.unanswered.tolist() == [True, True, False]
+        assert "1 of 4 ids belong to no question of choices and are left out: 'swap/7'" in said[0]
+        assert align(found, self.BENCHMARK, note=never).right["accuracy"].tolist() == [0, 0, 1]
+
+    def test_they_are_left_out(self, folder):
+        loaded = given.load(str(folder), Options(unanswered="leave-out"))
+        found, benchmark = answered(matched(loaded, self.BENCHMARK, note=[].append), self.BENCHMARK)
+        assert benchmark.questions.ids == ("add/0",)
+        assert benchmark.card.title == "Choices (those answered of its 3)"
+        assert align(found, benchmark, note=never).right["accuracy"].tolist() == [True]
 
 
 def test_ids_win_but_their_captions_must_agree(tmp_path):
@@ -154,7 +209,10 @@ def test_a_file_per_subset_has_ids_of_its_own(tmp_path):
 
 def test_without_ids_rows_are_in_order_and_must_be_as_many(tmp_path):
     rows = [{"s0": score, "s1": 0} for score in (1, 2, 3)]
-    assert align(table(tmp_path, rows), ABC, note=never).values[:, 0].tolist() == [1, 2, 3]
+    said = []
+    assert align(table(tmp_path, rows), ABC, note=said.append).values[:, 0].tolist() == [1, 2, 3]
+    assert len(said) == 1
+    assert "no column of ids or captions; its rows are taken to be in the order of choices" in said[0]
     with pytest.raises(
         ScoreError, match=r"given: 2 rows; allowed: 3, in the benchmark's order; add a column 'id'"
     ):
@@ -166,8 +224,9 @@ def test_files_of_subsets_without_ids_follow_the_benchmarks_order_within_each(tm
     benchmark = choices([("swap/0", "1", "a", "b"), ("swap/1", "2", "c", "d"), ("add/0", "3", "e", "f")])
     table(tmp_path, [{"s0": 5, "s1": 0}], "scores/add.csv")
     table(tmp_path, [{"s0": 6, "s1": 0}, {"s0": 7, "s1": 0}], "scores/swap.csv")
-    loaded = given.load(str(tmp_path / "scores"))
-    assert align(loaded, benchmark, note=never).values[:, 0].tolist() == [6, 7, 5]
+    loaded, said = given.load(str(tmp_path / "scores")), []
+    assert align(loaded, benchmark, note=said.append).values[:, 0].tolist() == [6, 7, 5]
+    assert len(said) == 1
     table(tmp_path, [{"s0": 5, "s1": 0}] * 2, "scores/add.csv")
     table(tmp_path, [{"s0": 5, "s1": 0}], "scores/swap.csv")
     with pytest.raises(
@@ -497,8 +556,9 @@ class TestJudgedCaptions:
         benchmark = rated(["a", "b", "c"])
         rows = [{"id": name, "score": value} for name, value in (("c", 3), ("a", 1), ("b", 2))]
         assert align(table(tmp_path, rows), benchmark, note=never).values.tolist() == [1, 2, 3]
-        unnamed = [{"score": value} for value in (0.5, 2, 1)]
-        assert align(table(tmp_path, unnamed), benchmark, note=never).values.tolist() == [0.5, 2, 1]
+        unnamed, said = [{"score": value} for value in (0.5, 2, 1)], []
+        assert align(table(tmp_path, unnamed), benchmark, note=said.append).values.tolist() == [0.5, 2, 1]
+        assert "in the order of toy-rated" in said[0]
 
     @pytest.mark.parametrize("ids", ["a_c0 a_c1 b_c0 b_c1", "1_c0_i0 1_c0_i1 1_c1_i0 1_c1_i1"])
     def test_ids_that_look_like_those_of_pairs(self, tmp_path, ids):
@@ -514,10 +574,8 @@ class TestJudgedCaptions:
 
     def test_rows_in_another_order_are_matched_by_their_captions(self, tmp_path):
         benchmark = rated("ab", ["a cat", "a dog"])
-        said = []
         rows = [{"caption": "a dog", "score": 2.5}, {"caption": "A cat", "score": 1.5}]
-        assert align(table(tmp_path, rows), benchmark, note=said.append).values.tolist() == [1.5, 2.5]
-        assert "matched by their captions" in said[0]
+        assert align(table(tmp_path, rows), benchmark, note=never).values.tolist() == [1.5, 2.5]
 
     def test_two_columns_or_a_row_per_candidate(self, tmp_path):
         benchmark = preferred("ab")
@@ -571,3 +629,53 @@ class TestJudgedCaptions:
         cosine = (unit[1] * unit[0][np.repeat([0, 1], 4)]).sum(axis=1)
         expected = cosine.reshape(2, 2, 2).mean(axis=2)
         np.testing.assert_allclose(align(embeddings, benchmark).values, expected)
+
+
+class TestOutputsOfDetectors:
+    def test_rows_of_either_label_answer_by_the_rule_of_two_steps(self, tmp_path):
+        """Of question 0 all is told apart; of question 1 caption 1 looks natural, and image 0 synthetic."""
+        values = {0: [(0.1, 0.2), (0.3, 0.6)], 1: [(0.9, 0.8), (0.2, 0.7)]}
+        rows = [
+            {"text_pred": text, "img_pred": image, "label": float(label)}
+            for label in (0, 1)
+            for text, image in values[label]
+        ]
+        loaded = table(tmp_path, rows)
+        assert "rule of two steps" in loaded.described
+        right = align(loaded, quads("ab"), note=[].append).right
+        # Question 1: caption 0 is likelier synthetic than caption 1, so no caption is chosen rightly.
+        assert {name: column.tolist() for name, column in right.items()} == {
+            "ipos2t": [True, False],
+            "ineg2t": [True, False],
+            "tpos2i": [True, True],
+            "tneg2i": [True, False],
+        }
+
+    def test_released_outputs(self, shared_data):
+        """FORMATS of the released tables: 66.6894, 19.6386 and 19.6386 on BiVLC, 74.5873 on SugarCrepe."""
+        folder, released = shared_data / "detectors", shared_data / "bivlc"
+        benchmark = bivlc.read(card("bivlc"), released / "ViT-B-32.csv", None)
+        answers = align(given.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append)
+        values = quad.from_directions(answers.right)
+        assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [
+            66.6894, 19.6386, 19.6386,
+        ]  # fmt: skip
+        benchmark = sugarcrepe.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
+        answers = align(given.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append)
+        assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
+
+
+def test_columns_with_the_numbers_of_caption_and_image(tmp_path):
+    row = {"S00": 4, "s01": 3, "s10": 2, "s11": 1}
+    assert align(table(tmp_path, [{"id": "a", **row}]), quads("a"), note=never).values.tolist() == [
+        [[4, 3], [2, 1]]
+    ]
+    eleven = {f"s{k:02d}": k for k in range(12)}
+    assert table(tmp_path, [{"id": "a", **eleven}]).values.shape == (1, 12)
+
+
+def test_a_null_in_the_first_row_is_said_where_it_is(tmp_path):
+    path = tmp_path / "scores.jsonl"
+    path.write_text('{"label": "0_c0_i0", "score": null}\n{"label": "0_c0_i1", "score": 0.5}\n')
+    with pytest.raises(ScoreError, match="line 1, column 'score': not a number; given: nothing"):
+        given.load(str(path))

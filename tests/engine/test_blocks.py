@@ -74,6 +74,19 @@ def test_what_is_no_number_is_named_by_image_and_caption():
     blocks.rows(slice(2, 3))  # the first row of the file is in order
 
 
-def test_infinite_scores_are_in_order():
-    values = np.array([[np.inf, -np.inf]])
-    np.testing.assert_array_equal(Matrix(values).rows(slice(0, 1)), values)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_infinite_scores_are_refused(dtype):
+    for value in (np.inf, -np.inf):
+        with pytest.raises(
+            ScoreError, match=f"row 1, column 2: a score is not a finite number; given: {value}"
+        ):
+            Matrix(np.array([[0, value]], dtype)).rows(slice(0, 1))
+    whole = np.array([[1e4, -1e4]], dtype)
+    np.testing.assert_array_equal(Matrix(whole).rows(slice(0, 1)), whole)
+
+
+def test_scores_whose_squares_would_overflow_are_refused():
+    with pytest.raises(
+        ScoreError, match=r"column 1: a score is out of range; given: 1e\+300; allowed: numbers fr"
+    ):
+        Matrix(np.array([[1e300, 0.0]])).rows(slice(0, 1))

@@ -19,7 +19,7 @@ from small_galleries import several
 class FakeClassifier:
     """Probabilities by what is in an item; writes down what it was asked for."""
 
-    identity: Identity = field(default_factory=lambda: Identity("fake:classifier"))
+    identity: Identity = field(default_factory=lambda: Identity("fake:classifier", revision="1"))
     seen: list[str] = field(default_factory=list)
     scale: float = 1.0
 

@@ -85,7 +85,7 @@ class Several:
     images: ndarray
     captions: ndarray
     comparison: Comparison | None
-    identity: Identity = field(default_factory=lambda: Identity("fake:several"))
+    identity: Identity = field(default_factory=lambda: Identity("fake:several", revision="1"))
 
     def embed_images(self, batches, *, workers=0):
         for batch in batches:

@@ -84,7 +84,7 @@ def test_two_benchmarks_share_what_they_have_in_common(fakes, tmp_path):
 
 def test_another_identity_computes_anew(fakes, tmp_path):
     run(fakes.quads(3), fakes.FakeEmbedder(), cache=tmp_path)
-    embedder = fakes.FakeEmbedder(identity=Identity("fake:embedder", precision="bf16"))
+    embedder = fakes.FakeEmbedder(identity=Identity("fake:embedder", revision="1", precision="bf16"))
     run(fakes.quads(3), embedder, cache=tmp_path)
     assert len(embedder.images_seen) == 6
 
@@ -286,3 +286,24 @@ def test_the_cache_has_no_other_files(fakes, tmp_path):
     run(fakes.quads(3), fakes.FakeEmbedder(), cache=tmp_path)
     root = tmp_path / f"v{SCHEMA}"
     assert sorted({path.name for path in root.glob("*/*")}) == ["captions", "identity.json", "images"]
+
+
+def test_captions_over_the_limit_are_counted_and_the_count_is_kept(fakes, tmp_path):
+    class Short(fakes.FakeEmbedder):
+        counted = 0
+
+        def over_limit(self, captions):
+            self.counted += len(captions)
+            return sum(len(str(caption.text).split()) > 7 for caption in captions)
+
+    # Captions are of 2 to 8 words in turn: of 28, four have eight.
+    benchmark, said = fakes.quads(14), []
+    first, second = Short(), Short()
+    run(benchmark, first, cache=tmp_path, note=said.append)
+    run(benchmark, second, cache=tmp_path, note=said.append)
+    assert (
+        said
+        == ["fake:embedder: 4 of 28 captions are longer than the model reads and cut off by its tokenizer"]
+        * 2
+    )
+    assert (first.counted, second.counted) == (56, 0)

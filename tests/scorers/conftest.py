@@ -12,6 +12,7 @@ import PIL.Image
 import pytest
 
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
+from tiny_families import save_clip, save_model
 
 TINY = {
     "embed_dim": 32,
@@ -69,7 +70,7 @@ def tiny_model(tiny_architectures: dict[str, Any]) -> Callable[[str], Any]:
 def checkpoint(
     tiny_model: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """The state dict of a tiny architecture in a file."""
+    """The weights of a tiny architecture in a file that says which activation they were trained with."""
     import torch
 
     folder = tmp_path_factory.mktemp("checkpoints")
@@ -77,7 +78,8 @@ def checkpoint(
     def saved(name: str) -> Path:
         path = folder / f"{name}.pt"
         if not path.exists():
-            torch.save(tiny_model(name).state_dict(), path)
+            said = {"quick_gelu": name.endswith("-quickgelu")}
+            torch.save({"state_dict": tiny_model(name).state_dict(), "counterfoil": said}, path)
         return path
 
     return saved
@@ -124,23 +126,9 @@ def captions() -> list[Caption]:
 @pytest.fixture(scope="session")
 def clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny CLIP of transformers with CLIP's real vocabulary, saved with tokenizer and image processor."""
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("hf") / "tiny-clip"
-    _save_clip_tokenizer(folder)
-    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
-    config = transformers.CLIPConfig(
-        text_config={
-            **layers,
-            "vocab_size": 49408,
-            "max_position_embeddings": 77,
-            "eos_token_id": 49407,
-            "bos_token_id": 49406,
-        },
-        vision_config={**layers, "image_size": 32, "patch_size": 8},
-        projection_dim=24,
-    )
-    _save_model(transformers.CLIPModel, config, folder)
-    transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32).save_pretrained(folder)
+    save_clip(folder)
     return folder
 
 
@@ -181,48 +169,9 @@ def siglip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text_config={**layers, "vocab_size": 120, "max_position_embeddings": 64, "projection_size": 32},
         vision_config={**layers, "image_size": 32, "patch_size": 8},
     )
-    _save_model(transformers.SiglipModel, config, folder)
+    save_model(transformers.SiglipModel, config, folder)
     transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
     return folder
-
-
-def _save_model(kind: Any, config: Any, folder: Path) -> None:
-    import torch
-
-    torch.manual_seed(11)
-    model = kind(config)
-    for parameter in model.parameters():
-        if parameter.ndim:
-            parameter.data += 0.2 * torch.randn_like(parameter)
-    model.save_pretrained(folder)
-
-
-def _save_clip_tokenizer(folder: Path) -> None:
-    """CLIP's vocabulary, which open_clip carries, in the files of transformers."""
-    import gzip
-
-    from open_clip.tokenizer import bytes_to_unicode, default_bpe
-
-    with gzip.open(default_bpe()) as file:
-        merges = file.read().decode("utf-8").split("\n")[1 : 49152 - 256 - 2 + 1]
-    letters = list(bytes_to_unicode().values())
-    pieces = letters + [letter + "</w>" for letter in letters] + ["".join(merge.split()) for merge in merges]
-    pieces += ["<|startoftext|>", "<|endoftext|>"]
-    folder.mkdir()
-    (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps(
-            {
-                "tokenizer_class": "CLIPTokenizer",
-                "model_max_length": 77,
-                "bos_token": "<|startoftext|>",
-                "eos_token": "<|endoftext|>",
-                "unk_token": "<|endoftext|>",
-                "pad_token": "<|endoftext|>",
-            }
-        )
-    )
 
 
 assert os.environ.get("HF_HUB_OFFLINE"), "tests of models never use the network"

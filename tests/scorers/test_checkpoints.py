@@ -4,13 +4,14 @@ import io
 import pickle
 import zipfile
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.checkpoints import fit, looks_like, read_checkpoint
+from counterfoil.scorers.checkpoints import fit, looks_like, packed, read_checkpoint
 from counterfoil.scorers.dual import digest_tensors
 
 pytestmark = pytest.mark.models
@@ -178,3 +179,19 @@ def test_looks_like(tiny_model: Callable[[str], Any], tiny_architectures: dict[s
     assert "image layers 3" in looks_like(wide, {})
     assert looks_like({"a": wide["visual.proj"]}, tiny_architectures) == ""
     assert "hf:FOLDER" in looks_like({"text_model.x": wide["visual.proj"]}, tiny_architectures)
+
+
+def test_equal_weights_give_equal_bytes(tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
+    """The library's own order of the metadata changes from one call to the next."""
+    from safetensors import safe_open
+    from safetensors.torch import save
+
+    state, said = dict(tiny_model("tiny").state_dict()), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
+    assert len({save(state, metadata=said) for _ in range(20)}) > 1
+    files = {b"".join(packed(state, dict(order))) for order in permutations(said.items())}
+    assert len(files) == 1
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(files.pop())
+    assert same(read_checkpoint(path).tensors, state)
+    with safe_open(path, framework="pt") as file:
+        assert dict(file.metadata()) == said

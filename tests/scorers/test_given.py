@@ -423,7 +423,7 @@ def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
         ),
         (
             {"images": np.array([{"a": 1}], dtype=object), "cap": CAPTIONS},
-            r"allowed: arrays of numbers or strings, never pickled",
+            r"not plain data; given: object; allowed: numbers or strings, never pickled",
         ),
     ],
 )
@@ -443,8 +443,8 @@ def test_files_that_are_no_embeddings(tmp_path: Path) -> None:
     (tmp_path / "cut.npz").write_bytes(data[: len(data) // 2])
     refused(tmp_path / "cut.npz", "not a readable npz file.*")
     (tmp_path / "text.npz").write_text("hello")
-    refused(tmp_path / "text.npz", "not an npz file; allowed: arrays")
+    refused(tmp_path / "text.npz", "not an npz file; allowed: numbers")
     np.save(tmp_path / "one.npy", IMAGES)
     refused(tmp_path / "one.npy", "holds one array, not images and captions")
-    refused(tmp_path, "is a folder; name the npz file in it")
+    refused(tmp_path, "is a folder; name the file in it")
     refused(tmp_path / "none.npz", "no such file; check the path after 'embeddings:'")

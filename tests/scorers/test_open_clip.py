@@ -75,10 +75,14 @@ def test_gelu_and_quickgelu_are_told_apart(
 ) -> None:
     # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
     path = checkpoint("tiny-quickgelu")
-    plain, quick = (next(load(name, path).embed_captions([captions])) for name in ("tiny", "tiny-quickgelu"))
-    assert abs(plain - quick).max() > 1e-3
-    assert load("tiny", path).identity.options["activation"] == "gelu"
-    assert load("tiny-quickgelu", path).identity.options["activation"] == "quickgelu"
+    plain, quick = load("tiny-gelu", path), load("tiny-quickgelu", path)
+    embedded = [next(scorer.embed_captions([captions])) for scorer in (plain, quick)]
+    assert abs(embedded[0] - embedded[1]).max() > 1e-3
+    assert plain.identity.options["activation"] == "gelu"
+    assert plain.identity.options["trained_with"] == "quickgelu"
+    assert quick.identity.options["activation"] == "quickgelu"
+    assert quick.provenance["activation"] == "quickgelu: the checkpoint says so"
+    assert "trained_with" not in quick.identity.options
 
 
 def test_a_changed_library_is_noticed(
@@ -209,8 +213,8 @@ def test_identity_names_what_decides_answers(checkpoint: Callable[[str], Path]) 
     others = [
         load("tiny", path, precision="bf16").identity,
         load("tiny", path, prompt="a photo of {}").identity,
-        load("tiny-quickgelu", path).identity,
-        load("tiny", checkpoint("tiny-quickgelu")).identity,
+        load("tiny-gelu", checkpoint("tiny-quickgelu")).identity,
+        load("tiny-quickgelu", checkpoint("tiny-quickgelu")).identity,
     ]
     assert plain == load("tiny", path).identity
     assert len({plain.key, *(other.key for other in others)}) == 5
@@ -236,8 +240,8 @@ def refused(argument: object, pattern: str, options: Options = CPU) -> str:
         ("ViT-B-32", "no such weights.*nothing after the architecture"),
         ("ViT-B-32/runs/best.pt", "no such checkpoint file; given: runs/best.pt; check the path"),
         ("ViT-B-32-quickgelu/openai", "its checkpoint is not here and cannot be downloaded; load it once"),
-        ("ViT-B-32/openai", "use open-clip:ViT-B-32-quickgelu/openai, or --allow-gelu"),
-        ("ViT-L-14/dfn2b", "use open-clip:ViT-L-14-quickgelu/dfn2b, or --allow-gelu"),
+        ("ViT-B-32/openai", "use open-clip:ViT-B-32-quickgelu/openai, or open-clip:ViT-B-32-gelu/openai"),
+        ("ViT-L-14/dfn2b", "open_clip knows this tag.*use open-clip:ViT-L-14-quickgelu/dfn2b, or"),
         ("local-dir:/nowhere/at/all", "its checkpoint cannot be loaded"),
     ],
 )  # fmt: skip
@@ -245,21 +249,53 @@ def test_names_that_lead_nowhere(argument: str, pattern: str) -> None:
     refused(argument, pattern)
 
 
-def test_allowing_gelu_goes_on_to_the_download() -> None:
-    refused("ViT-B-32/openai", "cannot be downloaded", Options(device="cpu", allow_gelu=True))
+def test_gelu_asked_for_by_name_goes_on_to_the_download() -> None:
+    refused("ViT-B-32-gelu/openai", "cannot be downloaded")
 
 
-@pytest.mark.parametrize("name", ["best_CLIP_COCO_9.pt", "negclip.pth", "clip_ViT-B-32.pt", "openai-b32.pt"])
-def test_file_names_of_openais_family_need_quickgelu(
-    name: str, tmp_path: Path, checkpoint: Callable[[str], Path]
+@pytest.mark.parametrize("name", ["best_CLIP_COCO_9.pt", "negclip.pth", "mine.pt", "laion-b32.pt"])
+def test_where_nothing_tells_the_activation_the_name_must(
+    name: str, tmp_path: Path, tiny_model: Callable[[str], Any]
 ) -> None:
+    """Whatever the file is called: what is in a name was guessed."""
+    import torch
+
     path = tmp_path / name
-    path.write_bytes(checkpoint("tiny").read_bytes())
-    refused(f"tiny/{path}", f"trained with QuickGELU, tiny builds GELU.*use open-clip:tiny-quickgelu/{path}")
-    allowed = load("tiny", path, allow_gelu=True).identity
-    assert allowed.options["allow_gelu"] is True
-    assert allowed.options["activation"] == "gelu"
-    assert "allow_gelu" not in load("tiny-quickgelu", path).identity.options
+    torch.save(tiny_model("tiny").state_dict(), path)
+    said = refused(
+        f"tiny/{path}", "nothing in this file says whether its weights were trained with QuickGELU"
+    )
+    for suffix in ("quickgelu", "gelu"):
+        assert f"open-clip:tiny-{suffix}/{path}" in said
+        found = load(f"tiny-{suffix}", path)
+        assert found.identity.options["activation"] == suffix
+        assert found.provenance["activation"] == f"{suffix}: asked for by name"
+    # An architecture that open_clip has with one activation only leaves nothing to ask.
+    torch.save(tiny_model("tiny-custom").state_dict(), path)
+    assert load("tiny-custom", path).provenance["activation"] == "gelu: open_clip has no other"
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_the_configuration_beside_open_clips_own_files_tells(
+    quick: bool, tmp_path: Path, tiny_model: Callable[[str], Any]
+) -> None:
+    import json
+
+    from safetensors.torch import save_file
+
+    path = tmp_path / "open_clip_model.safetensors"
+    save_file(tiny_model("tiny").state_dict(), path)
+    config = tmp_path / "open_clip_config.json"
+    config.write_text(json.dumps({"model_cfg": {"quick_gelu": True} if quick else {}}))
+    right, wrong = ("tiny-quickgelu", "tiny") if quick else ("tiny", "tiny-quickgelu")
+    assert "open_clip_config.json beside it" in load(right, path).provenance["activation"]
+    refused(f"{wrong}/{path}", rf"open_clip_config\.json beside it says so\).*use open-clip:{right}/")
+    # It speaks of the file that open_clip saved with it, and of no other.
+    other = path.rename(tmp_path / "other.safetensors")
+    refused(f"tiny/{other}", "nothing in this file says")
+    config.write_text("[]")
+    other.rename(path)
+    refused(f"tiny/{path}", "is no configuration of open_clip")
 
 
 def test_what_a_checkpoint_says_of_its_activation_goes_first(
@@ -271,9 +307,7 @@ def test_what_a_checkpoint_says_of_its_activation_goes_first(
     content = {"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}
     torch.save(content, path)
     assert load("tiny", path).identity.options["activation"] == "gelu"
-    refused(
-        f"tiny-quickgelu/{path}", "trained with GELU, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/"
-    )
+    refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
 
 
 def test_weights_of_another_architecture(checkpoint: Callable[[str], Path]) -> None:

@@ -68,7 +68,7 @@ def test_the_whole_and_its_places_come_from_one_pass(made) -> None:
         local = made.network.local_images(made.pixels(pictures(2)))
         text = made.network.local_texts(made.tokens(["a red star", "a moon"]))
         assert torch.equal(local.whole, made.network.encode_images(made.pixels(pictures(2))).points)
-    assert tuple(local.places.shape) == (2, 8 * 8, 8)
+    assert tuple(local.places.shape) == (2, 4 * 4, 8)
     assert text.nothing is not None
     assert text.nothing.tolist() == [[False, False, False], [False, False, True]]
 
@@ -97,8 +97,8 @@ def test_a_card_builds_the_same_architecture(made) -> None:
 
 
 @pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (1,) * 5)])
-def test_pictures_that_cannot_be_halved_so_often_are_refused(picture: int, channels: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="cannot halve"):
+def test_pictures_that_cannot_be_cut_so_often_are_refused(picture: int, channels: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="cannot be cut into patches"):
         small.Sizes(picture=picture, channels=channels)
 
 

@@ -15,11 +15,18 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Scores
-from counterfoil.engine.matching import can_match, captions_agree, rows_by_captions, rows_in_order
+from counterfoil.engine.matching import (
+    can_match,
+    captions_agree,
+    rows_by_captions,
+    rows_in_order,
+    told_by_order,
+)
 from counterfoil.engine.progress import Note, warn
+from counterfoil.engine.rated_rows import pairs_disagree, rows_by_pairs
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.layouts import Layout
+from counterfoil.scorers.layouts import Layout, item_columns
 from counterfoil.scorers.parsed import parse
 
 #: Numbers in one block of embeddings while pairs are compared.
@@ -33,7 +40,11 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     questions. Without ids its rows are in the benchmark's order, or in that of each subset where both know
     subsets. Where both carry captions these must agree in every row; where the rows are of another order or
     number they are matched by their captions (with file name and subset where both have those). Rows that
-    belong to no question are dropped only then, and `note` is told.
+    belong to no question are dropped only then, and `note` is told. Where neither ids nor captions say which
+    row is which question, `note` is told that the order is believed.
+
+    Scores of captions that people rated are matched by the questions' ids, or by image and caption
+    (`counterfoil.engine.rated_rows`): their order is believed only where no column names either.
 
     Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
     images and captions in order. A score is the cosine in float64.
@@ -51,6 +62,29 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     if given.values is not None:
         return Scores(given.values[rows]).check(benchmark, where=given.table.source)
     return Outcomes({name: right[rows] for name, right in given.right.items()})
+
+
+def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> GivenTable:
+    """The table with one entry per question of `benchmark`, in the order of its questions.
+
+    Raises what `align` raises.
+    """
+    if isinstance(benchmark.questions, Rated):
+        given = _per_question(given)
+    _check_form(given, benchmark)
+    rows = _rows(given, benchmark, note)
+    return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
+
+
+def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Benchmark]:
+    """A matched table and its benchmark without the questions that the table holds no answer to."""
+    if given.unanswered is None or not given.unanswered.any():
+        return given, benchmark
+    kept = np.flatnonzero(~given.unanswered)
+    if not len(kept):
+        raise ScoreError("no question is answered", where=given.table.source)
+    title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
+    return given.take(kept), benchmark.part(kept, title)
 
 
 #: What a table must hold, by the form of the questions.
@@ -110,15 +144,34 @@ def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
             )
 
 
+def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
+    """For every question that rates a caption the row that answers it; None where only the order is left.
+
+    Ids that are those of the questions come first, then images and captions.
+    """
+    if given.ids is not None:
+        names = _names(given.ids, given.subsets, benchmark)
+        if not any(item_columns(given.table)) or set(names) == set(benchmark.questions.ids):
+            rows = _rows_by_id(names, benchmark, given.table.source, note)
+            if (mismatch := pairs_disagree(given, benchmark, rows)) is not None:
+                raise mismatch
+            return rows
+    return rows_by_pairs(given, benchmark, note)
+
+
 def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the entry of the table that answers it."""
+    if isinstance(benchmark.questions, Rated):
+        found = _rated_rows(given, benchmark, note)
+        if found is not None:
+            return found
     by_captions = can_match(given, benchmark)
     if given.ids is not None:
         names = _names(given.ids, given.subsets, benchmark)
         if by_captions and set(benchmark.questions.ids).isdisjoint(names):
             # The ids are somebody's own numbering; the captions say which question is meant.
             return rows_by_captions(given, benchmark, note)
-        rows = _rows_by_id(names, benchmark, given.table.source)
+        rows = _rows_by_id(names, benchmark, given.table.source, note)
         mismatch = captions_agree(given, benchmark, rows)
         if mismatch is not None:
             raise mismatch
@@ -127,6 +180,11 @@ def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray,
         rows = rows_in_order(given, benchmark)
         mismatch = captions_agree(given, benchmark, rows)
         if mismatch is None:
+            if told_by_order(given, benchmark):
+                note(
+                    f"{given.table.source}: no column of ids or captions; its rows are taken to be in the "
+                    f"order of {benchmark.name}"
+                )
             return rows
         if not by_captions:
             raise mismatch
@@ -158,7 +216,7 @@ def _names(ids: Sequence[str], subsets: Sequence[str] | None, benchmark: Benchma
     return ids if asked.isdisjoint(joined) and not asked.isdisjoint(ids) else joined
 
 
-def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int64[ndarray, "n"]:
+def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: Note) -> Int64[ndarray, "n"]:
     asked = benchmark.questions.ids
     row_of = {name: row for row, name in enumerate(names)}
     if len(row_of) < len(names):
@@ -167,7 +225,7 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int6
         raise ScoreError("ids occur more than once", where=source, given=_few(doubled), hint="one row each")
     missing = [name for name in asked if name not in row_of]
     unknown = sorted(set(row_of) - set(asked), key=row_of.__getitem__)
-    if missing or unknown:
+    if missing:
         problems = [
             f"{len(found)} of {total} {what}: {_few(found)}"
             for found, total, what in (
@@ -181,6 +239,11 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str) -> Int6
             where=source,
             given="; ".join(problems),
             allowed=f"every id once: {_few(asked)}",
+        )
+    if unknown:
+        note(
+            f"{source}: {len(unknown):,} of {len(names):,} ids belong to no question of {benchmark.name} and "
+            f"are left out: {_few(unknown)}"
         )
     return np.asarray([row_of[name] for name in asked], dtype=np.int64)
 

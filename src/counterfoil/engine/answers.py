@@ -17,6 +17,7 @@ from counterfoil.engine.compared import Compared
 from counterfoil.engine.compute import embed, prepared, score_pairs
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.listed import from_lists
+from counterfoil.engine.origin import signed
 from counterfoil.engine.plan import plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
@@ -40,7 +41,7 @@ def answers(
     depth: int = 32,
     top: int = 50,
     beyond_is_wrong: bool = False,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     batch_size: int = 32,
     workers: int = 0,
     progress: Progress = silent,
@@ -58,6 +59,7 @@ def answers(
     Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
     `counterfoil.engine.run` raises.
     """
+    cache = None if cache is None else Path(cache)
     if isinstance(scorer, GivenTable):
         raise ScoreError(
             "a table of answers to questions cannot rank a gallery",
@@ -80,7 +82,12 @@ def answers(
         )
     if isinstance(scorer, GivenRankings):
         return [
-            from_lists(each, scorer, top=top, beyond_is_wrong=beyond_is_wrong, note=note)
+            signed(
+                from_lists(each, scorer, top=top, beyond_is_wrong=beyond_is_wrong, note=note),
+                scorer,
+                batch_size=batch_size,
+                workers=workers,
+            )
             for each in benchmarks
         ]
     pairwise = not isinstance(scorer, Embedder | GivenEmbeddings | GivenSimilarity)
@@ -99,7 +106,10 @@ def answers(
         else:
             part = rank(chosen, work.blocks(chosen[0], scorer), top=top, progress=progress)
         found |= dict(zip(group, part, strict=True))
-    return [found[i] for i in range(len(benchmarks))]
+    return [
+        signed(found[i], scorer, first=first_stage, batch_size=batch_size, workers=workers)
+        for i in range(len(benchmarks))
+    ]
 
 
 class _Work:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 from numpy import ndarray
 
+from counterfoil.data.columns import LARGEST
 from counterfoil.errors import ScoreError
 
 Positions = Int[ndarray, "_"] | slice
@@ -79,7 +80,7 @@ class Matrix:
     """A similarity that is there already, memory-mapped or not: `values[row_of[image], column_of[caption]]`.
 
     Where rows or columns are None they are in order. `names` are the ids of images and of captions. Raises
-    `ScoreError` for NaN in a block that is read.
+    `ScoreError` for NaN, infinities and numbers beyond `LARGEST` in a block that is read.
     """
 
     def __init__(
@@ -109,15 +110,20 @@ class Matrix:
         lines: Any = self._values[int(rows[0]) : int(rows[-1]) + 1] if consecutive else self._values[rows]
         whole = self._in_order and isinstance(captions, slice) and captions == slice(None)
         scores = np.asarray(lines if whole else lines[:, columns])
-        if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
-            row, column = np.argwhere(np.isnan(scores))[0]
-            raise ScoreError(
-                "a score is not a number",
-                where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
-                + self._named(images, captions, int(row), int(column)),
-                given="NaN",
-                allowed="numbers",
-            )
+        # Of scores with a NaN both are NaN, so that two passes over the block find all that is off.
+        if scores.size and scores.dtype.kind == "f":
+            low, high = float(scores.min()), float(scores.max())
+            if not (low >= -LARGEST and high <= LARGEST):
+                most = scores.dtype.type(min(LARGEST, float(np.finfo(scores.dtype).max)))
+                row, column = np.argwhere(~((scores >= -most) & (scores <= most)))[0]
+                value = float(scores[row, column])
+                raise ScoreError(
+                    "a score is not a finite number" if not np.isfinite(value) else "a score is out of range",
+                    where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
+                    + self._named(images, captions, int(row), int(column)),
+                    given=value,
+                    allowed=f"numbers from {-LARGEST:g} to {LARGEST:g}",
+                )
         return scores
 
     def _named(self, images: Positions, captions: Positions, row: int, column: int) -> str:

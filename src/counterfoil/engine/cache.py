@@ -15,19 +15,24 @@ share their embeddings. Several processes may use one folder at once: each adds 
 
 import io
 import itertools
+import os
 import time
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
+from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import member
 from counterfoil.scorers.base import Identity
+from counterfoil.scorers.weights import check_kept, identity_of
 from counterfoil.store import digest, write_json, writing
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
@@ -44,7 +49,11 @@ KEY_BYTES = {"images": 16, "captions": 16, "pairs": 32, "frames": 16, "tokens": 
 Values = Float32[ndarray, "rows width"] | Float64[ndarray, "rows width"]
 
 #: What reading a file that is cut off or altered can raise.
-_BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+_BROKEN = (
+    *(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError),
+    # Of the array's own header, and of a member that says it has a password.
+    *(DataError, RuntimeError),
+)
 
 #: Temporary files older than this belong to a process that was killed while it wrote.
 _STALE_SECONDS = 3600.0
@@ -79,6 +88,21 @@ class Cache:
     folder: Path | None
     identity: Identity
 
+    @classmethod
+    def of(cls, folder: Path | None, scorer: Any) -> "Cache":
+        """The shards of a scorer, in a folder that is swept first; with `folder` None none at all.
+
+        Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
+        (`counterfoil.scorers.weights`): what another one of its name left behind would be taken for its own.
+        """
+        if folder is None:
+            return cls(None, scorer.identity)
+        identity = identity_of(scorer)
+        check_kept(identity)
+        cache = cls(folder, identity)
+        cache.sweep()
+        return cache
+
     def read(self, kind: Kind, keys: Sequence[str]) -> Found:
         """Look `keys` (hexadecimal digests) up; a shard that cannot be read is passed over and named.
 
@@ -105,6 +129,7 @@ class Cache:
                 continue
             rows.extend(wanted.pop(key) for key in taken)
             parts.append(values)
+            _used(path)
         if not rows:
             return Found(np.empty(0, dtype=np.int64), None, tuple(broken))
         order = np.argsort(np.asarray(rows, dtype=np.int64), kind="stable")
@@ -129,6 +154,8 @@ class Cache:
             except _BROKEN:
                 broken.append(path)
                 continue
+            if known:
+                _used(path)
             found |= {wanted.pop(key): parts for key, parts in known.items()}
         return found, tuple(broken)
 
@@ -173,6 +200,12 @@ class Cache:
         return self._root() / kind
 
 
+def _used(path: Path) -> None:
+    """Note on a shard that it was needed now, so that those that are not can be told (`shelves`)."""
+    with suppress(OSError):  # it may be another user's, or gone
+        os.utime(path)
+
+
 def pair_key(caption_key: str, image_key: str) -> str:
     """The key of a pair's score."""
     return caption_key + image_key
@@ -190,9 +223,7 @@ def _packed_arrays(arrays: Mapping[str, ndarray]) -> bytes:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> ndarray:
-    # The member is read to its end, which is where its checksum is compared.
-    data = io.BytesIO(archive.read(f"{name}.npy"))
-    return np.lib.format.read_array(data, allow_pickle=False)
+    return member(archive, archive.getinfo(f"{name}.npy"), f"{archive.filename}, array '{name}'")
 
 
 def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tuple[list[bytes], Values | None]:
@@ -225,7 +256,9 @@ def _read_parts(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> dict
                 continue
             name = member.removesuffix(ending)
             counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
-            if counts.shape != (rows,) or counts.dtype != np.int64 or counts.sum() != len(values):
+            if counts.shape != (rows,) or counts.dtype != np.int64 or (counts < 0).any() or not values.ndim:
+                raise ValueError("parts of another layout")
+            if counts.sum() != len(values):
                 raise ValueError("parts of another layout")
             if values.dtype.kind == "f" and not np.isfinite(values).all():
                 raise ValueError("values that are not finite")

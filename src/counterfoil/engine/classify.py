@@ -11,6 +11,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.scores import Outcomes
 from counterfoil.engine.compute import Work, prepared
+from counterfoil.engine.origin import signed
 from counterfoil.engine.plan import plan
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError, ScoreError
@@ -40,7 +41,7 @@ def classify(
     Each distinct item is classified once. Raises `InputError` for galleries, which ask for an order, and
     what `counterfoil.engine.run` raises.
 
-    Source: P000, section 5.3.
+    Source: BiVLC, section 5.3.
     """
     questions = benchmark.questions
     if not isinstance(questions, Quad | Choice):
@@ -67,8 +68,10 @@ def classify(
         found["captions"] = _checked(values[:, 0], scorer)[of.caption_of]
     if isinstance(questions, Quad):
         captions, images = found["captions"][questions.captions], found["images"][questions.images]
-        return Outcomes(detection.two_steps(captions, images), _TIES)
-    return Outcomes({"accuracy": _least(found[side][questions.candidates], questions.correct)}, _TIES)
+        right = detection.two_steps(captions, images)
+    else:
+        right = {"accuracy": _least(found[side][questions.candidates], questions.correct)}
+    return signed(Outcomes(right, _TIES), scorer, batch_size=batch_size, workers=workers)
 
 
 def _least(probability: Float[ndarray, "n k"], correct: int) -> Bool[ndarray, "n"]:

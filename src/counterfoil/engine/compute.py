@@ -18,6 +18,9 @@ from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
 
+#: Captions that are counted together, and kept in one shard.
+_COUNTED = 4096
+
 
 def check_amounts(batch_size: int, workers: int) -> None:
     """Raise `InputError` for a batch of nothing, and for fewer than no workers."""
@@ -45,13 +48,12 @@ def prepared(
     pictures = [benchmark.images[position] for position in used_images(benchmark)]
     if "images" in asked:
         keys = image_keys(pictures, cache=cache, progress=progress)
-        shelf = Cache(cache, scorer.identity)
+        shelf = Cache.of(cache, scorer)
     else:
         # Nothing is read, so images are told apart by their ids; and what is known by ids is not kept, since
         # an id means something in its own benchmark only. A classifier asked about captions knows no pairs.
         keys = [id_key(image) for image in pictures]
-        shelf = Cache(cache if isinstance(scorer, Classifier) else None, scorer.identity)
-    shelf.sweep()
+        shelf = Cache.of(cache if isinstance(scorer, Classifier) else None, scorer)
     return keys, shelf
 
 
@@ -124,6 +126,7 @@ def embed(
     asked = Work(work, cache, batch_size, workers, progress, note)
     images = asked.images(lambda batches: scorer.embed_images(batches, workers=workers))
     captions = asked.captions(scorer.embed_captions, scorer.lengths)
+    say_cut(work, scorer, cache, scorer.identity.name, note)
     if captions.shape[1] != images.shape[1]:
         raise ScoreError(
             "captions and images have embeddings of different widths",
@@ -131,6 +134,33 @@ def embed(
             given=f"{captions.shape[1]} and {images.shape[1]}",
         )
     return captions, images
+
+
+def say_cut(plan: Plan, embedder: object, cache: Cache, name: str, note: Note) -> None:
+    """Tell `note` how many captions are longer than the model reads, where it can say.
+
+    That is kept as well: a run that finds all embeddings in the cache says the same and loads no model.
+    """
+    over_limit = getattr(embedder, "over_limit", None)
+    if over_limit is None:
+        return
+    known = cache.read("limits", plan.caption_keys)
+    over = 0 if known.values is None else int(known.values.sum())
+    missing = np.setdiff1d(np.arange(len(plan.captions)), known.rows)
+    for start in range(0, len(missing), _COUNTED):
+        rows = missing[start : start + _COUNTED]
+        longer = np.zeros((len(rows), 1), dtype=np.float32)
+        # Most captions are short, so that one count of many saves counting each.
+        if over_limit([plan.captions[row] for row in rows]):
+            longer[:, 0] = [over_limit([plan.captions[row]]) for row in rows]
+        cache.write("limits", [plan.caption_keys[row] for row in rows], longer)
+        over += int(longer.sum())
+    if over:
+        verb = "is" if over == 1 else "are"
+        note(
+            f"{name}: {over:,} of {len(plan.captions):,} captions {verb} longer than the model reads and cut "
+            "off by its tokenizer"
+        )
 
 
 def score_pairs(

@@ -20,7 +20,8 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import used_captions, used_images
 from counterfoil.engine.progress import Progress
 from counterfoil.errors import DataError
-from counterfoil.store import digest, digest_file, read_parquet, write_parquet
+from counterfoil.inputs.columns import Column, Schema, read_columns
+from counterfoil.store import digest, digest_file, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
 _READERS = 8
@@ -32,7 +33,16 @@ _UNSETTLED_NS = 2_000_000_000
 _WHOLE = 1 << 24
 
 #: The list of digests in a cache folder.
-_MEMO = "files-v1.parquet"
+MEMO = "files-v1.parquet"
+_MEMO_SCHEMA = Schema(
+    {
+        "path": Column("text"),
+        "size": Column("whole"),
+        "mtime": Column("whole"),
+        "ctime": Column("whole"),
+        "digest": Column("text"),
+    }
+)
 
 Stamp = tuple[int, int, int]
 
@@ -198,21 +208,14 @@ def _path(source: FileSource) -> str:
 
 def _load_memo(cache: Path | None) -> dict[str, tuple[Stamp, str]]:
     """The list in the cache folder; a list that cannot be read is an empty one, since it only saves time."""
-    if cache is None or not (cache / _MEMO).exists():
+    if cache is None or not (cache / MEMO).exists():
         return {}
     try:
-        columns = read_parquet(cache / _MEMO).to_pydict()
-        rows = zip(
-            columns["path"],
-            columns["size"],
-            columns["mtime"],
-            columns["ctime"],
-            columns["digest"],
-            strict=True,
-        )
-        return {path: ((size, mtime, ctime), name) for path, size, mtime, ctime, name in rows}
-    except (DataError, KeyError, ValueError):
+        columns = read_columns(cache / MEMO, _MEMO_SCHEMA).to_pydict()
+    except DataError:
         return {}
+    rows = zip(*(columns[name] for name in _MEMO_SCHEMA.columns), strict=True)
+    return {path: ((size, mtime, ctime), name) for path, size, mtime, ctime, name in rows}
 
 
 def _save_memo(
@@ -239,7 +242,7 @@ def _save_memo(
             "digest": [entries[path][1] for path in paths],
         }
     )
-    write_parquet(cache / _MEMO, table)
+    write_parquet(cache / MEMO, table)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from counterfoil.data.videos import Video
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.compute import check_amounts
 from counterfoil.engine.metric_rows import MetricWork, answer_of
+from counterfoil.engine.origin import signed
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.captions.protocols import CaptionMetric
@@ -33,7 +34,7 @@ def judge(
     benchmark: Benchmark,
     metric: CaptionMetric,
     *,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     batch_size: int = 32,
     workers: int = 0,
     progress: Progress = silent,
@@ -50,6 +51,7 @@ def judge(
     Raises `InputError` for galleries, and for a metric that reads references where there are none;
     `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
     """
+    cache = None if cache is None else Path(cache)
     asked = _asked(benchmark, metric)
     questions = benchmark.listed
     captions, _ = questions.pairs()
@@ -63,14 +65,15 @@ def judge(
         values = np.stack([questions.collect(each) for each in of_draws], axis=2)
     else:
         values = questions.collect(_answered([asked], metric, work, loads=questions.sides)[0])
-    return Scores(values).check(benchmark, where=f"scores of {metric.identity.name}")
+    checked = Scores(values).check(benchmark, where=f"scores of {metric.identity.name}")
+    return signed(checked, metric, batch_size=batch_size, workers=workers)
 
 
 def ask(
     asked: Asked,
     metric: CaptionMetric,
     *,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     batch_size: int = 32,
     workers: int = 0,
     progress: Progress = silent,
@@ -81,6 +84,7 @@ def ask(
     Raises what `judge` raises. Captions longer than the model reads are cut off by its tokenizer, and `note`
     is told how many.
     """
+    cache = None if cache is None else Path(cache)
     metric = metric_for(metric, asked.images)
     return _answered([asked], metric, MetricWork(cache, batch_size, workers, progress, note))[0]
 

@@ -64,7 +64,7 @@ def from_lists(
             f"gallery of {benchmark.name} does; what is not listed counts as wrong, and the numbers change "
             "with the length of the lists"
         )
-    return Rankings(*placed)
+    return Rankings(placed[0], placed[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ _TWO = (
 )
 #: The same where two of three are right (SugarCrepe++).
 _THREE = (("caption", "caption_0"), ("caption2", "caption_1"), ("negative_caption", "caption_2"))
-_FILES = ("filename", "file_name", "image_file")
+_FILES = ("filename", "file_name", "image_file", "image_id", "image")
 
 Key = tuple[str, ...]
 
@@ -39,8 +39,8 @@ def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray,
     theirs, ours = _captions(given, benchmark)
     for slot in sorted(theirs.keys() & ours.keys()):
         for question, row in enumerate(rows):
-            if theirs[slot][row] != ours[slot][question]:
-                differing = sum(theirs[slot][r] != ours[slot][q] for q, r in enumerate(rows))
+            if theirs[slot][row] not in ("", ours[slot][question]):
+                differing = sum(theirs[slot][r] not in ("", ours[slot][q]) for q, r in enumerate(rows))
                 return ScoreError(
                     f"a caption differs from that of question '{benchmark.questions.ids[question]}' "
                     f"of {benchmark.name}",
@@ -50,7 +50,32 @@ def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray,
                     hint=f"{differing} of {len(rows)} rows differ: is it the table of another benchmark, "
                     "or in another order?",
                 )
-    return None
+    return _files_agree(given, benchmark, rows)
+
+
+def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+    """None where the images of the table's `rows` are those of the questions, or are called otherwise."""
+    theirs = None if given.folded else _files(given)
+    ours = _shared(theirs, _file_columns(benchmark))
+    if theirs is None or ours is None or not set(ours) <= set(theirs):
+        return None
+    odd = [question for question, row in enumerate(rows.tolist()) if theirs[row] not in ("", ours[question])]
+    if not odd:
+        return None
+    return ScoreError(
+        f"the image differs from that of question '{benchmark.questions.ids[odd[0]]}' of {benchmark.name}",
+        where=given.table.where(int(rows[odd[0]])),
+        given=theirs[rows[odd[0]]],
+        allowed=ours[odd[0]],
+        hint=f"{len(odd)} of {len(rows)} rows differ: is the table in another order?",
+    )
+
+
+def told_by_order(given: GivenTable, benchmark: Benchmark) -> bool:
+    """Whether table and benchmark share no captions and no images, so that only the order of rows is left."""
+    theirs, ours = _captions(given, benchmark)
+    files = None if given.folded else _files(given)
+    return not theirs.keys() & ours.keys() and _shared(files, _file_columns(benchmark)) is None
 
 
 def can_match(given: GivenTable, benchmark: Benchmark) -> bool:
@@ -189,7 +214,7 @@ def _shared(theirs: Sequence[str] | None, ours: Sequence[list[str]]) -> list[str
 
 def _files(given: GivenTable) -> list[str] | None:
     column = _column(given, _FILES)
-    return None if column is None else [PurePath(str(cell)).name for cell in column]
+    return None if column is None else ["" if cell is None else PurePath(str(cell)).name for cell in column]
 
 
 def _file_columns(benchmark: Benchmark) -> list[list[str]]:
@@ -234,4 +259,4 @@ def _column(given: GivenTable, names: Sequence[str]) -> Sequence[object] | None:
 
 
 def _plain(text: object) -> str:
-    return str(text).strip().lower()
+    return "" if text is None else str(text).strip().lower()

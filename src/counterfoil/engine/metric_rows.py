@@ -16,13 +16,19 @@ from counterfoil.data.questions import first_use
 from counterfoil.engine.align import used_rows
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.compute import Work
+from counterfoil.engine.compute import Work, say_cut
 from counterfoil.engine.content import image_keys
 from counterfoil.engine.parts import PartsWork
 from counterfoil.engine.plan import Plan, items
 from counterfoil.engine.progress import Note, Progress
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.protocols import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.scorers.base import Embedder
+from counterfoil.scorers.captions.protocols import (
+    CaptionMetric,
+    EmbeddingMetric,
+    LocalEmbedder,
+    LocalMetric,
+    TextMetric,
+)
 from counterfoil.scorers.given import GivenEmbeddings
 
 #: Numbers in one block of gathered embeddings.
@@ -56,18 +62,17 @@ class MetricWork:
             used_captions=first_use(np.concatenate([first.candidate, *mentioned])),
         )
 
-    def of_items(self, plan: Plan, identity: Identity) -> Work:
+    def of_items(self, plan: Plan, embedder: Embedder) -> Work:
         """How whole items are embedded."""
-        return Work(plan, self._shelf(identity), self.batch_size, self.workers, self.progress, self.note)
+        return Work(
+            plan, Cache.of(self.cache, embedder), self.batch_size, self.workers, self.progress, self.note
+        )
 
-    def of_parts(self, plan: Plan, identity: Identity) -> PartsWork:
+    def of_parts(self, plan: Plan, local: LocalEmbedder) -> PartsWork:
         """How parts of items are embedded."""
-        return PartsWork(plan, self._shelf(identity), self.batch_size, self.workers, self.progress, self.note)
-
-    def _shelf(self, identity: Identity) -> Cache:
-        shelf = Cache(self.cache, identity)
-        shelf.sweep()
-        return shelf
+        return PartsWork(
+            plan, Cache.of(self.cache, local), self.batch_size, self.workers, self.progress, self.note
+        )
 
 
 def answer_of(asked: Sequence[Asked], metric: CaptionMetric, work: MetricWork) -> Answer:
@@ -94,8 +99,8 @@ def texts(asked: Asked) -> tuple[list[str], list[list[str]]]:
 def _by_embeddings(asked: Sequence[Asked], metric: EmbeddingMetric, work: MetricWork) -> Answer:
     plan = work.plan(asked)
     embedder = metric.embedder
-    of_items = work.of_items(plan, embedder.identity)
-    _say_cut(plan, embedder, of_items.cache, metric, work.note)
+    of_items = work.of_items(plan, embedder)
+    say_cut(plan, embedder, of_items.cache, metric.identity.name, work.note)
     images = None
     if plan.images:
         images = of_items.images(lambda batches: embedder.embed_images(batches, workers=work.workers))
@@ -153,8 +158,8 @@ def _blocks(asked: Asked, width: int) -> list[tuple[int, int]]:
 
 def _by_parts(asked: Sequence[Asked], metric: LocalMetric, work: MetricWork) -> Answer:
     plan = work.plan(asked)
-    of_parts = work.of_parts(plan, metric.local.identity)
-    _say_cut(plan, metric.local, of_parts.cache, metric, work.note)
+    of_parts = work.of_parts(plan, metric.local)
+    say_cut(plan, metric.local, of_parts.cache, metric.identity.name, work.note)
     frames = of_parts.frames(metric.local) if plan.images else None
     tokens = of_parts.tokens(metric.local)
 
@@ -169,29 +174,6 @@ def _by_parts(asked: Sequence[Asked], metric: LocalMetric, work: MetricWork) -> 
         )
 
     return answer
-
-
-def _say_cut(plan: Plan, embedder: object, shelf: Cache, metric: CaptionMetric, note: Note) -> None:
-    """Tell `note` how many captions are longer than the model reads, where it can say.
-
-    That is kept as well: a run that finds all embeddings in the cache says the same and loads no model.
-    """
-    over_limit = getattr(embedder, "over_limit", None)
-    if over_limit is None:
-        return
-    known = shelf.read("limits", plan.caption_keys)
-    over = 0 if known.values is None else int(known.values.sum())
-    missing = np.setdiff1d(np.arange(len(plan.captions)), known.rows)
-    if len(missing):
-        longer = np.array([[over_limit([plan.captions[row]])] for row in missing], dtype=np.float32)
-        shelf.write("limits", [plan.caption_keys[row] for row in missing], longer)
-        over += int(longer.sum())
-    if over:
-        verb = "is" if over == 1 else "are"
-        note(
-            f"{metric.identity.name}: {over:,} of {len(plan.captions):,} captions {verb} longer than the "
-            "model reads and cut off by its tokenizer"
-        )
 
 
 def _unit(rows: ndarray) -> ndarray:

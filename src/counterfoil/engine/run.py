@@ -15,6 +15,7 @@ from counterfoil.engine.answers import Given, answers
 from counterfoil.engine.classify import classify
 from counterfoil.engine.compute import check_amounts, embed, prepared, score_pairs
 from counterfoil.engine.judge import judge
+from counterfoil.engine.origin import signed
 from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import ScoreError
@@ -30,7 +31,7 @@ def run(
     benchmark: Benchmark,
     scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
     *,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     batch_size: int = 32,
     workers: int = 0,
     progress: Progress = silent,
@@ -54,11 +55,13 @@ def run(
     the run (a damaged shard that is computed again, rows of a table that belong to no question).
 
     Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
-    the table holds only those; or the places of a gallery's right answers.
+    the table holds only those; or the places of a gallery's right answers. What made them is written on them
+    (`counterfoil.engine.origin`), and from there in results and the manifests of runs.
     Raises `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
     """
+    cache = None if cache is None else Path(cache)
     check_amounts(batch_size, workers)
     if isinstance(scorer, CaptionMetric):
         return judge(
@@ -91,7 +94,8 @@ def run(
             note=note,
         )[0]
     if isinstance(scorer, GivenTable | GivenEmbeddings):
-        return align(scorer, benchmark, note=note)
+        found = align(scorer, benchmark, note=note)
+        return signed(found, scorer, batch_size=batch_size, workers=workers)
     if isinstance(scorer, Given):
         raise ScoreError(
             "these answers are those of a gallery",
@@ -111,7 +115,8 @@ def run(
     scores = work.spread(values)
     if isinstance(benchmark.questions, Preference):
         scores = benchmark.questions.collect(scores)
-    return Scores(scores).check(benchmark, where=f"scores of {scorer.identity.name}")
+    checked = Scores(scores).check(benchmark, where=f"scores of {scorer.identity.name}")
+    return signed(checked, scorer, batch_size=batch_size, workers=workers)
 
 
 def _compare(

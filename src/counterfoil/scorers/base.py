@@ -18,10 +18,12 @@ from counterfoil.store import digest_value
 class Identity:
     """Everything that decides what a scorer answers. Equal identities give equal scores.
 
-    Batch size, number of workers and number of devices are not part of it.
+    Batch size, number of workers and number of devices are not part of it. Scores are kept in a cache only
+    where `weights` or `revision` is given, or the weights can be found (`counterfoil.scorers.weights`).
     """
 
     name: str
+    #: The version of the model on a hub; of a scorer without weights that of its code.
     revision: str = ""
     #: Digest of the weights, or of the file of numbers.
     weights: str = ""
@@ -128,12 +130,13 @@ class Options:
     precision: str = "fp32"
     #: Template with `{}` for the caption.
     prompt: str = "{}"
-    #: Load OpenAI-family weights into a GELU model all the same (recorded in the identity).
-    allow_gelu: bool = False
     #: Column of a given table; None guesses from the header.
     column: str | None = None
     #: Each row of a given table answers a question of its own, whatever ids look like, as of rated captions.
     whole_rows: bool = False
+    #: What becomes of questions that a given table of outcomes holds no answer to: "refuse", "wrong" (they
+    #: count as wrong) or "leave-out" (they are not asked).
+    unanswered: str = "refuse"
     #: Seed of scorers that draw numbers.
     seed: int = 0
     #: An npz file with the ids of the images and captions that a given similarity is of.

@@ -65,7 +65,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Length:
-    """A pair scores the number of words of its caption: longer wins, as in P004's length baseline.
+    """A pair scores the number of words of its caption: longer wins, as in PAC-S's length baseline.
 
     Captions of equal length tie, and one caption ties with itself on any two images, so every image question
     is a tie.
@@ -94,9 +94,9 @@ def load(argument: str, options: Options = DEFAULT) -> Constant | Random | Lengt
     name = f"blind:{argument}"
     only(name, options)
     if argument == "random":
-        return Random(Identity(name, options={"seed": options.seed}), options.seed)
+        return Random(Identity(name, revision="1", options={"seed": options.seed}), options.seed)
     if argument == "constant":
-        return Constant(Identity(name))
+        return Constant(Identity(name, revision="1"))
     if argument == "length":
-        return Length(Identity(name))
+        return Length(Identity(name, revision="1"))
     raise UnknownNameError("blind scorer", argument, ["constant", "random", "length"], where=name)

@@ -11,10 +11,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy import ndarray
 
-from counterfoil.errors import ModelError
+from counterfoil.errors import DataError, ModelError
+from counterfoil.inputs import pickled
+from counterfoil.inputs.memory import check_room, size
+from counterfoil.inputs.parsed import parse_json
 from counterfoil.scorers.dual import import_torch
 
 #: Where training code keeps the weights in its checkpoints, first the likeliest.
@@ -27,10 +29,10 @@ _NOT_WEIGHTS = re.compile(
 #: restore them runs no code: the first takes attributes, the others bytes.
 _BESIDE: list[Any] = [
     argparse.Namespace,
-    np.dtype,
-    *(type(np.dtype(kind)) for kind in ("bool", "int32", "int64", "float32", "float64")),
+    # Never NumPy's own: it would take the bytes of an object for a pointer.
+    (pickled.Type, "numpy.dtype"),
     # NumPy 2 moved its parts, and files name them by where they were.
-    *((np.float64(0).__reduce__()[0], f"numpy.{part}.multiarray.scalar") for part in ("core", "_core")),
+    *((pickled.number, f"numpy.{part}.multiarray.scalar") for part in ("core", "_core")),
 ]
 
 
@@ -71,10 +73,30 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise ModelError(
             "holds no weights", where=path, given=", ".join(map(str, content)) or "nothing", allowed=WEIGHTS
         )
+    _check_tensors(tensors, path)
     for prefix in ("module.", "_orig_mod.", "module."):
         if all(name.startswith(prefix) for name in tensors):
             tensors = {name.removeprefix(prefix): value for name, value in tensors.items()}
     return Checkpoint(tensors, notes)
+
+
+def packed(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> tuple[bytes, memoryview]:
+    """A safetensors file in two parts, its header and its tensors; equal weights give equal bytes.
+
+    The library writes the metadata in an order that changes from one process to the next. Here they stand
+    sorted, before the tensors, which the library orders by type and name.
+    """
+    from safetensors.torch import save
+
+    data = save(dict(tensors), metadata=dict(metadata))
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    notes = header.pop("__metadata__")
+    ordered = {"__metadata__": dict(sorted(notes.items())), **header}
+    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    # The format aligns the tensors to eight bytes with blanks.
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text, memoryview(data)[start:]
 
 
 def read_tensor(path: Path) -> ndarray:
@@ -89,10 +111,31 @@ def read_tensor(path: Path) -> ndarray:
     torch = import_torch()
     if not isinstance(content, torch.Tensor):
         raise ModelError("holds no tensor", where=path, given=type(content).__name__, allowed="one tensor")
+    _check_tensors({"": content}, path)
     tensor = content.detach().cpu()
     # NumPy knows no bfloat16.
     array: ndarray = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
     return array
+
+
+def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
+    """Raise `ModelError` for weights that are larger than the file they came from, or than memory.
+
+    A tensor may repeat one number along an axis, and a file of a few bytes claim terabytes so; tied weights
+    share theirs, as often as there are layers.
+    """
+    torch = import_torch()
+    for name, tensor in tensors.items():
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
+            raise ModelError("not a plain tensor", where=f"{path}, '{name}'", given=str(tensor.layout))
+        claimed = tensor.numel() * tensor.element_size()
+        if claimed > path.stat().st_size:
+            raise ModelError(
+                "a tensor is larger than the file",
+                where=f"{path}, '{name}'" if name else path,
+                given=f"{_shape(tensor)}, {size(claimed)}",
+                allowed=size(path.stat().st_size),
+            )
 
 
 def fit(
@@ -166,6 +209,7 @@ def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def _unpickled(path: Path) -> Any:
     """What a PyTorch file holds, if it is tensors and plain values alone."""
     torch = import_torch()
+    check_archive(path)
     try:
         with torch.serialization.safe_globals(_BESIDE):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -184,6 +228,23 @@ def _unpickled(path: Path) -> Any:
             f"not a readable PyTorch file ({type(error).__name__})", where=path, hint="is the file cut off?"
         ) from None
     return content
+
+
+def check_archive(path: Path) -> None:
+    """Raise `ModelError` where a zip archive unpacks to more than it is or than fits into memory."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(info.file_size for info in archive.infolist())
+            odd = [info.filename for info in archive.infolist() if info.flag_bits & 0x1]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        # An older kind of file, or none: what reads it says so.
+        return
+    if odd:
+        raise ModelError("is encrypted", where=path, given=odd[0][:60])
+    try:
+        check_room(unpacked, where=path, what="what the file unpacks to")
+    except DataError as error:
+        raise ModelError(str(error)) from None
 
 
 def _is_script(path: Path) -> bool:
@@ -280,7 +341,7 @@ def metadata_of(notes: Mapping[str, Any]) -> Mapping[str, Any]:
     value = notes.get("counterfoil")
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except json.JSONDecodeError:
+            value = parse_json(value, where="metadata", finite=True)
+        except DataError:
             return {}
     return value if isinstance(value, Mapping) else {}

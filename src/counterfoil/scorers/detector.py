@@ -1,6 +1,6 @@
 """Detectors: frozen towers and one sigmoid unit per modality that says whether an item is synthetic.
 
-P000 section 5.3 and Appendix E.3; as in the released code the unit sees the projected embedding, which is
+BiVLC section 5.3 and Appendix E.3; as in the released code the unit sees the projected embedding, which is
 not normalised.
 """
 

@@ -1,23 +1,25 @@
 """Reading embeddings from npz files, without ever unpickling."""
 
-import zipfile
-import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import read_npz
+from counterfoil.inputs.memory import check_room
 
 #: Names under which files in the wild keep their arrays, ours first.
 IMAGES = ("images", "image", "img", "imgs", "image_embeddings", "image_embeds")
 CAPTIONS = ("captions", "caption", "cap", "caps", "text", "texts", "caption_embeddings", "text_embeds")
 IMAGE_IDS = ("image_ids", "image_id", "img_ids")
 CAPTION_IDS = ("caption_ids", "caption_id", "cap_ids", "text_ids")
+
+#: Values of embeddings whose lengths neither overflow nor vanish in any precision that is computed in.
+_LARGEST, _SMALLEST = 1e15, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ def read_embeddings(path: Path) -> Embeddings:
     float16 becomes float32. Raises `DataError` for files that are no npz, cut off, of other names, shapes or
     types, with rows that are not finite or all zero, and with ids that are doubled or too few.
     """
-    arrays = read_arrays(path, ("images", "captions"), after="embeddings:")
+    arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
     image_name, images = _one_of(arrays, IMAGES, path)
     caption_name, captions = _one_of(arrays, CAPTIONS, path)
     images, captions = (
@@ -60,44 +62,7 @@ def read_embeddings(path: Path) -> Embeddings:
     )
 
 
-def read_arrays(path: Path, names: Sequence[str], *, after: str) -> dict[str, Any]:
-    """All arrays of the npz file `path`, by name.
-
-    What belongs there (`names`), and after what the path was given, is said in errors. Raises `DataError` for
-    files that are no npz, cut off, or hold pickled objects.
-    """
-    try:
-        # Opened here, so that the file is closed where NumPy gives up on a broken archive.
-        with open(path, "rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if isinstance(archive, ndarray):
-                raise DataError(
-                    f"holds one array, not {' and '.join(names)}",
-                    where=path,
-                    hint=f"save them with numpy.savez(path, {', '.join(f'{name}=...' for name in names)})",
-                )
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint=f"check the path after '{after}'") from None
-    except IsADirectoryError:
-        raise DataError("is a folder", where=path, hint="name the npz file in it") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DataError(
-            f"not a readable npz file: {error}", where=path, hint="is the file cut off?"
-        ) from None
-    except ValueError as error:
-        # NumPy says so of pickled objects, and of files in no format it knows, which it offers to unpickle.
-        what = "not an npz file" if "unsafely" in str(error) else f"not a readable npz file: {error}"
-        raise DataError(
-            what,
-            where=path,
-            allowed="arrays of numbers or strings, never pickled objects",
-        ) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-
-
-def _one_of(arrays: dict[str, Any], names: tuple[str, ...], path: Path) -> tuple[str, ndarray]:
+def _one_of(arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path) -> tuple[str, ndarray]:
     found = [name for name in arrays if name.lower() in names]
     if len(found) == 1:
         return found[0], arrays[found[0]]
@@ -130,6 +95,7 @@ def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
             allowed="(rows, width)",
             hint=hint,
         )
+    check_room(array.size * 8, where=where, what="these embeddings")
     values: ndarray = array.astype(np.float64 if array.dtype.itemsize >= 8 else np.float32)
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
@@ -138,10 +104,20 @@ def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
             where=f"{where}, row {int(np.argmin(finite)) + 1}",
             hint=f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values",
         )
-    zero = ~values.any(axis=1)
+    largest = np.abs(values).max(axis=1)
+    far = largest > _LARGEST
+    if far.any():
+        raise DataError(
+            "embedding is too large to be compared: its length would overflow",
+            where=f"{where}, row {int(np.argmax(far)) + 1}",
+            given=f"a value of {largest[int(np.argmax(far))]:.3g}",
+            allowed=f"values up to {_LARGEST:g}",
+            hint="divide all embeddings by one number, or by their lengths",
+        )
+    zero = largest < _SMALLEST
     if zero.any():
         raise DataError(
-            "embedding is all zeros, so it has no direction to compare",
+            "embedding is all zeros (or nearly), so it has no direction to compare",
             where=f"{where}, row {int(np.argmax(zero)) + 1}",
             hint=f"{int(zero.sum())} of {len(values)} rows are zero",
         )
@@ -149,7 +125,7 @@ def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
 
 
 def ids_of(
-    arrays: dict[str, Any], names: tuple[str, ...], rows: int, path: Path, *, per: str
+    arrays: Mapping[str, ndarray], names: tuple[str, ...], rows: int, path: Path, *, per: str
 ) -> tuple[str, ...] | None:
     """The ids among the arrays of a file, as strings, or None where it has none under any of the names.
 

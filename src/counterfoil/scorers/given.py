@@ -5,12 +5,12 @@ question of a benchmark is decided elsewhere, by ids, captions or row order; not
 Scores of all images with all captions, and rankings, have modules of their own (`similarity`, `rankings`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -56,6 +56,8 @@ class GivenTable:
     subsets: tuple[str, ...] | None = None
     values: NDArray[np.float64] | None = None
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    #: Of outcomes, which entries hold no answer, and count as wrong; None where all do.
+    unanswered: NDArray[np.bool_] | None = None
     #: Whether several rows of the table were folded into one entry.
     folded: bool = False
     #: The columns that ids, and the sides of two candidates, were read from.
@@ -65,6 +67,22 @@ class GivenTable:
     def __len__(self) -> int:
         """Number of entries, one per question."""
         return len(self.values) if self.values is not None else len(next(iter(self.right.values())))
+
+    def take(self, rows: Int64[ndarray, "rows"]) -> "GivenTable":
+        """The chosen entries, in this order."""
+        whole = self.table
+        if not self.folded:
+            columns = {name: [cells[row] for row in rows] for name, cells in whole.columns.items()}
+            whole = Table(columns, whole.source, whole.kind)
+        return replace(
+            self,
+            table=whole,
+            ids=None if self.ids is None else tuple(self.ids[row] for row in rows),
+            subsets=None if self.subsets is None else tuple(self.subsets[row] for row in rows),
+            values=None if self.values is None else self.values[rows],
+            right={name: right[rows] for name, right in self.right.items()},
+            unanswered=None if self.unanswered is None else self.unanswered[rows],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +118,16 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     missing, doubled or non-finite scores; `DataError` for files that cannot be read.
     """
     # Of what is no table no rows can be folded.
-    other = replace(options, whole_rows=False)
+    other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
     if Path(argument).suffix.lower() == ".npy":
         return load_similarity(argument, other)
     if holds_rankings(Path(argument)):
         return load_rankings(argument, other)
-    only(f"given:{argument}", options, "column", "whole_rows")
+    only(f"given:{argument}", options, "column", "whole_rows", "unanswered")
     path = _table_at(Path(argument))
     table = read_table(path)
     layout = recognise(table, options.column, whole_rows=options.whole_rows)
-    parsed = parse(table, layout)
+    parsed = parse(table, layout, unanswered=options.unanswered)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     return GivenTable(
         identity=Identity(
@@ -122,9 +140,10 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
         kind=layout.kind,
         described=f"{layout.described}; {len(files)} files" if path.is_dir() else layout.described,
         ids=parsed.ids,
-        subsets=parsed.subsets,
+        subsets=None if parsed.subsets is None else without_prefix(parsed.subsets),
         values=parsed.values,
         right=parsed.right,
+        unanswered=parsed.unanswered,
         folded=layout.folded,
         id=layout.id,
         side=layout.side,
@@ -142,6 +161,18 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbedding
         image_ids=found.image_ids,
         caption_ids=found.caption_ids,
     )
+
+
+def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
+    """Names of files without the word that all begin with, up to a hyphen: released answers name the model.
+
+    >>> without_prefix(["gpt4v-add_att", "gpt4v-swap_obj", "gpt4v-add_att"])
+    ('add_att', 'swap_obj', 'add_att')
+    """
+    first = {name.partition("-")[0] for name in subsets}
+    if len(first) != 1 or not all("-" in name for name in subsets):
+        return tuple(subsets)
+    return tuple(name.partition("-")[2] for name in subsets)
 
 
 def _table_at(path: Path) -> Path:

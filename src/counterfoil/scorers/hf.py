@@ -19,6 +19,9 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.errors import MissingExtraError, ModelError
+from counterfoil.inputs.amounts import check_network
+from counterfoil.inputs.files import read_text
+from counterfoil.inputs.parsed import parse_json
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.dual import (
     NO_NETWORK,
@@ -135,6 +138,8 @@ def check_place(argument: str, where: str) -> None:
                 given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
                 hint="a checkpoint of open_clip loads as open-clip:ARCH/FILE",
             )
+        config = path / "config.json"
+        check_network(parse_json(read_text(config), where=config), where=config)
     elif path.exists():
         raise ModelError(
             "is a file, not a folder", where=where, hint="name the folder that holds config.json"

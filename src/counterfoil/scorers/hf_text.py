@@ -40,7 +40,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
         model, revision = hf.weights_of(library, name, where)
         tokenizer = hf.fetched(library.AutoTokenizer, name, where, "tokenizer")
     layers = int(getattr(model.config, "num_hidden_layers", 0))
-    if layer and not (layer.isdecimal() and int(layer) <= layers):
+    if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
     if len(tokenizer("").input_ids) != 2 or tokenizer.pad_token_id is None:
         raise ModelError(

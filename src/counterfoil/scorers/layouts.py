@@ -36,6 +36,32 @@ SUBSET = "subset"
 SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
 #: Columns that say which of two candidates a row is of, 0 or 1.
 SIDES = ("side", "candidate", "slot")
+#: Columns that name the image (or video) and the caption of a row that is one pair, first the likeliest.
+IMAGES = (
+    "image_id",
+    "imageid",
+    "img_id",
+    "image",
+    "image_name",
+    "image_file",
+    "image_path",
+    "filename",
+    "file_name",
+    "video_id",
+    "video",
+)
+CAPTIONS = (
+    "caption_id",
+    "captionid",
+    "cap_id",
+    "candidate_id",
+    "sentence_id",
+    "sentid",
+    "caption",
+    "candidate",
+    "sentence",
+    "text",
+)
 #: Columns with right or wrong per question.
 OUTCOMES = ("accuracy", "correct", "is_correct", "right", "outcome", "hit", "acc")
 #: The four single directions of a quad: ours, then the names of the tables BiVLC releases.
@@ -79,6 +105,8 @@ class Layout:
     folded: bool = False
     #: The column that says which candidate a row is of, where ids do not.
     side: str | None = None
+    #: Whether the columns are outputs of detectors, a row per natural and per synthetic item.
+    detected: bool = False
 
 
 def recognise(table: Table, column: str | None = None, *, whole_rows: bool = False) -> Layout:
@@ -93,9 +121,35 @@ def recognise(table: Table, column: str | None = None, *, whole_rows: bool = Fal
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
     identifier = _column(table, IDS)
     layout = _recognised(table, identifier, column)
-    if whole_rows and layout.folded and layout.side is None:
-        return _layout("rated_scores", layout.columns, identifier, "a score per question")
+    if whole_rows and layout.side is None and (layout.folded or layout.kind == "rated_scores"):
+        return _whole_rows(table, layout)
     return layout
+
+
+def item_columns(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns that may name a row's image, and those that may name its caption or hold its text."""
+    lower = {name.lower(): name for name in table.columns}
+    images, captions = (tuple(lower[name] for name in names if name in lower) for names in (IMAGES, CAPTIONS))
+    return images, captions
+
+
+def _whole_rows(table: Table, layout: Layout) -> Layout:
+    """A score per row, each of an image and a caption where columns name those."""
+    found = tuple(columns[0] for columns in item_columns(table) if columns)
+    identifier = layout.id
+    if identifier is not None and found:
+        # Beside those, a column called "label" or "item" is an id only where it could be one.
+        cells = [str(cell) for cell in table.columns[identifier]]
+        identifier = identifier if len(set(cells)) == len(cells) else None
+    if identifier is not None or not found:
+        return _layout("rated_scores", layout.columns, identifier, "a score per question")
+    named = " and ".join(f"'{name}'" for name in found)
+    return Layout(
+        "rated_scores",
+        layout.columns,
+        None,
+        f"a score per question in column {', '.join(layout.columns)}; questions by {named}",
+    )
 
 
 def _recognised(table: Table, identifier: str | None, column: str | None) -> Layout:
@@ -119,6 +173,10 @@ def _quad_scores(table: Table, identifier: str | None) -> list[Layout]:
         match = _CELL.fullmatch(name)
         if match:
             cells[match.group(1), match.group(2)] = name
+    numbers = {name.lower(): name for name in table.columns if _CANDIDATE.fullmatch(name)}
+    if not cells and set(numbers) == {"s00", "s01", "s10", "s11"}:
+        # s with the caption's number and the image's, as BiVLC's paper writes it.
+        cells = {(name[1], name[2]): column for name, column in numbers.items()}
     if len(cells) < 4:
         return []
     columns = tuple(cells[c, i] for c in "01" for i in "01")
@@ -155,8 +213,12 @@ def _choice_outcome(table: Table, identifier: str | None) -> list[Layout]:
     return [
         _layout("choice_outcome", (column,), identifier, "right or wrong per question")
         for column in table.columns
-        if _is_truth(table.columns[column])
-        and (column.lower() in OUTCOMES or (column.lower() in SCORES and not _names_pairs(table, identifier)))
+        if (column.lower() in OUTCOMES and _is_truth(table.columns[column], empty=True))
+        or (
+            column.lower() in SCORES
+            and _is_truth(table.columns[column])
+            and not _names_pairs(table, identifier)
+        )
     ]
 
 
@@ -208,7 +270,23 @@ def _side_scores(table: Table, identifier: str | None) -> list[Layout]:
     ]
 
 
+def _detections(table: Table, identifier: str | None) -> list[Layout]:
+    """What detectors of synthetic captions and images gave, as BiVLC's authors released it."""
+    columns = tuple(name for name in ("text_pred", "img_pred") if name in table)
+    if not columns or "label" not in table:
+        return []
+    kind: Kind = "quad_outcomes" if len(columns) == 2 else "choice_outcome"
+    if columns == ("img_pred",):
+        return []
+    what = "outputs of detectors of synthetic " + ("captions and images" if len(columns) == 2 else "captions")
+    described = (
+        f"{what} in columns {', '.join(columns)}, which item in 'label'; answers by the rule of two steps"
+    )
+    return [Layout(kind, columns, None, described, folded=True, detected=True)]
+
+
 _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
+    _detections,
     _quad_scores,
     _choice_scores,
     _two_scores,
@@ -292,15 +370,28 @@ def _column(table: Table, names: Sequence[str]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
-def _is_truth(values: Sequence[object]) -> bool:
-    """Whether every value is true or false (as such, in words, or as 1 and 0)."""
-    return all(str(value).strip().lower() in _TRUTH for value in values)
+def _is_truth(values: Sequence[object], *, empty: bool = False) -> bool:
+    """Whether every value is true or false (as such, in words, or as 1 and 0); some may be `empty`."""
+    found = [value for value in values if not (empty and is_empty(value))]
+    return bool(found) and all(str(value).strip().lower() in _TRUTH for value in found)
+
+
+def is_empty(cell: object) -> bool:
+    """Whether a cell holds no answer: null, NaN, or a text of blanks or one that means null.
+
+    >>> [is_empty(cell) for cell in (None, float("nan"), "", " NaN ", "null", False, 0, "no")]
+    [True, True, True, True, True, False, False, False]
+    """
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return True
+    return isinstance(cell, str) and cell.strip().lower() in ("", "nan", "null", "none", "n/a", "na")
 
 
 def _is_number(values: Sequence[object]) -> bool:
-    """Whether the first value is a number, as itself or in words."""
+    """Whether the first value that there is, is a number, as itself or in words."""
+    first = next((value for value in values if value is not None and str(value).strip()), None)
     try:
-        float(str(values[0]))
+        float(str(first))
     except ValueError:
         return False
     return True

@@ -87,7 +87,7 @@ class Network(nn.Module):
         return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale.reshape(()))
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """The last linear map of each tower: all that P004 trains. Empty where there is none."""
+        """The last linear map of each tower: all that PAC-S trains. Empty where there is none."""
         return ()
 
     def heads(self) -> Sequence[nn.Parameter]:

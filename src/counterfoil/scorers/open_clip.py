@@ -1,21 +1,21 @@
 """Dual encoders of the package open_clip: `open-clip:ARCH/PRETRAINED`.
 
 PRETRAINED is a tag that open_clip knows, or a checkpoint file. Two models of one architecture may differ only
-in an activation that no tensor tells: OpenAI's weights, and all that was fine-tuned from them, need
-QuickGELU, and open_clip builds GELU for the plain names. Such pairs are refused with the name to use.
+in an activation that no tensor tells; `counterfoil.scorers.activations` decides it, and refuses pairs of
+architecture and weights that do not fit, with the name to use.
 """
 
 import logging
-import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
+from counterfoil.scorers.activations import Activation, decided, said_by, without_suffix
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
-from counterfoil.scorers.checkpoints import fit, looks_like, metadata_of, nearest, read_checkpoint
+from counterfoil.scorers.checkpoints import fit, looks_like, nearest, read_checkpoint
 from counterfoil.scorers.dual import (
     NO_NETWORK,
     DualEncoder,
@@ -30,9 +30,6 @@ from counterfoil.scorers.dual import (
 from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
 from counterfoil.store import canonical_json
 
-#: File names of the released fine-tunes of OpenAI's weights, and of those weights themselves. PAC-S's
-#: openClip_ViT-L-14.pth is one of LAION's, and so GELU's.
-OPENAI_FAMILY = re.compile(r"best_CLIP_|CLIP_(COCO|TROHN)|neg-?clip|(?<!open)clip_ViT-|openai", re.IGNORECASE)
 #: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
@@ -41,17 +38,17 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """The model `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
 
     Raises `ModelError` for unknown architectures, tags and files, weights of another architecture, files that
-    only running code could restore, weights that cannot be downloaded, and activations that do not fit
-    (`options.allow_gelu` loads those all the same, and the identity says so).
+    only running code could restore, weights that cannot be downloaded, and activations that do not fit or
+    that nothing tells (`ARCH-gelu/...` loads those with GELU all the same, and the identity says so).
     """
     where = f"open-clip:{argument}"
-    only(where, options, "precision", "prompt", "allow_gelu")
+    only(where, options, "precision", "prompt")
     library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
     with quiet():
-        model, architecture, overridden = built(library, argument, options, where)
+        model, architecture, activation = built(library, argument, where)
         tokenizer = tokenizer_of(library, architecture, where)
     torch = import_torch()
     weights = digest_tensors(model.state_dict())
@@ -67,9 +64,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             precision=options.precision,
             prompt=prompt,
             options={
-                "activation": activation_of(library, architecture),
+                **activation.options(),
                 "device": device.type,
-                **({"allow_gelu": True} if overridden else {}),
                 **({} if computed is dtype else {"activations": "fp32"}),
             },
         ),
@@ -83,6 +79,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             "open_clip": library.__version__,
             "torch": torch.__version__,
             "device": str(device),
+            "activation": f"{activation.name}: {activation.evidence}",
             "image tower": "fast" if towers.images_fast else "library",
             "text tower": "fast, cut to the longest caption" if towers.texts_fast else "library",
         },
@@ -101,17 +98,17 @@ def library_of() -> Any:
     return open_clip
 
 
-def built(
-    library: Any, argument: str, options: Options, where: str, *, random: bool = False
-) -> tuple[Any, str, bool]:
-    """The model with its weights, the name its tokenizer goes by, and whether `allow_gelu` was needed.
+def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
+    """The model with its weights, the name its tokenizer goes by, and its activation.
 
     With `random` an architecture alone is a model whose weights are random. Raises what `load` raises.
     """
     if argument.startswith(("local-dir:", "hf-hub:")):
-        return _created(library, where, argument), argument, False
-    architecture, _, pretrained = argument.partition("/")
+        model = _created(library, where, argument)
+        return model, argument, Activation(_builds(library, argument), "its configuration says so")
+    asked, _, pretrained = argument.partition("/")
     known = library.list_models()
+    architecture, asks_gelu = without_suffix(asked, known)
     if architecture not in known:
         raise ModelError(
             "open_clip knows no such architecture",
@@ -121,7 +118,8 @@ def built(
             hint=nearest(architecture, known) or "open_clip.list_models() names all",
         )
     if random and not pretrained:
-        return _empty(library, architecture, where), architecture, False
+        model = _empty(library, architecture, where)
+        return model, architecture, Activation(_builds(library, architecture), "asked for by name")
     tags = library.list_pretrained_tags_by_model(architecture)
     tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
     if not tag and not (pretrained and Path(pretrained).exists()):
@@ -133,17 +131,23 @@ def built(
             allowed=None if path_like else [*tags, "a checkpoint file"],
             hint="check the path" if path_like else nearest(pretrained, tags) or None,
         )
-    quick = bool(library.get_model_config(architecture).get("quick_gelu", False))
-    if tag:
-        overridden = _check_activation(
-            where, architecture, quick, bool(tag.get("quick_gelu")), options, known, pretrained
-        )
-        return _created(library, where, architecture, pretrained), architecture, overridden
     path = Path(pretrained)
-    checkpoint = read_checkpoint(path)
-    said = metadata_of(checkpoint.notes).get("quick_gelu")
-    needs_quick = bool(said) if said is not None else quick or bool(OPENAI_FAMILY.search(path.name))
-    overridden = _check_activation(where, architecture, quick, needs_quick, options, known, pretrained)
+    checkpoint = None if tag else read_checkpoint(path)
+    said: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
+    if checkpoint is not None:
+        said = said_by(path, checkpoint.notes)
+    activation = decided(
+        where,
+        architecture,
+        pretrained,
+        quick=_builds(library, architecture) == "quickgelu",
+        asks_gelu=asks_gelu,
+        needs_quick=said[0],
+        evidence=said[1],
+        known=known,
+    )
+    if checkpoint is None:
+        return _created(library, where, architecture, pretrained), architecture, activation
     model = _empty(library, architecture, where)
     tensors = checkpoint.tensors
     if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
@@ -157,31 +161,7 @@ def built(
         looks_like=looks_like(checkpoint.tensors, configs),
     )
     model.load_state_dict(state)
-    return model, architecture, overridden
-
-
-def _check_activation(
-    where: str,
-    architecture: str,
-    quick: bool,
-    needs_quick: bool,
-    options: Options,
-    known: Sequence[str],
-    weights: str,
-) -> bool:
-    """Whether weights and architecture disagree and the user allows it; raises `ModelError` where not."""
-    if quick == needs_quick:
-        return False
-    twin = f"{architecture}-quickgelu" if needs_quick else architecture.removesuffix("-quickgelu")
-    if options.allow_gelu:
-        return True
-    trained, builds = ("QuickGELU", "GELU") if needs_quick else ("GELU", "QuickGELU")
-    raise ModelError(
-        f"these weights were trained with {trained}, {architecture} builds {builds}: scores would be off",
-        where=where,
-        hint=(f"use open-clip:{twin}/{weights}, or " if twin in known else "")
-        + "--allow-gelu to load them all the same",
-    )
+    return model, architecture, activation
 
 
 def _empty(library: Any, architecture: str, where: str) -> Any:
@@ -236,7 +216,7 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def activation_of(library: Any, architecture: str) -> str:
+def _builds(library: Any, architecture: str) -> str:
     """ "gelu" or "quickgelu", whichever open_clip builds."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"

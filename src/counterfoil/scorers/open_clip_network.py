@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import fast
-from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.open_clip import TOLERANCE, built, library_of, quiet, tokenizer_of
 from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
@@ -61,7 +60,7 @@ class OpenClipNetwork(LibraryNetwork):
         return Local(self._pooled(words, tokens), words, places > self._ends(tokens)[:, None])
 
     def projections(self) -> Sequence[nn.Parameter]:
-        """`visual.proj` and `text_projection`, as P004 trains them."""
+        """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
         found = (getattr(getattr(self.model, "visual", None), "proj", None), _projection(text))
         return tuple(each for each in found if isinstance(each, nn.Parameter))
@@ -124,7 +123,7 @@ class OpenClipTokens:
         return {**files, CONFIG: json.dumps({"model_cfg": self.config}, indent=2).encode()}
 
 
-def backbone(argument: str, options: Options = DEFAULT) -> Backbone:
+def backbone(argument: str) -> Backbone:
     """`ARCH` (random weights), `ARCH/TAG`, `ARCH/FILE` or `local-dir:FOLDER`, in fp32 on the CPU.
 
     Raises `ModelError` as `counterfoil.scorers.open_clip.load` does, activations that do not fit included.
@@ -132,7 +131,7 @@ def backbone(argument: str, options: Options = DEFAULT) -> Backbone:
     where = f"open-clip:{argument}"
     library = library_of()
     with quiet():
-        model, architecture, overridden = built(library, argument, options, where, random=True)
+        model, architecture, activation = built(library, argument, where, random=True)
         tokenizer = tokenizer_of(library, architecture, where)
         config = library.get_model_config(architecture)
     card = {
@@ -141,7 +140,7 @@ def backbone(argument: str, options: Options = DEFAULT) -> Backbone:
         "model": config,
         "preprocess": _plain(dict(library.get_model_preprocess_cfg(model))),
         "from": argument,
-        **({"allow_gelu": True} if overridden else {}),
+        **({"trained_with": activation.trained_with} if activation.trained_with else {}),
     }
     return _around(where, model, tokenizer, card)
 

@@ -1,6 +1,6 @@
 """The answers in a table whose layout is known: one entry per question, whatever rows they came in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from counterfoil.data.tables import Table, booleans, floats
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.layouts import DIRECTIONS, ONE_ID, PAIR_ID, SUBSET, Layout
+from counterfoil.metrics.detection import by_label, likelier, two_steps
+from counterfoil.scorers.layouts import DIRECTIONS, ONE_ID, PAIR_ID, SUBSET, Layout, is_empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +20,19 @@ class Parsed:
     subsets: tuple[str, ...] | None
     values: NDArray[np.float64] | None = None
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    #: Which entries hold no answer, where some do not and the policy lets them.
+    unanswered: NDArray[np.bool_] | None = None
 
 
-def parse(table: Table, layout: Layout) -> Parsed:
+def parse(table: Table, layout: Layout, *, unanswered: str = "refuse") -> Parsed:
     """The answers in `table`, laid out as `recognise` found.
 
     Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
     are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
+    Outcomes that are null or NaN are refused too, unless `unanswered` is "wrong" or "leave-out".
     """
+    if layout.detected:
+        return _detected(table, layout)
     if layout.side is not None:
         return _fold_sides(table, layout)
     if layout.folded:
@@ -35,13 +41,48 @@ def parse(table: Table, layout: Layout) -> Parsed:
     subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else None
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
+        empty = _unanswered(table, layout.columns, unanswered)
+        if empty is not None:
+            table = _answered_wrong(table, layout.columns)
         right = {name: booleans(table, column) for name, column in zip(names, layout.columns, strict=True)}
-        return Parsed(ids=ids, subsets=subsets, right=right)
+        return Parsed(ids=ids, subsets=subsets, right=right, unanswered=empty)
     if layout.kind == "rated_scores":
         return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
     shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
     return Parsed(ids=ids, subsets=subsets, values=values.reshape(shape))
+
+
+def _unanswered(table: Table, columns: Sequence[str], policy: str) -> NDArray[np.bool_] | None:
+    """The rows with an empty cell; None where there is none. Raises `ScoreError` where they are refused."""
+    empty = np.array([any(is_empty(table[name][row]) for name in columns) for row in range(len(table))])
+    if not empty.any():
+        return None
+    if policy == "refuse":
+        row = int(np.argmax(empty))
+        column = next(name for name in columns if is_empty(table[name][row]))
+        raise ScoreError(
+            "a question without an answer",
+            where=table.where(row, column),
+            given=f"{int(empty.sum()):,} of {len(table):,} without",
+            allowed="true or false",
+            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
+        )
+    return empty
+
+
+def _answered_wrong(table: Table, columns: Sequence[str]) -> Table:
+    cells = {name: [False if is_empty(cell) else cell for cell in table[name]] for name in columns}
+    return Table({**table.columns, **cells}, table.source, table.kind, table.parts)
+
+
+def _detected(table: Table, layout: Layout) -> Parsed:
+    """Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k."""
+    label = floats(table, "label")
+    outputs = [by_label(floats(table, column), label) for column in layout.columns]
+    if len(outputs) == 2:
+        return Parsed(None, None, right=two_steps(outputs[0], outputs[1]))
+    return Parsed(None, None, right={"accuracy": likelier(outputs[0]) == 1})
 
 
 def _ids(table: Table, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

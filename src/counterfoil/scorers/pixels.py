@@ -54,7 +54,7 @@ def load(argument: str, options: Options = DEFAULT) -> "Colours":
     if argument != "colours":
         raise UnknownNameError("reader of pixels", argument, ["colours"], where=name)
     recipe = {"anchors": dict(ANCHORS), "absent": _ABSENT, "present": _PRESENT, "side": _SIDE}
-    return Colours(Identity(name, preprocessing=digest_value(recipe)))
+    return Colours(Identity(name, revision="1", preprocessing=digest_value(recipe)))
 
 
 @dataclass(frozen=True)

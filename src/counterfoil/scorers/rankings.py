@@ -21,10 +21,13 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.tables import parse_json, read_text
+from counterfoil.data.tables import first_double
 from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import read_npz
+from counterfoil.inputs.files import read_text
+from counterfoil.inputs.parsed import parse_json
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
-from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_arrays
+from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
 
 _ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")
@@ -107,8 +110,7 @@ def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> Lists:
             raise DataError("not an id", where=here, given=odd[0], allowed="whole numbers and strings")
         names = [i if isinstance(i, str) else str(i) for i in ids]
         if len(set(names)) < len(names):
-            double = next(name for at, name in enumerate(names) if name in names[:at])
-            raise _doubled(here, double)
+            raise _doubled(here, first_double(names))
         parts.append(np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int32))
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
     return Lists(tuple(ranked), tuple(place), starts, np.concatenate([np.empty(0, np.int32), *parts]))
@@ -130,7 +132,7 @@ def _from_json(path: Path) -> tuple[Lists, Lists]:
 
 
 def _from_arrays(path: Path) -> tuple[Lists, Lists]:
-    arrays = read_arrays(path, _ARRAYS, after="given:")
+    arrays = read_npz(path, names=" ".join(_ARRAYS), hint="check the path after 'given:'")
     if not {"i2t", "t2i"} & arrays.keys():
         raise DataError(
             "not rankings",

@@ -19,11 +19,12 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
+from counterfoil.inputs.parsed import read_json
 from counterfoil.scorers.base import Embedder, Identity, Options, cosines
 from counterfoil.scorers.captions.protocols import Tokens
 from counterfoil.scorers.comparisons import Comparison
 from counterfoil.scorers.local import given_frames, is_given
-from counterfoil.store import digest_value, read_json, write_json
+from counterfoil.store import digest_value, write_json
 
 #: Whose versions an identity may depend on.
 _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers")

@@ -13,11 +13,10 @@ from jaxtyping import Real
 from numpy import ndarray
 
 from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
-from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_arrays
+from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
-
-_SAVE = "save it with numpy.save(path, scores), rows being images and columns captions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarit
     """
     only(f"given:{argument}", options, "ids")
     path = Path(argument)
-    values = _mapped(path)
+    values = read_npy(path, mapped=True, hint="check the path after 'given:'")
     if values.dtype.kind not in "iu" and values.dtype.type not in (np.float16, np.float32, np.float64):
         raise DataError(
             "a similarity is not of real numbers",
@@ -66,36 +65,8 @@ def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarit
     )
 
 
-def _mapped(path: Path) -> ndarray:
-    try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError("no such file", where=path, hint="check the path after 'given:'") from None
-    except IsADirectoryError:
-        raise DataError("is a folder", where=path, hint="name the npy file in it") from None
-    except EOFError:
-        raise DataError("the file is empty", where=path, hint=_SAVE) from None
-    except ValueError as error:
-        # NumPy says so of cut files, of pickled objects and of files in no format it knows.
-        hint = "is the file cut off?" if "mmap length" in str(error) else _SAVE
-        # What it does not know it takes for a pickle, and says how to load that.
-        what = "not an npy file" if "unsafely" in str(error) else f"not a readable npy file: {error}"
-        raise DataError(
-            what,
-            where=path,
-            allowed="numbers, never pickled objects",
-            hint=hint,
-        ) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-    if not isinstance(found, ndarray):
-        found.close()
-        raise DataError("is an npz file, not one array", where=path, hint=_SAVE)
-    return found
-
-
 def _ids(file: Path, path: Path, shape: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    arrays = read_arrays(file, ("image_ids", "caption_ids"), after="--ids")
+    arrays = read_npz(file, names="image_ids caption_ids", hint="check the path after '--ids'")
     rows = ids_of(arrays, IMAGE_IDS, shape[0], file, per=f"row of {path.name}")
     columns = ids_of(arrays, CAPTION_IDS, shape[1], file, per=f"column of {path.name}")
     if rows is None or columns is None:

@@ -1,9 +1,10 @@
 """A dual encoder from scratch, small enough to learn the world of paper shapes on a laptop in a minute.
 
-Pictures go through a few strided convolutions; what they found is read in three ways: where it is (a linear
-map of the whole grid), how much of it there is (mean) and whether it is there at all (maximum). Captions are
-words of a vocabulary of the model's own, with dilated convolutions over them (van den Oord et al., 2016),
-which see a whole sentence after three layers. Nothing in it knows of shapes or colours.
+Pictures are cut into patches, and four neighbours made one until the grid is coarse; every cell is given
+its position. What was found is summed in four ways: how much of it there is (mean), how far right and how far
+down it lies (first moments, so that how things lie can be told), and whether it is there at all (maximum).
+Captions are words of a vocabulary of the model's own, with dilated convolutions over them (van den Oord et
+al., 2016), which see a whole sentence after three layers. Nothing in it knows of shapes or colours.
 """
 
 import re
@@ -34,14 +35,16 @@ _TEMPERATURE = 0.07
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the network is. The defaults are about 0.7 million parameters."""
+    """How large the network is. The defaults are about 0.5 million parameters."""
 
     #: Pixels to a side.
     picture: int = 48
-    #: Channels after each convolution, each of which halves the picture.
-    channels: tuple[int, ...] = (16, 32, 64)
+    #: Pixels to a side of a patch.
+    patch: int = 4
+    #: Channels of a patch, then each time four cells become one.
+    channels: tuple[int, ...] = (48, 96)
     #: Numbers per word.
-    words: int = 64
+    words: int = 128
     #: Layers over the words; layer k sees words 2**k apart.
     layers: int = 3
     #: Numbers in the hidden layer of each tower.
@@ -50,44 +53,87 @@ class Sizes:
     width: int = 128
 
     def __post_init__(self) -> None:
-        step = 2 ** len(self.channels)
-        if self.picture % step or self.picture < 2 * step:
+        if self.picture % self.step or self.picture < 2 * self.step:
             raise InputError(
-                "the convolutions cannot halve the picture so often",
-                given=f"{self.picture} pixels, {len(self.channels)} convolutions",
-                allowed=f"a multiple of {step} pixels, at least {2 * step}",
+                "the pictures cannot be cut into patches and those halved so often",
+                given=f"{self.picture} pixels, patches of {self.patch}, {len(self.channels)} layers",
+                allowed=f"a multiple of {self.step} pixels, at least {2 * self.step}",
             )
+
+    @property
+    def step(self) -> int:
+        """Pixels to a side of a cell of the last grid."""
+        return self.patch * 2 ** (len(self.channels) - 1)
+
+
+class Gathered(nn.Module):
+    """(batch, rows, columns, channels) to a grid `side` times coarser: each square of cells becomes one.
+
+    A convolution without overlap, as one product of matrices: with so few channels a real one takes longer.
+    """
+
+    def __init__(self, side: int, before: int, after: int) -> None:
+        super().__init__()
+        self.side = side
+        self.linear = nn.Linear(side * side * before, after, bias=False)
+        self.norm = nn.BatchNorm1d(after)
+
+    def forward(self, found: Tensor) -> Tensor:
+        """What is found in each square."""
+        rows, columns = (size // self.side for size in found.shape[1:3])
+        squares = found.unflatten(1, (rows, self.side)).unflatten(3, (columns, self.side)).transpose(2, 3)
+        flat = squares.reshape(len(found) * rows * columns, -1)
+        return functional.relu(self.norm(self.linear(flat))).view(len(found), rows, columns, -1)
 
 
 class ImageTower(nn.Module):
     """(batch, 3, side, side) pixels to (batch, width)."""
 
+    moments: Tensor
+
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        layers: list[nn.Module] = []
-        before = 3
-        for number, after in enumerate(sizes.channels):
-            # The first sees four pixels at once, which is what a stripe takes.
-            kernel = 4 if not number else 3
-            layers += [nn.Conv2d(before, after, kernel, stride=2, padding=1, bias=False)]
-            layers += [nn.BatchNorm2d(after), nn.ReLU()]
-            before = after
-        self.body = nn.Sequential(*layers)
-        grid = sizes.picture // 2 ** len(sizes.channels)
-        self.where = nn.Linear(grid * grid * before, sizes.hidden)
-        self.mix = nn.Sequential(
-            nn.LayerNorm(sizes.hidden + 2 * before),
-            nn.Linear(sizes.hidden + 2 * before, sizes.hidden),
-            nn.GELU(),
-        )
-        self.projection = nn.Linear(sizes.hidden, sizes.width, bias=False)
+        sides = [sizes.patch] + [2] * (len(sizes.channels) - 1)
+        channels = (3, *sizes.channels)
+        self.body = nn.Sequential(*map(Gathered, sides, channels, channels[1:]))
+        side, last = sizes.picture // sizes.step, channels[-1]
+        self.position = nn.Parameter(0.02 * torch.randn(side * side, last))
+        self.norm = nn.LayerNorm(last)
+        self.cells = nn.Sequential(nn.Linear(last, last), nn.ReLU(), nn.Linear(last, last))
+        self.register_buffer("moments", _moments(side), persistent=False)
+        self.pooled = Pooled((len(self.moments) + 1) * last, sizes)
+
+    @property
+    def projection(self) -> nn.Linear:
+        """The last linear map."""
+        return self.pooled.projection
 
     def forward(self, pixels: Tensor) -> Local:
-        """The whole, and what the last convolution found in each cell of its grid."""
-        found = self.body(pixels)
-        where = functional.gelu(self.where(found.flatten(1)))
-        mixed = self.mix(torch.cat([where, found.mean((2, 3)), found.amax((2, 3))], dim=1))
-        return Local(self.projection(mixed), found.flatten(2).transpose(1, 2))
+        """The whole, and what was found in each cell of the grid."""
+        cells = self.body(pixels.permute(0, 2, 3, 1)).flatten(1, 2) + self.position
+        found = cells + self.cells(self.norm(cells))
+        where = (self.moments @ found).flatten(1)
+        return Local(self.pooled(torch.cat([where, found.amax(1)], dim=1)), found)
+
+
+class Pooled(nn.Module):
+    """(batch, features) that were gathered from all places to (batch, width).
+
+    The last map sees the features themselves besides a hidden layer of them: much of what captions and
+    pictures say is a sum over their places, and is learned in fewer steps as one.
+    """
+
+    def __init__(self, features: int, sizes: Sizes) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+        self.hidden = nn.Sequential(nn.Linear(features, sizes.hidden), nn.GELU())
+        self.projection = nn.Linear(sizes.hidden + features, sizes.width, bias=False)
+
+    def forward(self, gathered: Tensor) -> Tensor:
+        """The whole."""
+        normed = self.norm(gathered)
+        projected: Tensor = self.projection(torch.cat([self.hidden(normed), normed], dim=1))
+        return projected
 
 
 class TextTower(nn.Module):
@@ -96,25 +142,36 @@ class TextTower(nn.Module):
     def __init__(self, vocabulary: int, sizes: Sizes) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, sizes.words, padding_idx=_PADDING)
-        self.layers = nn.ModuleList(
-            nn.Conv1d(sizes.words, sizes.words, 3, padding=2**k, dilation=2**k) for k in range(sizes.layers)
-        )
+        # Each is a convolution over three words, as one product: a few channels make poor convolutions.
+        self.layers = nn.ModuleList(nn.Linear(3 * sizes.words, sizes.words) for _ in range(sizes.layers))
         self.norms = nn.ModuleList(nn.LayerNorm(sizes.words) for _ in range(sizes.layers))
-        self.mix = nn.Sequential(
-            nn.LayerNorm(2 * sizes.words), nn.Linear(2 * sizes.words, sizes.hidden), nn.GELU()
-        )
-        self.projection = nn.Linear(sizes.hidden, sizes.width, bias=False)
+        self.pooled = Pooled(2 * sizes.words, sizes)
+
+    @property
+    def projection(self) -> nn.Linear:
+        """The last linear map."""
+        return self.pooled.projection
 
     def forward(self, tokens: Tensor) -> Local:
         """The whole, and each word as it stands in its sentence."""
         there = (tokens != _PADDING).unsqueeze(-1)
         words = self.embedding(tokens)
-        for norm, layer in zip(self.norms, self.layers, strict=True):
-            heard = layer((norm(words) * there).transpose(1, 2)).transpose(1, 2)
-            words = words + functional.gelu(heard)
+        length = tokens.shape[1]
+        for k, (norm, layer) in enumerate(zip(self.norms, self.layers, strict=True)):
+            apart = 2**k
+            padded = functional.pad(norm(words) * there, (0, 0, apart, apart))
+            around = [padded[:, at : at + length] for at in (0, apart, 2 * apart)]
+            words = words + functional.gelu(layer(torch.cat(around, dim=-1)))
         mean = (words * there).sum(1) / there.sum(1).clamp(min=1)
         most = words.masked_fill(~there, -1e4).amax(1)
-        return Local(self.projection(self.mix(torch.cat([mean, most], dim=1))), words, ~there.squeeze(-1))
+        return Local(self.pooled(torch.cat([mean, most], dim=1)), words, ~there.squeeze(-1))
+
+
+def _moments(side: int) -> Tensor:
+    """(3, cells) weights that give of the cells of a grid the mean, and how far right and down it lies."""
+    at = torch.linspace(-1.5, 1.5, side)
+    down, right = torch.meshgrid(at, at, indexing="ij")
+    return torch.stack([torch.ones(side, side), right, down]).flatten(1) / side
 
 
 class SmallNetwork(Network):
@@ -185,8 +242,7 @@ def _made(card: Mapping[str, Any], seed: int) -> Backbone:
         network = SmallNetwork(_FIRST + len(vocabulary), sizes)
     return Backbone(
         name="small",
-        # Convolutions of few channels are fastest with the channels last in memory.
-        network=network.to(memory_format=torch.channels_last),
+        network=network,
         preparation=Resized(sizes.picture, interpolation="bicubic"),
         pixels=_pixels,
         tokens=Vocabulary(vocabulary),

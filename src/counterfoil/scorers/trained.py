@@ -12,13 +12,26 @@ import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, ModelError, UnknownNameError
+from pydantic import Field
+
+from counterfoil.errors import (
+    CounterfoilError,
+    DataError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    UnknownNameError,
+)
+from counterfoil.inputs.amounts import check_network
+from counterfoil.inputs.models import Stored, check_model
+from counterfoil.inputs.parsed import read_json
+from counterfoil.outputs.guard import overwriting
 from counterfoil.scorers.base import DEFAULT, Options
-from counterfoil.scorers.checkpoints import fit, metadata_of, read_checkpoint
+from counterfoil.scorers.checkpoints import fit, metadata_of, packed, read_checkpoint
 from counterfoil.scorers.dual import digest_tensors, import_torch
-from counterfoil.store import canonical_json, digest_file, read_json, writing
+from counterfoil.store import UNFINISHED, begin, begun, canonical_json, digest_file, end, writing
 
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone
@@ -26,6 +39,9 @@ if TYPE_CHECKING:
 FORMAT = "counterfoil checkpoint"
 SCHEMA = 1
 WEIGHTS, CARD, PROCESSOR = "model.safetensors", "card.json", "processor"
+
+#: All that is written into the folder of a training, or of a checkpoint alone.
+FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", "resume.pt", UNFINISHED)
 
 #: Who builds a network from its card, by the card's kind; the folder of its files comes second.
 _BUILDERS = {
@@ -51,10 +67,12 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     cannot be written (a checkpoint that was there stays as it was) and `InputError` where the folder holds a
     card of something else.
     """
-    from safetensors.torch import save as packed
-
     folder = Path(folder)
     check_target(folder)
+    # Within a training, which has noted that it writes here, that note stays to its end.
+    alone = begun(folder) is None
+    if alone:
+        begin(folder, "checkpoint")
     state = _state(backbone)
     card = json.loads(canonical_json(backbone.card))
     said: dict[str, Any] = {
@@ -73,13 +91,16 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
             with writing(path) as file:
                 file.write(data)
     readable = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    weights = packed(state, metadata={"format": "pt", "counterfoil": canonical_json(said)})
+    header, tensors = packed(state, {"format": "pt", "counterfoil": canonical_json(said)})
     # The card is on the disk before the weights take their place, and takes its own right after them.
     with writing(folder / CARD) as outer:
         outer.write(readable.encode("utf-8"))
         outer.flush()
         with writing(folder / WEIGHTS) as inner:
-            inner.write(weights)
+            inner.write(header)
+            inner.write(tensors)
+    if alone:
+        end(folder)
 
 
 def read(folder: Path) -> "Backbone":
@@ -94,9 +115,14 @@ def read(folder: Path) -> "Backbone":
 
 def facts(folder: Path) -> Mapping[str, Any]:
     """What the training of a checkpoint says of itself; raises `ModelError` as `read` does of its card."""
+    found: Mapping[str, Any] = _noted(Path(folder))[0]["facts"]
+    return found
+
+
+def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What counts of what a checkpoint says of itself, and what its weights say (nothing, if others')."""
     from safetensors import SafetensorError, safe_open
 
-    folder = Path(folder)
     outside = _card(folder)
     try:
         with safe_open(folder / WEIGHTS, framework="pt", device="cpu") as file:
@@ -105,8 +131,8 @@ def facts(folder: Path) -> Mapping[str, Any]:
         raise ModelError(
             f"not a readable safetensors file: {error}", where=folder / WEIGHTS, hint="is the file cut off?"
         ) from None
-    found: Mapping[str, Any] = _counting(folder, outside, metadata_of(notes))["facts"]
-    return found
+    inside = metadata_of(notes)
+    return _counting(folder, outside, inside), inside
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
@@ -150,15 +176,44 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     backbone, said = _read(Path(argument))
     processor = Path(argument) / PROCESSOR
     files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
-    return scorer(backbone, options, where=where, weights=said["weights"], files=files)
+    recipe = said["facts"].get("recipe") or {}
+    return scorer(
+        backbone,
+        options,
+        where=where,
+        weights=said["weights"],
+        files=files,
+        recipe=str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "",
+    )
 
 
 def check_target(folder: Path) -> None:
-    """Raise `InputError` where a folder has a card of something else: a checkpoint would replace it."""
-    if (folder / CARD).exists() and not is_checkpoint(folder):
+    """Raise `InputError` where a folder has a card of something else, unless replacing it was asked for."""
+    if (folder / CARD).exists() and not is_checkpoint(folder) and not overwriting():
         raise InputError(
             "the folder holds a card.json that is no checkpoint's", where=folder, hint="choose another folder"
         )
+
+
+def why_foreign(folder: Path, origin: str) -> str | None:
+    """Why the folder holds no checkpoint of this origin ("recipe" or "mixture"), None where it does.
+
+    A checkpoint is one as it was written, so that its weights and its card say the same, or one that a
+    machine began to write and did not finish.
+    """
+    if begun(folder) is not None:
+        return None
+    if not is_checkpoint(folder):
+        return "the folder holds files that no training wrote"
+    try:
+        found, inside = _noted(folder)
+    except CounterfoilError:
+        found, inside = {}, {}
+    if not inside:
+        return "the folder holds a checkpoint that was changed since it was written"
+    if origin not in found["facts"]:
+        return "the folder holds a checkpoint that another command wrote"
+    return None
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -176,12 +231,30 @@ def is_checkpoint(folder: Path) -> bool:
     return isinstance(said, dict) and said.get("format") == FORMAT
 
 
+class NetworkCard(Stored):
+    """What a network is built from; the rest depends on its kind."""
+
+    kind: str
+
+
+class CheckpointCard(Stored):
+    """`card.json`, and the same within the weights."""
+
+    format: Literal["counterfoil checkpoint"]
+    layout: Annotated[int, Field(alias="schema", ge=1)]
+    card: NetworkCard
+    facts: dict[str, Any]
+    weights: str
+    quick_gelu: bool = False
+
+
 def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
     outside = _card(folder)
     checkpoint = read_checkpoint(folder / WEIGHTS)
     inside = metadata_of(checkpoint.notes)
     said = _counting(folder, outside, inside)
     place = folder / PROCESSOR
+    check_network(said["card"], where=folder / CARD)
     try:
         backbone = build(said["card"], place if place.is_dir() else None)
     except (ModelError, UnknownNameError) as error:
@@ -219,11 +292,11 @@ def _card(folder: Path) -> Mapping[str, Any]:
             given=f"no {' and no '.join(lacking)}" if folder.is_dir() else None,
             allowed=f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it",
         )
-    said = read_json(folder / CARD)
+    said = _readable(folder / CARD)
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ModelError(f"not the card of a checkpoint of {FORMAT.split()[0]}", where=folder / CARD)
     schema = said.get("schema")
-    if not isinstance(schema, int) or schema > SCHEMA:
+    if isinstance(schema, int) and schema > SCHEMA:
         raise ModelError(
             "a checkpoint of a newer version",
             where=folder / CARD,
@@ -231,11 +304,15 @@ def _card(folder: Path) -> Mapping[str, Any]:
             allowed=f"schema up to {SCHEMA}",
             hint="update counterfoil: pip install -U counterfoil",
         )
-    wrong = [name for name in ("card", "facts") if not isinstance(said.get(name), dict)]
-    wrong += [] if isinstance(said.get("weights"), str) else ["weights"]
-    if wrong:
-        raise ModelError("the card is incomplete", where=folder / CARD, given=f"no {' and no '.join(wrong)}")
+    check_model(said, CheckpointCard, where=folder / CARD, error=ModelError)
     return said
+
+
+def _readable(path: Path) -> Any:
+    try:
+        return read_json(path)
+    except DataError as error:
+        raise ModelError(str(error)) from None
 
 
 def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -254,7 +331,10 @@ def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any
             given=f"{', '.join(changed)} differ from what {WEIGHTS} says",
             hint="write the old values back; they are in the metadata of the weights",
         )
-    return inside if inside.get("card") == outside["card"] else outside
+    if inside.get("card") != outside["card"]:
+        return outside
+    check_model(inside, CheckpointCard, where=f"{folder / WEIGHTS}, metadata", error=ModelError)
+    return inside
 
 
 def _all(folder: Path) -> list[Path]:

@@ -27,11 +27,12 @@ def scorer(
     where: str,
     weights: str = "",
     files: Mapping[str, str] | None = None,
+    recipe: str = "",
 ) -> DualEncoder | Detector:
     """What a backbone answers on a device and in a precision.
 
-    `weights` names its weights and `files` the files of its tokenizer. Raises `InputError` for options that
-    mean nothing to it, `ModelError` for a device that is not there.
+    `weights` names its weights, `files` the files of its tokenizer and `recipe` how it was trained. Raises
+    `InputError` for options that mean nothing to it, `ModelError` for a device that is not there.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
     only(where, options, "precision", *(() if detects else ("prompt",)))
@@ -56,6 +57,7 @@ def scorer(
         },
     )
     provenance = {"torch": torch.__version__, "device": str(device), "network": backbone.name}
+    provenance |= {"recipe": recipe} if recipe else {}
     asked: dict[str, Any] = {
         "identity": identity,
         "preparation": backbone.preparation,

@@ -24,9 +24,9 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
       random weights (torch's random state decides which).
     * `hf:FOLDER_OR_NAME`: CLIP, SigLIP and others of their kind in transformers.
 
-    Pictures go through the model's own evaluation transform, as P000 trains; captions are cut to the longest
+    Pictures go through the model's own evaluation transform, as BiVLC trains; captions are cut to the longest
     of their batch where the tower is causal. Raises `UnknownNameError` for other kinds, and what loading the
-    same model for measuring raises: activations that do not fit (unless `options.allow_gelu`), weights of
+    same model for measuring raises: activations that do not fit or that nothing tells, weights of
     another architecture, files that cannot be read.
     """
     kind, colon, argument = spec.partition(":")
@@ -39,12 +39,12 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
             allowed=("open-clip:ARCH", "open-clip:ARCH/TAG", "open-clip:ARCH/FILE", "hf:FOLDER_OR_NAME"),
         )
     # What a scorer can be asked for beyond this (a precision, a prompt) means nothing in training.
-    only(spec, options, "allow_gelu")
+    only(spec, options)
     import_torch()
     if kind == "open-clip":
         from counterfoil.scorers import open_clip_network
 
-        return open_clip_network.backbone(argument, options)
+        return open_clip_network.backbone(argument)
     from counterfoil.scorers import hf_network
 
     return hf_network.backbone(argument)

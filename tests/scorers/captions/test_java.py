@@ -136,7 +136,9 @@ class TestFailures:
 
     def test_no_pycocoevalcap(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(java, "find_spec", lambda name: None)
-        with pytest.raises(MissingExtraError, match=r"'pycocoevalcap' is not installed.*counterfoil\[java\]"):
+        with pytest.raises(
+            MissingExtraError, match=r"'pycocoevalcap' is not installed.*pip install '\.\[java\]'"
+        ):
             java.folder("meteor")
 
     def test_run_gives_up_on_time(self) -> None:

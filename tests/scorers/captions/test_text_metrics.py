@@ -165,7 +165,11 @@ class TestSettings:
                 {"df": "no.json"},
                 "metric:cider, df: no such file; given: no.json; allowed: references, a JSON file",
             ),
-            ("meteor", {"processes": "0"}, "metric:meteor: no number of processes; given: 0; allowed: 1, 2"),
+            (
+                "meteor",
+                {"processes": "0"},
+                "metric:meteor: no number of processes; given: 0; allowed: 1 to 999,999",
+            ),
         ],
     )
     def test_refusals(self, name: str, settings: dict[str, str], said: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import DataError
-from counterfoil.store import read_json
+from counterfoil.inputs.parsed import read_json
 
 #: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
 LONGEST_SENTENCE = 66

@@ -4,7 +4,7 @@
 official prefix, weight and treatment of what the papers leave open; `options.settings` changes them
 (`settings`).
 
-CLIP-S and PAC-S are about pictures. P004 scores videos with PAC-S by EMScore's formulae (section 3.2): where
+CLIP-S and PAC-S are about pictures. PAC-S scores videos with PAC-S by EMScore's formulae (section 3.2): where
 a benchmark shows videos, take `metric.for_videos()` of these, a `LocalMetric` under the same name with the
 same model; CLIP-S is refused there in a line.
 
@@ -59,7 +59,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     if name not in KINDS:
         raise UnknownNameError("metric of embeddings", name, KINDS)
     where = f"metric:{name}"
-    only(where, options, "precision", "prompt", "allow_gelu", "backbone", "settings")
+    only(where, options, "precision", "prompt", "backbone", "settings")
     if not options.backbone:
         raise InputError(
             "a model has to stand behind this metric",
@@ -94,9 +94,9 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
             allowed="a dual encoder with one point per item",
         )
     _check_looks(model, name, options)
-    return CosineMetric(
-        _identity(name, model.identity, settings, kind), kind.needs, model, settings, options, backbone
-    )
+    identity = _identity(name, model.identity, settings, kind)
+    title = _title(name, model, settings)
+    return CosineMetric(identity, kind.needs, model, settings, title, options, backbone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +108,8 @@ class CosineMetric:
     #: An `Embedder`, or `GivenEmbeddings`.
     embedder: Any
     settings: Settings
+    #: What results call it where its name would say too much: "PAC-S formula through MODEL"; else "".
+    title: str
     _options: Options = field(repr=False)
     _backbone: Backbone = field(repr=False)
 
@@ -142,7 +144,7 @@ class CosineMetric:
         """The metric of videos, by tokens and frames: PAC-S there is EMScore with PAC-S's model.
 
         EMScore's official values hold, so there is no prefix unless one is set. Raises `InputError` for
-        CLIP-S, which no paper puts to videos, and where the model has no tokens. P004 section 3.2.
+        CLIP-S, which no paper puts to videos, and where the model has no tokens. PAC-S section 3.2.
         """
         name = self.identity.name.removeprefix("metric:")
         kind = KINDS[name].of_videos
@@ -174,6 +176,8 @@ class FrameMetric:
     corpus: Corpus | None
     #: Whether candidates are compared with references.
     beside_references: bool
+    #: As a `CosineMetric`'s.
+    title: str = ""
 
     def of_parts(
         self,
@@ -251,7 +255,19 @@ def _of_frames(
     beside = "references" in kind.needs
     needs = (*kind.needs, "references") if settings.idf == "references" and not beside else kind.needs
     identity = _identity(name, local.identity, settings, kind, corpus)
-    return FrameMetric(identity, needs, local, settings, corpus, beside)
+    return FrameMetric(identity, needs, local, settings, corpus, beside, _title(name, model, settings))
+
+
+def _title(name: str, model: Any, settings: Settings) -> str:
+    """What results call PAC-S where no model of PAC-S is behind it: there it is CLIP-S times 0.8.
+
+    PAC-S's model is one that was trained with the recipe `pac`, or that the user says is a released one.
+    """
+    if not name.endswith("pac-s") or settings.model == "pac-s":
+        return ""
+    if (getattr(model, "provenance", None) or {}).get("recipe") == "pac":
+        return ""
+    return f"{'RefPAC-S' if name.startswith('ref-') else 'PAC-S'} formula through {model.identity.name}"
 
 
 def _asked(settings: Settings, options: Options) -> Options:

@@ -47,7 +47,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
     where the program fails; `InputError` for a candidate without references.
 
-    Source: P004, section 2; Denkowski and Lavie (2014).
+    Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
     java.check_references(candidates, references, NAME)
     if not candidates:
@@ -84,7 +84,7 @@ def _plain(text: str) -> str:
 def _command() -> tuple[str, ...]:
     place = java.folder("meteor")
     program = java.java(NAME)
-    again = "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
+    again = "install pycocoevalcap again: pip install --force-reinstall '.[java]'"
     jar = java.file(place / "meteor-1.5.jar", NAME, again)
     java.file(place / "data" / "paraphrase-en.gz", NAME, again)
     return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")

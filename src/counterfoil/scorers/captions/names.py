@@ -73,10 +73,10 @@ _ENTRIES = (
         "Hessel et al. 2021",
     ),
     MetricEntry(
-        "pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "P004, section 3.1"
+        "pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "PAC-S, section 3.1"
     ),
     MetricEntry(
-        "ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "P004, equation 6"
+        "ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "PAC-S, equation 6"
     ),
     MetricEntry(
         "em-score",
@@ -91,7 +91,7 @@ _ENTRIES = (
         "tokens matched to those of references, as BERTScore does, by a model that reads",
         "Zhang et al. 2020",
     ),
-    MetricEntry("length", ("captions",), "number of tokens: what a metric must beat", "P004, Table 4"),
+    MetricEntry("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
 )
 
 METRICS: Mapping[str, MetricEntry] = {entry.name: entry for entry in _ENTRIES}
@@ -123,28 +123,32 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def check(name: str, backbone: str) -> None:
+    """Raise what `load` does where a metric lacks the model behind it, or has one too many."""
+    if not entry(name).has_model and backbone:
+        raise InputError(
+            "has no model behind it",
+            where=f"metric:{name}",
+            given=f"--scorer {backbone}",
+            hint="leave --scorer out, or take clip-s, pac-s or em-score",
+        )
+    if entry(name).has_model and not backbone:
+        raise InputError(
+            "needs a model to look with",
+            where=f"metric:{name}",
+            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
+        )
+
+
 def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
     """The metric called `name`, with `options.settings`; `backbone` loads the model behind it.
 
     Raises `UnknownNameError` for a name that nobody knows, and `InputError` where a metric has a model behind
     it and none is named, or one is named and it has none.
     """
-    known = entry(name)
-    if not known.has_model:
-        if options.backbone:
-            raise InputError(
-                "has no model behind it",
-                where=f"metric:{name}",
-                given=f"--scorer {options.backbone}",
-                hint="leave --scorer out, or take clip-s, pac-s or em-score",
-            )
+    check(name, options.backbone)
+    if not entry(name).has_model:
         module = import_module("counterfoil.scorers.captions.text_metrics")
         return module.load(name, options)
-    if not options.backbone:
-        raise InputError(
-            "needs a model to look with",
-            where=f"metric:{name}",
-            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
-        )
     module = import_module("counterfoil.scorers.captions.embedding_metrics")
     return module.load(name, options, backbone)

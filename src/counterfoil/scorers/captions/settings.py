@@ -23,13 +23,15 @@ class Settings:
     negative: Negative = "released"
     #: "exact", or "half" as CLIPScore's code on a GPU.
     arithmetic: Arithmetic = "exact"
-    #: The largest of several references: of each "component" (released) or of the "whole" (P004 equation 8).
+    #: The largest of several references: of each "component" (released) or of the "whole" (PAC-S equation 8).
     max: Best = "component"
     #: Where document frequencies come from: "references", "candidates", "none" or a JSON file of captions.
     idf: str = "none"
     padding: Padding = "none"
     #: Which of the three token-match gives: "f1", "precision" or "recall".
     part: str = "f1"
+    #: Whether the model is one that PAC-S released ("pac-s"), which no file says of itself, or any other.
+    model: str = "any"
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,23 @@ _PICTURE = ("images", "captions")
 _ALL = ("images", "captions", "references")
 _COSINE = ("prefix", "weight", "arithmetic")
 _FRAMES = ("prefix", "idf", "padding")
+#: What PAC-S takes besides.
+_PAC = ("model",)
 
 _EM = Kind(_PICTURE, Settings(idf="candidates"), _FRAMES)
 _REF_EM = Kind(_ALL, Settings(idf="references"), (*_FRAMES, "max"))
 
+
+def _of_pac(kind: Kind) -> Kind:
+    return replace(kind, takes=(*kind.takes, *_PAC))
+
+
 KINDS: Mapping[str, Kind] = {
     "clip-s": Kind(_PICTURE, Settings(PREFIX, CLIP_WEIGHT), _COSINE),
     "ref-clip-s": Kind(_ALL, Settings(PREFIX, CLIP_WEIGHT), (*_COSINE, "negative")),
-    # P004 section 3.2: with its own model, a video is scored as EMScore scores it.
-    "pac-s": Kind(_PICTURE, Settings(PREFIX, PAC_WEIGHT), _COSINE, _EM),
-    "ref-pac-s": Kind(_ALL, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, "negative"), _REF_EM),
+    # PAC-S section 3.2: with its own model, a video is scored as EMScore scores it.
+    "pac-s": Kind(_PICTURE, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, *_PAC), _of_pac(_EM)),
+    "ref-pac-s": Kind(_ALL, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, "negative", *_PAC), _of_pac(_REF_EM)),
     "em-score": _EM,
     "ref-em-score": _REF_EM,
     "token-match": Kind(("captions", "references"), Settings(), ("prefix", "idf", "part")),
@@ -70,6 +79,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "max": ("component", "whole"),
     "padding": ("none", "released"),
     "part": ("f1", "precision", "recall"),
+    "model": ("any", "pac-s"),
 }
 
 
@@ -107,7 +117,7 @@ def decided(settings: Settings, kind: Kind) -> dict[str, Any]:
     """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt.
 
     >>> decided(KINDS["pac-s"].official, KINDS["pac-s"])
-    {'weight': 2.0, 'arithmetic': 'exact'}
+    {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
     """
     names = [each.name for each in fields(settings) if each.name in kind.takes and each.name != "prefix"]
     return {name: getattr(settings, name) for name in names}

@@ -42,7 +42,7 @@ def spice(
     Raises `MissingExtraError` without pycocoevalcap; `ModelError` without Java, the parser, or something to
     write results with, or where the program fails; `InputError` for a candidate without references.
 
-    Source: P004, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
+    Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
     """
     java.check_references(candidates, references, NAME)
     if not candidates:
@@ -68,9 +68,7 @@ def _command(models: Path | None) -> tuple[str, ...]:
     place = java.folder("spice")
     library = place / "lib"
     program = java.java(NAME)
-    jar = java.file(
-        place / "spice-1.0.jar", NAME, "install pycocoevalcap again: pip install 'counterfoil[java]'"
-    )
+    jar = java.file(place / "spice-1.0.jar", NAME, "install pycocoevalcap again: pip install '.[java]'")
     where = models or library
     hint = (
         f"SPICE needs the parser Stanford CoreNLP 3.6.0, which no package carries: fetch {_ARCHIVE} and put "

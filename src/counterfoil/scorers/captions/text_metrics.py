@@ -121,7 +121,7 @@ def load(name: str, options: Options) -> Reading:
     the work; of SPICE, `models` the folder of its parser. The identity names all that decides a number, and
     of a file its digest.
 
-    `length` counts words: P004 (Table 4) prefers "the longer caption" and does not say longer in what.
+    `length` counts words: PAC-S (Table 4) prefers "the longer caption" and does not say longer in what.
 
     Raises `UnknownNameError` for another metric or setting, `InputError` for a value that is not allowed,
     `DataError` for a file that cannot be read, and what METEOR and SPICE raise of things that are missing.
@@ -163,9 +163,9 @@ class _Settings:
     def count(self, name: str) -> int:
         """A whole number from 1; 1 where none is given."""
         value = self.get(name, "1")
-        if not value.isascii() or not value.isdigit() or int(value) < 1:
+        if not value.isascii() or not value.isdigit() or not 0 < len(value) < 7 or int(value) < 1:
             raise InputError(
-                f"no number of {name}", where=self.metric, given=value or "(empty)", allowed="1, 2, ..."
+                f"no number of {name}", where=self.metric, given=value or "(empty)", allowed="1 to 999,999"
             )
         return int(value)
 

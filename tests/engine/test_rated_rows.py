@@ -1,0 +1,244 @@
+"""Scores of rated captions find their questions by image and caption, whatever the order of the rows."""
+
+import csv
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data import Caption, Image
+from counterfoil.engine import align
+from counterfoil.errors import ScoreError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.scorers import given
+from counterfoil.scorers.base import Options
+from small_judgements import ratings_of
+
+#: Two pictures; the text "a dog" is rated for both, and the second question of x.jpg has a text of y.jpg.
+ASKED = ratings_of(
+    np.array([[1.0], [2.0], [3.0], [4.0]]),
+    np.array([0, 0, 1, 1]),
+    ids=["x.jpg/x.jpg#0", "x.jpg/y.jpg#1", "y.jpg/y.jpg#0", "y.jpg/x.jpg#3"],
+    shown=[Image("x.jpg"), Image("y.jpg")],
+    captions=[
+        Caption(name, text) for name, text in zip("abcd", ("a cat", "a dog", "a cow", "a pig"), strict=True)
+    ],
+)
+#: One caption item that two pictures share, as readers make of equal texts: known by the first name only.
+SHARED = ratings_of(
+    np.array([[1.0], [2.0], [3.0]]),
+    np.array([0, 1, 1]),
+    ids=["x.jpg/x.jpg#0", "y.jpg/y.jpg#0", "y.jpg/y.jpg#1"],
+    shown=[Image("x.jpg"), Image("y.jpg")],
+    captions=[Caption("x.jpg#0", "a dog"), Caption("x.jpg#0 again", "a dog"), Caption("y.jpg#1", "a cow")],
+)
+
+
+def loaded(path, **options):
+    return given.load(str(path), Options(whole_rows=True, **options))
+
+
+def written(tmp_path, header, rows, name="scores.csv"):
+    path = tmp_path / name
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def never(message):
+    raise AssertionError(message)
+
+
+def aligned(path, benchmark=ASKED, note=never):
+    return align(loaded(path), benchmark, note=note).values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("image_id,caption_id", ["y.jpg,x.jpg#3", "x.jpg,x.jpg#0", "y.jpg,y.jpg#0", "x.jpg,y.jpg#1"]),
+        ("image,caption", ["y.jpg,a pig", "x.jpg,A  cat", "y.jpg,a cow", "x.jpg,a dog "]),
+        (
+            "Image_Path,Candidate",
+            ["img/y.jpg,a pig", "img/x.jpg,a cat", "img/y.jpg,a cow", "img/x.jpg,a dog"],
+        ),
+        ("image_id,caption_id", ["y,d", "x,a", "y,c", "x,b"]),
+        ("id,image_id,caption_id", ["7,y,d", "8,x,a", "9,y,c", "10,x,b"]),
+        ("label,image_id,caption_id", ["1,y,d", "1,x,a", "2,y,c", "2,x,b"]),
+    ],
+)
+def test_every_way_to_name_a_pair_gives_the_same_scores(tmp_path, header, rows):
+    path = written(
+        tmp_path,
+        [*header.split(","), "score"],
+        [[*r.split(","), s] for r, s in zip(rows, (4, 1, 3, 2), strict=True)],
+    )
+    assert aligned(path) == [1, 2, 3, 4]
+
+
+def test_numbers_at_the_end_of_names_are_ids(tmp_path):
+    asked = ratings_of(
+        np.ones((2, 1)),
+        np.array([0, 1]),
+        shown=[Image("431431"), Image("9")],
+        captions=[Caption("648388", None), Caption("33416", None)],
+    )
+    rows = [
+        ["sentid:33416", "COCO_val2014_000000000009.jpg", 2],
+        ["sentid:648388", "COCO_val2014_000000431431.jpg", 1],
+    ]
+    assert aligned(written(tmp_path, ["caption", "image", "score"], rows), asked) == [1, 2]
+
+
+def test_whole_numbers_that_a_data_frame_made_floats(tmp_path):
+    asked = ratings_of(
+        np.ones((2, 1)),
+        np.array([0, 1]),
+        shown=[Image("3"), Image("9")],
+        captions=[Caption("1"), Caption("2")],
+    )
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({"image_id": [9.0, 3.0], "caption_id": [2.0, 1.0], "score": [0.5, 0.25]}), path)
+    assert aligned(path, asked) == [0.25, 0.5]
+
+
+def test_a_text_of_two_pictures_is_told_by_either_name(tmp_path):
+    rows = [["y.jpg", "y.jpg#1", 3], ["y.jpg", "y.jpg#0", 2], ["x.jpg", "x.jpg#0", 1]]
+    assert aligned(written(tmp_path, ["image_id", "caption_id", "score"], rows), SHARED) == [1, 2, 3]
+
+
+def test_rows_that_are_not_asked_about_are_left_out_and_counted(tmp_path):
+    rows = [["y", "d", 4], ["z", "a", 9], ["x", "a", 1], ["y", "c", 3], ["x", "b", 2], ["x", "d", 9]]
+    said = []
+    assert aligned(written(tmp_path, ["image_id", "caption_id", "score"], rows), note=said.append) == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert len(said) == 1
+    assert "2 of 6 rows are of pairs that toy-rated does not ask about" in said[0]
+
+
+def test_a_pair_that_occurs_twice_needs_one_score(tmp_path):
+    rows = [["y", "d", 4], ["x", "a", 1], ["x", "a", 1], ["y", "c", 3], ["x", "b", 2]]
+    header = ["image_id", "caption_id", "score"]
+    assert aligned(written(tmp_path, header, rows)) == [1, 2, 3, 4]
+    rows[2][2] = 5
+    with pytest.raises(
+        ScoreError, match=r"row 2 and .*row 3: one image and caption with two scores; given: 1 and 5"
+    ):
+        aligned(written(tmp_path, header, rows))
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        (
+            "image_id,caption_id",
+            ["p,a", "p,b", "q,c", "q,d"],
+            "column 'image_id': the column does not hold the items",
+        ),
+        (
+            "image_id,caption_id",
+            ["x,1", "x,2", "y,3", "y,4"],
+            "column 'caption_id': the column does not hold",
+        ),
+        (
+            "image_id,caption_id",
+            ["y,a", "x,b", "y,c", "x,d"],
+            "2 of 4 missing: 'x.jpg/x.jpg#0', 'y.jpg/x.jpg#3'",
+        ),
+        (
+            "image_id",
+            ["x", "x", "y", "y"],
+            "column 'image_id' does not tell the questions of toy-rated apart",
+        ),
+    ],
+)
+def test_ids_that_do_not_fit_are_refused_in_a_line(tmp_path, header, rows, message):
+    path = written(tmp_path, [*header.split(","), "score"], [[*r.split(","), n] for n, r in enumerate(rows)])
+    with pytest.raises(ScoreError, match=message) as refused:
+        aligned(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_id_of_a_question_beside_another_pair_is_refused(tmp_path):
+    names = list(ASKED.questions.ids)
+    rows = [[name, "x" if at < 2 else "y", "abcd"[at], at] for at, name in enumerate(names)]
+    header = ["id", "image_id", "caption_id", "score"]
+    assert aligned(written(tmp_path, header, rows)) == [0, 1, 2, 3]
+    rows[0][2], rows[1][2] = "b", "a"
+    with pytest.raises(
+        ScoreError, match=r"row 1, column 'caption_id': the row has the id of question 'x.jpg/x.jpg#0'"
+    ):
+        aligned(written(tmp_path, header, rows))
+
+
+def test_captions_alone_may_follow_the_questions(tmp_path):
+    said = []
+    path = written(tmp_path, ["caption", "score"], [["a dog", 1], ["a dog", 2], ["a cow", 3]])
+    assert aligned(path, SHARED, said.append) == [1, 2, 3]
+    assert "no column names images" in said[0]
+    path = written(tmp_path, ["caption", "score"], [["a cow", 3], ["a dog", 1], ["a dog", 2]])
+    with pytest.raises(ScoreError, match="column 'caption' does not tell the questions of toy-rated apart"):
+        aligned(path, SHARED)
+
+
+@cache
+def judged(name, folder):
+    return catalog.benchmark(name, data=folder)
+
+
+@pytest.mark.parametrize(("name", "folder"), [("flickr8k-expert", "flickr8k"), ("cxc-sits", "cxc")])
+def test_shuffled_tables_of_released_ratings_give_the_same_numbers(shared_data, tmp_path, name, folder):
+    benchmark = judged(name, shared_data / folder)
+    questions = benchmark.listed
+    rng = np.random.default_rng(3)
+    scores = np.nanmean(questions.ratings, axis=1) + 0.3 * rng.standard_normal(len(benchmark))
+    images = [benchmark.images[at].id for at in questions.images]
+    captions = [benchmark.captions[at].id for at in questions.captions]
+    texts = [benchmark.captions[at].text for at in questions.captions]
+    if name == "cxc-sits":
+        # As the released table writes its ids.
+        images = [f"COCO_val2014_{int(image):012d}.jpg" for image in images]
+        captions = [f"COCO_val2014:sentid:{caption}" for caption in captions]
+    rows = [[i, c, repr(float(s))] for i, c, s in zip(images, captions, scores, strict=True)]
+    header = ["image_id", "caption_id", "score"]
+
+    def measures(path):
+        answers = align(loaded(path), benchmark, note=never)
+        found = evaluate(benchmark, answers, scorer="x", draws=100).measures
+        return {key: estimate.value for key, estimate in found.items()}
+
+    ordered = measures(written(tmp_path, header, rows))
+    shuffled = rng.permutation(len(rows))
+    assert measures(written(tmp_path, header, [rows[at] for at in shuffled])) == ordered
+    assert ordered["kendall_tau_b"] > 0.6
+    if texts[0] is not None:
+        spoken = [[images[at], texts[at], rows[at][2]] for at in shuffled]
+        assert measures(written(tmp_path, ["image", "caption", "score"], spoken)) == ordered
+
+    foreign = [[f"other_{at}.png", *row[1:]] for at, row in enumerate(rows)]
+    with pytest.raises(ScoreError, match="column 'image_id': the column does not hold the items of"):
+        align(loaded(written(tmp_path, header, foreign)), benchmark, note=never)
+
+
+def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path):
+    """All 5,822 released rows, 158 of which the protocol does not ask about, with the ids of the release."""
+    benchmark = judged("flickr8k-expert", shared_data / "flickr8k")
+    lines = (shared_data / "flickr8k" / "ExpertAnnotations.txt").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line.strip()]
+    table = [[image, caption, sum(map(int, ratings)) / 3] for image, caption, *ratings in rows]
+    table = [table[at] for at in np.random.default_rng(0).permutation(len(table))]
+    said = []
+    answers = align(
+        loaded(written(tmp_path, ["image_id", "caption_id", "score"], table)), benchmark, note=said.append
+    )
+    assert np.array_equal(answers.values, benchmark.listed.ratings.mean(axis=1))
+    assert "158 of 5,822 rows are of pairs that flickr8k-expert does not ask about" in said[0]
