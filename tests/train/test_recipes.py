@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -38,8 +38,8 @@ def test_all_that_the_papers_train_is_there() -> None:
 
 
 @pytest.mark.parametrize(("name", "batch"), [("coco", 400), ("trohn-text", 200), ("trohn-img", 200)])
-def test_p000s_values(name: str, batch: int) -> None:
-    # P000 Appendix E.3 and FORMATS 1c.
+def test_values_of_bivlc(name: str, batch: int) -> None:
+    # BiVLC Appendix E.3 and FORMATS 1c.
     recipe = NAMES[name]
     assert (recipe.optimiser, recipe.betas, recipe.eps, recipe.weight_decay) == (
         "adamw",
@@ -53,14 +53,14 @@ def test_p000s_values(name: str, batch: int) -> None:
     assert (recipe.augment, recipe.trains, recipe.stages) == ("none", "all", ())
 
 
-def test_p004s_values() -> None:
+def test_values_of_pac_s() -> None:
     pac = NAMES["pac"]
     assert (pac.optimiser, pac.lr, pac.batch_size, pac.trains) == ("adamw", 1e-4, 256, "projections")
     assert (pac.lambda_v, pac.lambda_t, pac.patience, pac.select) == (0.05, 0.1, 1500, "loss")
 
 
 @pytest.mark.parametrize("name", ["vse0", "vse++", "pvse", "pcme"])
-def test_p002s_values_in_two_stages(name: str) -> None:
+def test_values_of_eccv_caption_in_two_stages(name: str) -> None:
     first, second = NAMES[name].staged()
     assert (first.trains, first.lr, first.select) == (
         "heads" if name[0] == "p" else "projections",
@@ -117,7 +117,7 @@ def test_an_override_holds_in_all_stages_and_stages_of_a_file_replace_all(tmp_pa
         ('recipe = "coco"\nbatch_size = "big"\n', ("key 'batch_size'", "'big'", "a whole number")),
         ('recipe = "coco"\nbatch_size = 1.5\n', ("key 'batch_size'", "1.5", "a whole number")),
         ('recipe = "coco"\nbatch_size = true\n', ("key 'batch_size'", "True", "a whole number")),
-        ('recipe = "coco"\nbatch_size = 0\n', ("key 'batch_size'", "given: 0", "1 or more")),
+        ('recipe = "coco"\nbatch_size = 0\n', ("key 'batch_size'", "given: 0", "1 to 1,000,000")),
         ('recipe = "coco"\nlr = -1e-6\n', ("key 'lr'", "-1e-06", "more than 0")),
         ('recipe = "coco"\nlr = inf\n', ("key 'lr'", "inf", "more than 0")),
         ('recipe = "coco"\nlr = nan\n', ("key 'lr'", "nan", "more than 0")),
@@ -134,7 +134,7 @@ def test_an_override_holds_in_all_stages_and_stages_of_a_file_replace_all(tmp_pa
         ("lr = 1\n", ("says no recipe", "trohn-img")),
         ("recipe = 3\n", ("is no name", "given: 3")),
         ('recipe = "coco"\nrun = 3\n', ("'run' is no table",)),
-        ("recipe = coco\n", ("is no TOML", "line 1")),
+        ("recipe = coco\n", ("not valid TOML", "line 1")),
     ],
 )
 def test_whatever_is_wrong_in_a_file_is_one_line_that_names_it(tmp_path: Path, text: str, parts) -> None:
@@ -198,3 +198,14 @@ def test_recipes_load_no_torch() -> None:
     script = "import sys, counterfoil.train.recipes; assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["coco", "trohn-text", "negclip", "pac"])
+def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
+    with pytest.raises(InputError, match=r"nothing to choose among.*given: 1; allowed: 2 or more"):
+        replace(NAMES[name], batch_size=1)
+    assert replace(NAMES[name], batch_size=2).batch_size == 2
+
+
+def test_two_pairs_of_one_row_are_enough() -> None:
+    assert replace(NAMES["trohn-img"], batch_size=1).batch_size == 1

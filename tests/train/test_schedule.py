@@ -1,4 +1,4 @@
-"""The learning rate: P000's code step by step, PCME's once an epoch, and what holds of every schedule."""
+"""The learning rate: BiVLC's code step by step, PCME's once an epoch, and what holds of every schedule."""
 
 import math
 
@@ -15,7 +15,7 @@ def rates(recipe: Recipe, total: int) -> list[float]:
     return [learning_rate(step, recipe=recipe, total=total) for step in range(total)]
 
 
-def test_the_cosine_is_the_one_that_p000_used() -> None:
+def test_the_cosine_is_the_one_that_bivlc_used() -> None:
     # FORMATS 1c, by hand: lr (step + 1) / 50, then half a cosine over what is left.
     found = rates(NAMES["coco"], 250)
     assert found[0] == pytest.approx(1e-6 / 50)

@@ -1,7 +1,7 @@
 """Detectors of synthetic items: frozen encoders, and one sigmoid unit per modality that is trained.
 
-How far they get on a benchmark says how far one gets without understanding anything (P000, section 5.3). What
-the encoders say of each distinct item is computed once; the units are trained on that.
+How far they get on a benchmark says how far one gets without understanding anything (BiVLC, section 5.3).
+What the encoders say of each distinct item is computed once; the units are trained on that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def fit(
     data: TrainingSet,
     *,
     validation: TrainingSet | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
     device: str = "auto",
     workers: int = 0,
     progress: Progress = silent,
@@ -100,8 +100,9 @@ def fit(
     `DataError` for images that cannot be read (with `recipe.unreadable` "skip" their rows are left out, and
     `note` says so), and `ModelError` for an encoder whose numbers are not finite.
 
-    Source: P000 section 5.3 and Appendix E.3.
+    Source: BiVLC section 5.3 and Appendix E.3.
     """
+    out = None if out is None else Path(out)
     if out is not None:
         check_writable(out, folder=True)
         trained.check_target(out)

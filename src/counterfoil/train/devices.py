@@ -29,7 +29,7 @@ def launched(device: str, devices: int, precision: str) -> Fabric:
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
     }
-    if not there.get(kind) or (number and not number.isdigit()):
+    if not there.get(kind) or (number and not (number.isdecimal() and len(number) < 5)):
         allowed = [name for name, is_there in there.items() if is_there]
         raise InputError("no such device to train on", given=device, allowed=allowed)
     if devices < 1:

@@ -17,7 +17,7 @@ def decays(name: str, parameter: nn.Parameter, recipe: Recipe) -> bool:
     """Whether weight decay pulls at a parameter.
 
     Under "matrices" it does where the parameter has two dimensions or more and its name contains none of bn,
-    ln, bias and logit_scale (as open_clip and the code of P000 have it); under "all" always.
+    ln, bias and logit_scale (as open_clip and the code of BiVLC have it); under "all" always.
     """
     if recipe.decay == "all":
         return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -97,11 +97,11 @@ def _between(start: Tensor, tuned: Tensor, alpha: float) -> Tensor:
 
 
 class Mixture(NamedTuple):
-    """What a mixture of weights does on both tasks."""
+    """What a mixture of weights does on both tasks: what each was found to be, a number or an estimate."""
 
     alpha: float
-    task: float
-    held_out: float
+    task: Any
+    held_out: Any
 
 
 def sweep(
@@ -109,8 +109,8 @@ def sweep(
     start: Mapping[str, Tensor],
     tuned: Mapping[str, Tensor],
     *,
-    task: Task,
-    held_out: Task,
+    task: Callable[[Backbone], Any],
+    held_out: Callable[[Backbone], Any],
     alphas: Sequence[float] = tuple(np.linspace(0, 1, 11).round(2).tolist()),
 ) -> tuple[Mixture, ...]:
     """Both tasks at each mixture of the weights, in the order of `alphas`.
@@ -126,7 +126,7 @@ def sweep(
         found = []
         for alpha in alphas:
             backbone.network.load_state_dict(interpolate(start, tuned, alpha))
-            found.append(Mixture(alpha, float(task(backbone)), float(held_out(backbone))))
+            found.append(Mixture(alpha, task(backbone), held_out(backbone)))
         return tuple(found)
     finally:
         backbone.network.load_state_dict(before)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.inputs.files import read_text
 from counterfoil.store import write_text
 
 #: The first columns of every journal; what else is written down follows in the order it came up.
@@ -80,8 +81,11 @@ def read(path: Path) -> list[dict[str, float]]:
 
     Raises `DataError` where any other line does not fit the header.
     """
-    text = path.read_text(encoding="utf-8")
-    rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))
+    text = read_text(path)
+    try:
+        rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))
+    except csv.Error as error:
+        raise DataError(f"not a journal of a training: {error}", where=path) from None
     if not rows or "step" not in rows[0]:
         raise DataError("not a journal of a training", where=path, allowed="a header with a column 'step'")
     entries = []

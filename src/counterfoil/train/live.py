@@ -14,7 +14,8 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import Quad
 from counterfoil.engine.progress import silent
 from counterfoil.engine.run import run
-from counterfoil.evaluation.evaluate import main_measures, per_item
+from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
+from counterfoil.evaluation.result import Estimate
 from counterfoil.scorers import multi
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.dual import DualEncoder
@@ -52,7 +53,7 @@ def embedder(backbone: Backbone) -> Any:
         return said(network.encode_texts(backbone.tokens(words).to(device)))
 
     return DualEncoder(
-        identity=Identity(backbone.name, options={"state": "in training"}),
+        identity=Identity(backbone.name, weights="in training"),
         preparation=backbone.preparation,
         encode_images=images,
         encode_texts=texts,
@@ -61,13 +62,32 @@ def embedder(backbone: Backbone) -> Any:
     )
 
 
+def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> Estimate:
+    """The number of `accuracy` with its interval, as `evaluate` gives it: of a gallery the mean measure.
+
+    Raises what answering the benchmark raises.
+    """
+    name = leading(benchmark)
+    with asked(backbone):
+        answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
+    return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
+
+
+def leading(benchmark: Benchmark) -> str:
+    """The one measure that a network in training is judged by on a benchmark.
+
+    Of quads group, else the last main measure, which sums the others up.
+    """
+    return "group" if isinstance(benchmark.questions, Quad) else main_measures(benchmark)[-1]
+
+
 def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> float:
     """One number for a benchmark, in [0, 1]: of quads group, of choices accuracy, of galleries the mean R@1.
 
     Galleries whose card puts another measure first give that. Ties count as wrong. Raises what answering the
     benchmark raises.
     """
-    name = "group" if isinstance(benchmark.questions, Quad) else main_measures(benchmark)[-1]
+    name = leading(benchmark)
     with asked(backbone):
         answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
     if isinstance(benchmark.questions, Gallery):

@@ -17,6 +17,7 @@ from torch import Tensor, nn, optim
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.scorers.networks import Backbone, Network
+from counterfoil.store import begin, end
 from counterfoil.train import resuming
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.devices import Trained, launched, on_first
@@ -66,7 +67,7 @@ def fit(
     validation: TrainingSet | None = None,
     validate: Validate | None = None,
     guard: Guard | None = None,
-    out: Path | None = None,
+    out: str | Path | None = None,
     resume: bool = True,
     device: str = "auto",
     devices: int = 1,
@@ -99,6 +100,7 @@ def fit(
     that cannot be read, unless the recipe skips those; `StorageError` where the disk is full (what was saved
     before is intact).
     """
+    out = None if out is None else Path(out)
     fabric = launched(device, devices, recipe.precision)
     place, first = fabric.device, fabric.is_global_zero
     progress, note = (progress, note) if first else (silent, _to_nobody)
@@ -129,9 +131,12 @@ def fit(
     fabric.to_device(network)
     readings = Readings(place)
     if state is not None:
-        network.load_state_dict(state["network"])
-        readings.put_back(state["readings"])
+        with resuming.fitting(out):
+            network.load_state_dict(state["network"])
+            readings.put_back(state["readings"])
     folder = out if first else None
+    if folder is not None:
+        begin(folder, "training")
     journal = Journal(
         None if folder is None else folder / JOURNAL,
         since=now.step,
@@ -177,9 +182,10 @@ def fit(
         stage, aim, feed = stages[number], aims[number], feeds[number]
         model, optimiser = _set_up(network, stage, fabric)
         if state is not None:
-            if state["optimiser"] is not None:
-                optimiser.load_state_dict(state["optimiser"])
-            resuming.put_back_random(state["random"], fabric, note)
+            with resuming.fitting(out):
+                if state["optimiser"] is not None:
+                    optimiser.load_state_dict(state["optimiser"])
+                resuming.put_back_random(state["random"], fabric, note)
             state = None
         elif number == 0:
             torch.manual_seed(recipe.seed + fabric.global_rank)
@@ -255,6 +261,8 @@ def fit(
 
     selection.put_back(now)
     journal.close()
+    if folder is not None:
+        end(folder)
     network.eval()
     return Fitted(
         backbone,

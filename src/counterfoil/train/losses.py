@@ -53,7 +53,7 @@ def similarity(
 def info_nce(
     images: Float[Tensor, "rows width"], texts: Float[Tensor, "rows width"], scale: Scale
 ) -> Float[Tensor, ""]:
-    """The mean of both directions' cross-entropies over the batch: CLIP's loss (P000 Appendix E).
+    """The mean of both directions' cross-entropies over the batch: CLIP's loss (BiVLC Appendix E).
 
     ln(rows) for embeddings that are all alike, or at a scale of zero.
 
@@ -67,7 +67,7 @@ def info_nce(
 def with_negative_texts(
     images: Float[Tensor, "rows width"], texts: Float[Tensor, "twice width"], scale: Scale
 ) -> Float[Tensor, ""]:
-    """InfoNCE with hard negative texts (NegCLIP; TROHN-Text of P000).
+    """InfoNCE with hard negative texts (NegCLIP; TROHN-Text of BiVLC).
 
     The first half of `texts` are the captions, the second their negatives. Images choose among all texts;
     texts choose among images, and only captions are asked. Raises `InputError` where there are fewer texts
@@ -90,7 +90,7 @@ def with_negative_texts(
 def with_negative_pairs(
     images: Float[Tensor, "twice width"], texts: Float[Tensor, "twice width"], scale: Scale
 ) -> Float[Tensor, ""]:
-    """InfoNCE over captions and negative captions, each with its own image (TROHN-Img of P000).
+    """InfoNCE over captions and negative captions, each with its own image (TROHN-Img of BiVLC).
 
     A negative caption is right for its negative image: this is the plain loss of twice the rows.
     """
@@ -108,7 +108,7 @@ def positive_augmented(
     lambda_t: float = 0.1,
     halved: bool = False,
 ) -> Float[Tensor, ""]:
-    """L(V, T) + lambda_v L(V', T) + lambda_t L(V, T') (P004 equations 2 to 4).
+    """L(V, T) + lambda_v L(V', T) + lambda_t L(V, T') (PAC-S equations 2 to 4).
 
     V' and T' are generated images and texts of the same rows; they never meet each other. Each L is the sum
     of both directions, as equations 2 and 3 have it; whether the released weights were trained with half of

@@ -1,20 +1,26 @@
 """All that a training is at one step, in one file, so that it can go on from there to the same weights."""
 
+import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
+from pydantic import ConfigDict, Field
 
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note
-from counterfoil.errors import InputError, StorageError
+from counterfoil.errors import CounterfoilError, InputError, StorageError
+from counterfoil.inputs.files import regular
+from counterfoil.inputs.models import Stored, check_model
 from counterfoil.scorers import trained
+from counterfoil.scorers.checkpoints import check_archive
 from counterfoil.scorers.dual import digest_tensors
 from counterfoil.scorers.networks import Backbone
 from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
@@ -23,6 +29,9 @@ from counterfoil.train.recipes import Recipe
 #: The file in the folder of a training.
 FILE = "resume.pt"
 _VERSION = 1
+_ANEW = "start anew with --no-resume"
+
+Count = Annotated[int, Field(ge=0)]
 
 
 @dataclass
@@ -73,11 +82,21 @@ def identity(
 
 def content(data: TrainingSet) -> str:
     """A digest of rows, captions and the names of images; where the files lie does not matter."""
-    parts = [data.name, "\n".join(f"{image.id} {image.crop}" for image in data.images)]
-    parts += ["\n".join(f"{caption.id} {caption.text}" for caption in data.captions)]
+    state = hashlib.blake2b(digest_size=16)
+
+    def add(text: str) -> None:
+        state.update(text.encode("utf-8", "surrogatepass"))
+
+    add(f"{data.name}\0")
+    # Line by line: all of them as one text would be gigabytes of millions of rows.
+    for at, image in enumerate(data.images):
+        add(f"{chr(10) if at else ''}{image.id} {image.crop}")
+    add("\0")
+    for at, caption in enumerate(data.captions):
+        add(f"{chr(10) if at else ''}{caption.id} {caption.text}")
     for role in sorted(data.rows):
-        parts += [role, digest(np.ascontiguousarray(data.rows[role], dtype="<i8").tobytes())]
-    return digest("\0".join(parts).encode("utf-8", "surrogatepass"))
+        add(f"\0{role}\0{digest(np.ascontiguousarray(data.rows[role], dtype='<i8').tobytes())}")
+    return state.hexdigest()
 
 
 def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
@@ -156,20 +175,94 @@ def load(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
+        regular(path)
+        check_archive(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
+    except CounterfoilError as error:
+        state, why = None, str(error)
     # What a damaged file raises is up to the unpickler: anything from EOFError to KeyError.
     except Exception as error:
         state, why = None, type(error).__name__
     else:
         why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
     if not isinstance(state, dict) or state.get("version") != _VERSION:
-        raise InputError(
-            "not a training that can go on from here",
-            where=path,
-            given=why,
-            hint="start anew with --no-resume",
-        )
+        raise _no_state(path, why)
+    try:
+        check_model(state, _State, where=path, hint=_ANEW, error=InputError)
+        odd = [
+            name
+            for name, tensor in state["network"].items()
+            if tensor.numel() * tensor.element_size() > path.stat().st_size
+        ]
+    except AttributeError:
+        odd = ["network"]
+    if odd:
+        raise _no_state(path, f"'{odd[0]}' is no tensor of this file")
     return state
+
+
+class _Standing(Stored):
+    """`Standing`, as the file has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    step: Count
+    stage: Count
+    at: Count
+    best: float | None
+    best_step: Count
+    stale_since: Count
+    seconds: Annotated[float, Field(ge=0)]
+    waited: Annotated[float, Field(ge=0)]
+    rows: Count
+    held_out: float | None
+    left_out: list[Count]
+    ended: bool
+
+
+class _Readings(Stored):
+    """The means since the last line of the journal."""
+
+    sums: dict[str, float]
+    steps: Count
+    rows: Count
+    seconds: float
+    waited: float
+
+
+class _Random(Stored):
+    """The generators of one process; their own shapes are checked where they are put back."""
+
+    torch: Any
+    cuda: Any
+    numpy: Annotated[list[Any], Field(min_length=5, max_length=5)]
+    python: Annotated[list[Any], Field(min_length=3, max_length=3)]
+
+
+class _State(Stored):
+    """`resume.pt`: how far a training has come, and all that its next step depends on."""
+
+    version: int
+    identity: dict[str, Any]
+    standing: _Standing
+    network: dict[str, Any]
+    readings: _Readings
+    optimiser: dict[str, Any] | None
+    random: Annotated[list[_Random], Field(min_length=1)]
+
+
+def _no_state(path: Path, why: str) -> InputError:
+    return InputError("not a training that can go on from here", where=path, given=why, hint=_ANEW)
+
+
+@contextmanager
+def fitting(folder: Path | None) -> Iterator[None]:
+    """Say so where what a file holds does not fit the network, the optimiser or the generators."""
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        words = " ".join(str(error).split())[:120]
+        raise _no_state((folder or Path()) / FILE, words) from None
 
 
 def forget(folder: Path) -> None:

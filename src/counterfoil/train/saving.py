@@ -85,6 +85,8 @@ class Saver:
             "recipe": asdict(self._recipe),
             "data": {"name": self._data.name, "source": self._data.source, "rows": len(self._data)},
             "step": step,
+            # What was made of every picture before the network saw it.
+            "pictures": repr(self._backbone.preparation),
             # A caller's own measure may be undefined, which JSON cannot say.
             "validation": {name: or_none(value) for name, value in measured.items()},
         }

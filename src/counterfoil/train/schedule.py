@@ -13,7 +13,7 @@ def learning_rate(step: int, *, recipe: Recipe, total: int) -> float:
     lr (step + 1) / warmup. After that "cosine" falls with every step,
     lr (1 + cos(pi (step - warmup) / (total - warmup))) / 2, which would be 0 at step `total`; "cosine-epochs"
     takes the same curve once an epoch (torch's CosineAnnealingLR over epochs); "constant" stays. Source:
-    P000 Appendix E.3, whose code counts the steps so; PCME's code for "cosine-epochs".
+    BiVLC Appendix E.3, whose code counts the steps so; PCME's code for "cosine-epochs".
 
     Raises `InputError` for a step outside the training.
 

@@ -11,8 +11,10 @@ from torch import Tensor
 from counterfoil.data.records import Caption
 from counterfoil.scorers.base import text_of
 
-#: Ids that are kept at most: half a gigabyte of them.
-_KEPT = 1 << 27
+#: Ids that are kept at most: a quarter of a gigabyte of them.
+_KEPT = 1 << 26
+#: Captions among which a short and a long one are looked for, to see how a tokenizer pads.
+_SAMPLE = 4096
 #: No id pads: all captions are as wide.
 _FIXED = -1
 
@@ -31,7 +33,7 @@ class Tokens:
         self._known = np.zeros(len(captions), dtype=bool)
         self._ids: ndarray | None = None
         #: How many ids of a row are the caption's own, so that a batch must be that wide.
-        self._own = np.zeros(len(captions), dtype=np.int64)
+        self._own = np.zeros(len(captions), dtype=np.int32)
         self._padding: tuple[int, bool] | None = None
         self._keeping = True
         #: Widths of batches at which kept ids were found to be what the tokenizer says.
@@ -70,13 +72,13 @@ class Tokens:
         if self._padding is None:
             return self._give_up()
         padding, ends = self._padding
+        if len(self._captions) * width > _KEPT:
+            return self._give_up()
         if self._ids is None:
             self._ids = np.full((len(self._captions), width), padding, dtype=np.int32)
         if width > self._ids.shape[1]:
             more = np.full((len(self._ids), width - self._ids.shape[1]), padding, dtype=np.int32)
             self._ids = np.concatenate([self._ids, more], axis=1)
-        if self._ids.size > _KEPT:
-            return self._give_up()
         values = rows.numpy()
         self._ids[new, :width] = values
         if padding == _FIXED:
@@ -93,7 +95,9 @@ class Tokens:
 
     def _find_padding(self) -> tuple[int, bool] | None:
         """The id that pads, and whether it also ends each caption (transformers' CLIP); None: unclear."""
-        texts = [caption.text for caption in self._captions if caption.text]
+        step = max(1, len(self._captions) // _SAMPLE)
+        sample = (self._captions[i].text for i in range(0, len(self._captions), step))
+        texts = [text for text in sample if text]
         if not texts:
             return None
         short, long = min(texts, key=len), max(texts, key=len)

@@ -55,9 +55,9 @@ def within_batch(
     """How often an item's own partner is the nearest of its batch: mean of both directions, in [0, 1].
 
     Every image looks through all captions, negative ones too, and every caption that has an image through
-    all images: with negative captions alone these are the first half, as in P000's code. Further positives
+    all images: with negative captions alone these are the first half, as in BiVLC's code. Further positives
     (generated ones) are left out. Of several vectors the best pair is compared, of a distribution its mean.
-    Of level partners the first counts. Source: the validation of P000's fine-tuning.
+    Of level partners the first counts. Source: the validation of BiVLC's fine-tuning.
     """
     pictures, words = _own(images.points, image_roles), _own(texts.points, text_roles)
     scores = similarity(pictures, words)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.amounts import RANGES
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Recipe:
 
     >>> Recipe("mine", batch_size=0)
     Traceback (most recent call last):
-    counterfoil.errors.InputError: recipe mine: batch_size is out of range; given: 0; allowed: 1 or more
+    counterfoil.errors.InputError: recipe mine: batch_size is out of range; given: 0; allowed: 1 to 1,000,000
     """
 
     #: In a line: what is learnt from what.
@@ -25,6 +26,8 @@ class Recipe:
     source: ClassVar[str] = ""
     #: What the source does not say, or says twice, and what the default is: one line each.
     left_open: ClassVar[tuple[str, ...]] = ()
+    #: Rows that a batch needs for there to be anything to choose among.
+    smallest_batch: ClassVar[int] = 1
     #: The columns of the training data, besides image and caption.
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -46,7 +49,8 @@ class Recipe:
     warmup: int = 50
     #: Largest norm of the gradient; None clips nothing.
     clip_norm: float | None = None
-    #: Batches whose gradients are added up before a step of the optimiser.
+    #: Batches whose gradients are added up before a step of the optimiser. Each contrasts within itself: its
+    #: negatives are those of one batch and not of all, so this is no larger batch (nor GradCache).
     accumulate: int = 1
     #: Which parameters are trained: all, the last linear map of each tower, or what stands on top of them.
     trains: Literal["all", "projections", "heads"] = "all"
@@ -62,7 +66,7 @@ class Recipe:
     #: Steps without a better validation after which training stops; None never stops early.
     patience: int | None = None
     precision: Literal["fp32", "bf16"] = "fp32"
-    #: "none" is the model's own evaluation transform, as P000 trains.
+    #: "none" is the model's own evaluation transform, as BiVLC trains.
     augment: Literal["none", "crop-flip"] = "none"
     #: What happens when a picture cannot be read: stop, or go on without its rows and say so.
     unreadable: Literal["stop", "skip"] = "stop"
@@ -73,6 +77,13 @@ class Recipe:
     def __post_init__(self) -> None:
         for each in fields(self):
             check_range(each.name, getattr(self, each.name), where=f"recipe {self.name}")
+        if self.batch_size < self.smallest_batch:
+            raise InputError(
+                "nothing to choose among in such a batch: its loss is 0 whatever the network does",
+                where=f"recipe {self.name}, batch_size",
+                given=self.batch_size,
+                allowed=f"{self.smallest_batch} or more",
+            )
 
     def staged(self) -> "tuple[Recipe, ...]":
         """The recipe of each stage, in order; just this one where there are none.
@@ -89,25 +100,22 @@ def _at_least(low: float) -> tuple[str, Any]:
     return f"{low:g} or more", lambda value: value >= low
 
 
+def _among(name: str) -> tuple[str, Any]:
+    low, high = RANGES[name]
+    return f"{low:,} to {high:,}", lambda value: low <= value <= high
+
+
 _POSITIVE = ("more than 0", lambda value: value > 0)
 
 #: What values a field may have, in words and as a test; None passes where a field may be None.
 _RANGES: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(
-        (
-            "batch_size",
-            "epochs",
-            "steps",
-            "accumulate",
-            "validate_every",
-            "patience",
-            "samples",
-            "image_epochs",
-        ),
-        _at_least(1),
+        ("epochs", "steps", "accumulate", "validate_every", "patience", "image_epochs"), _among("steps")
     ),
-    "heads": _at_least(1),
-    **dict.fromkeys(("warmup", "weight_decay", "margin", "seed"), _at_least(0)),
+    **dict.fromkeys(("batch_size", "samples"), _among("batch_size")),
+    "heads": _among("heads"),
+    "seed": _among("seed"),
+    **dict.fromkeys(("warmup", "weight_decay", "margin"), _at_least(0)),
     **dict.fromkeys(("lambda_v", "lambda_t", "diversity", "mmd", "vib_beta"), _at_least(0)),
     **dict.fromkeys(("lr", "eps", "clip_norm"), _POSITIVE),
     "max_logit_scale": _at_least(1),

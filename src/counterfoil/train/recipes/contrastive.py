@@ -1,13 +1,15 @@
-"""Recipes of contrastive training: P000's three, NegCLIP's, and P004's positive augmentation."""
+"""Recipes of contrastive training: BiVLC's three, NegCLIP's, and PAC-S's positive augmentation."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from counterfoil.train.recipes.base import Recipe
 
-_P000 = "the BiVLC paper (P000), Appendix E.3; what it leaves out as in its released code"
-_P000_OPEN = (
+_BIVLC = "the BiVLC paper, Appendix E.3; what it leaves out as in its released code"
+_BIVLC_OPEN = (
     "transform: the model's own evaluation transform, no augmentation (augment)",
+    "pictures for models of transformers: resized by Pillow where that is within a grey level of the model's "
+    "processor, which hf:NAME scores with; the checkpoint's own scores use the same pictures as its training",
     "temperature: trained like the rest, and not clamped (temperature, max_logit_scale)",
     "weight decay: on matrices only (decay); gradients are not clipped (clip_norm)",
     "validation accuracy: within a batch, mean of both directions, strictly greater is better (select)",
@@ -17,22 +19,24 @@ _P000_OPEN = (
 
 @dataclass(frozen=True)
 class Coco(Recipe):
-    """InfoNCE on images and captions that belong together, as CLIP_COCO of P000."""
+    """InfoNCE on images and captions that belong together, as CLIP_COCO of BiVLC."""
 
     about: ClassVar[str] = "pairs only: InfoNCE on images and their captions"
-    source: ClassVar[str] = _P000
-    left_open: ClassVar[tuple[str, ...]] = _P000_OPEN
+    smallest_batch: ClassVar[int] = 2
+    source: ClassVar[str] = _BIVLC
+    left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
 
     name: str = "coco"
 
 
 @dataclass(frozen=True)
 class NegativeTexts(Recipe):
-    """InfoNCE with one hard negative caption per pair, as CLIP_TROHN-Text of P000."""
+    """InfoNCE with one hard negative caption per pair, as CLIP_TROHN-Text of BiVLC."""
 
     about: ClassVar[str] = "hard negative texts: images choose among 2B captions, captions among B images"
-    source: ClassVar[str] = _P000
-    left_open: ClassVar[tuple[str, ...]] = _P000_OPEN
+    smallest_batch: ClassVar[int] = 2
+    source: ClassVar[str] = _BIVLC
+    left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
     needs: ClassVar[tuple[str, ...]] = ("negative_caption",)
 
     name: str = "trohn-text"
@@ -61,11 +65,11 @@ class NegClip(NegativeTexts):
 
 @dataclass(frozen=True)
 class NegativePairs(Recipe):
-    """InfoNCE over positive and negative pairs alike, 2B x 2B, as CLIP_TROHN-Img of P000."""
+    """InfoNCE over positive and negative pairs alike, 2B x 2B, as CLIP_TROHN-Img of BiVLC."""
 
     about: ClassVar[str] = "hard negative texts and images: InfoNCE over 2B pairs"
-    source: ClassVar[str] = _P000
-    left_open: ClassVar[tuple[str, ...]] = _P000_OPEN
+    source: ClassVar[str] = _BIVLC
+    left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
     needs: ClassVar[tuple[str, ...]] = ("negative_caption", "negative_image")
 
     name: str = "trohn-img"
@@ -74,13 +78,15 @@ class NegativePairs(Recipe):
 
 @dataclass(frozen=True)
 class PositiveAugmented(Recipe):
-    """Contrast with generated images and captions as further positives, as PAC-S (P004 section 4.1, eq. 2-4).
+    """Contrast with generated images and captions as further positives, as PAC-S (PAC-S section 4.1, eq.
+    2-4).
 
     Of the network only the final projections move.
     """
 
     about: ClassVar[str] = "generated images and captions as further positives; final projections only"
-    source: ClassVar[str] = "the PAC-S paper (P004), section 4.1 and equations 2 to 4"
+    smallest_batch: ClassVar[int] = 2
+    source: ClassVar[str] = "the PAC-S paper, section 4.1 and equations 2 to 4"
     left_open: ClassVar[tuple[str, ...]] = (
         "temperature: fixed, as only the projections are named (temperature)",
         "betas, eps, weight decay: PyTorch's defaults for AdamW (betas, eps, weight_decay)",

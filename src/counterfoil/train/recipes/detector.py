@@ -1,4 +1,4 @@
-"""The recipe of P000's detectors: is this item natural or synthetic?"""
+"""The recipe of BiVLC's detectors: is this item natural or synthetic?"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -8,10 +8,10 @@ from counterfoil.train.recipes.base import Recipe
 
 @dataclass(frozen=True)
 class Detection(Recipe):
-    """A sigmoid unit per modality on frozen encoders, natural (0) against synthetic (1): P000 section 5.3."""
+    """A sigmoid unit per modality on frozen encoders, natural (0) or synthetic (1). BiVLC section 5.3."""
 
     about: ClassVar[str] = "natural against synthetic: one sigmoid unit per modality on frozen encoders"
-    source: ClassVar[str] = "the BiVLC paper (P000), section 5.3 and Appendix E.3"
+    source: ClassVar[str] = "the BiVLC paper, section 5.3 and Appendix E.3"
     left_open: ClassVar[tuple[str, ...]] = (
         "learning rate: the paper's 1e-6; the code that made its numbers has 1e-3 (lr)",
         "what the unit sees: the projected embedding, not normalised, as in the code",

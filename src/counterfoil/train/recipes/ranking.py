@@ -1,7 +1,8 @@
-"""Recipes of retrieval models as P002 trains them again: triplets, several vectors, and distributions.
+"""Recipes of retrieval models as ECCV Caption trains them again: triplets, several vectors, and
+distributions.
 
-All three follow P002 Appendix D.2, which follows PCME's released code: AdamP, a cosine over epochs, first
-what was added with the backbone frozen, then everything with a tenth of the learning rate.
+All three follow ECCV Caption Appendix D.2, which follows PCME's released code: AdamP, a cosine over epochs,
+first what was added with the backbone frozen, then everything with a tenth of the learning rate.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from counterfoil.train.recipes.base import Recipe
 
-_SOURCE = "the ECCV Caption paper (P002), Appendix D.2; what it leaves out as in PCME's released code"
+_SOURCE = "the ECCV Caption paper, Appendix D.2; what it leaves out as in PCME's released code"
 _OPEN = (
     "stages: 30 epochs with the backbone frozen at 2e-4, then 30 of everything at 2e-5 (stages)",
     "weight decay: none; gradients are clipped at a norm of 2; batches of 128",

@@ -1,6 +1,5 @@
 """A recipe from its name or a TOML file: every key known, every value of the right type, or one line."""
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -9,6 +8,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.inputs.parsed import read_toml
 from counterfoil.train.recipes.base import Recipe, check_range
 from counterfoil.train.recipes.named import NAMES
 
@@ -58,7 +58,7 @@ def read_file(name: str | Path) -> Read:
             hint = " (a recipe of your own is a file that ends in .toml)" if path.exists() else ""
             raise UnknownNameError(f"recipe{hint}", str(name), NAMES)
         return Read(NAMES[str(name)], NAMES[str(name)], {})
-    values = _toml(path)
+    values = read_toml(path, hint=f"or a recipe's name: {', '.join(NAMES)}")
     base = values.pop("recipe", None)
     if not isinstance(base, str):
         raise DataError(
@@ -194,14 +194,3 @@ def _stages(kind: type[Recipe], value: Any, *, where: object) -> tuple[dict[str,
                 raise InputError(f"a stage has no {key} of its own", where=place, given=stage[key])
         stages.append({key: value_of(kind, key, its, where=place) for key, its in stage.items()})
     return tuple(stages)
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise DataError("no such file", where=path, hint=f"or a recipe's name: {', '.join(NAMES)}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError("cannot be read", where=path, given=str(error)) from error
-    except tomllib.TOMLDecodeError as error:
-        raise DataError("is no TOML", where=path, given=str(error)) from error
