@@ -118,7 +118,7 @@ def world() -> tuple[Verified, tuple[Study, ...]]:
 
 @pytest.mark.parametrize("at", [0, 2])
 def test_annotators_favour_themselves(world: tuple[Verified, tuple[Study, ...]], at: int) -> None:
-    """P002 Figure E.2: self-bias below bias below non-self-bias, and less with more annotators."""
+    """ECCV Caption Figure E.2: self-bias below bias below non-self-bias, and less with more annotators."""
     found = world[1][at]
     assert found.measure.endswith("recall_at_1")
     curves = found.curves()

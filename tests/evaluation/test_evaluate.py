@@ -105,7 +105,7 @@ def test_the_interval_can_be_named(quads) -> None:
         method: evaluate(quads(40), scores, scorer="s", interval=method, draws=500).measures["i2t"]
         for method in Interval
     }
-    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 3  # auto is wilson here
+    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 4  # auto is wilson here
     assert len({estimate.value for estimate in seen.values()}) == 1
 
 

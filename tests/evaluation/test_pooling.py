@@ -9,7 +9,7 @@ from counterfoil.evaluation.pooling import Tasks, summary, without
 from counterfoil.metrics.annotators import Pool, pool
 
 
-def test_the_tasks_of_p002() -> None:
+def test_the_tasks_of_eccv_caption() -> None:
     """Section 3.2: 2,160 tasks of 18 pairs and 2 of known answer are 43,200 questions, but 38,880 pairs."""
     tasks = Tasks()
     assert tasks.of(2160 * 18) == 2160

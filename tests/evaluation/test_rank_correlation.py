@@ -101,7 +101,7 @@ def test_the_same_seed_gives_the_same_numbers(mixed: list[Run]) -> None:
 
 
 def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
-    # CxC's R@1 orders models as COCO 5K's does (P002 section 4.2): each draw agrees with itself.
+    # CxC's R@1 orders models as COCO 5K's does (ECCV Caption section 4.2): each draw agrees with itself.
     world = gallery("g", range(40))
     runs = []
     for number in range(6):

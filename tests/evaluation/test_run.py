@@ -16,9 +16,10 @@ from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.metrics.ties import Ties
 
 
-def _saved(folder: Path, benchmark, answers):
-    result = evaluate(benchmark, answers, scorer="s", draws=100)
-    return save_run(folder, benchmark, answers, result, {"benchmark": {"source": "a test"}})
+def _saved(folder: Path, benchmark, answers, *, scorer: str = "s", named: bool = True):
+    result = evaluate(benchmark, answers, scorer=scorer, draws=100)
+    manifest = {"benchmark": {"source": "a test"}, "named": named}
+    return save_run(folder, benchmark, answers, result, manifest)
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path, quads, choices) -> None:
@@ -70,20 +71,37 @@ def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
         find_runs([tmp_path / "nowhere"])
 
 
-def test_runs_are_named_after_their_folders(tmp_path: Path, quads) -> None:
+def test_runs_without_a_name_are_named_after_their_folders(tmp_path: Path, quads) -> None:
     answers = Scores(np.zeros((3, 2, 2)))
     for scorer in ("clip", "siglip"):
         for name in ("toy", "other"):
-            _saved(tmp_path / "runs" / scorer / name, quads(3, name=name), answers)
+            _saved(tmp_path / "runs" / scorer / name, quads(3, name=name), answers, named=False)
     runs = find_runs([tmp_path / "runs" / "clip", tmp_path / "runs" / "siglip"])
     assert [(run.name, run.benchmark.name) for run in runs] == [
         ("clip", "other"), ("clip", "toy"), ("siglip", "other"), ("siglip", "toy"),
     ]  # fmt: skip
     # The same folder named twice is one run; equal names further up are told apart by one more folder.
     assert len(find_runs([tmp_path / "runs", tmp_path / "runs" / "clip"])) == 4
-    _saved(tmp_path / "more" / "clip" / "toy", quads(3), answers)
+    _saved(tmp_path / "more" / "clip" / "toy", quads(3), answers, named=False)
     names = [run.name for run in find_runs([tmp_path / "runs" / "clip" / "toy", tmp_path / "more"])]
     assert names == ["runs/clip", "more/clip"]
+
+
+def test_names_that_were_given_count(tmp_path: Path, quads) -> None:
+    answers, notes = Scores(np.zeros((3, 2, 2))), []
+    for folder, scorer in (("a", "clip"), ("b", "vit"), ("c", "clip")):
+        _saved(tmp_path / folder / "toy", quads(3), answers, scorer=scorer)
+    _saved(tmp_path / "d" / "toy", quads(3), answers, scorer="open-clip:x/y", named=False)
+    places = [tmp_path / name for name in "abcd"]
+    assert [run.name for run in find_runs([places[0], *places[1::2]], note=notes.append)] == [
+        "clip",
+        "vit",
+        "d",
+    ]
+    assert notes == []
+    names = [run.name for run in find_runs(places, note=notes.append)]
+    assert names == ["clip (a)", "vit", "clip (c)", "d"]
+    assert notes == ["several runs are called 'clip': their folders stand behind the name"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +139,8 @@ def test_a_gallery_is_loaded_bit_for_bit(tmp_path: Path, galleries, setting) -> 
     again = evaluate(
         loaded.benchmark, loaded.answers, scorer="s", draws=100, ties=Ties.HALF, measures=measures
     )
-    assert again == result
+    # Where it was read from is another place.
+    assert replace(again, provenance=result.provenance) == result
 
 
 def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path: Path, galleries) -> None:

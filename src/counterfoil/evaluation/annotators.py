@@ -2,9 +2,9 @@
 
 Models propose their first items for each query, people judge the proposals. A set of annotators makes a
 benchmark: right for a query is what people accepted of *their* proposals. Every model is measured on every
-such benchmark, and how far it is from its value on the one that all models made together is the bias of P002
-appendix E. Lists are taken in the order in which they come: what ties in a model's scores was put in order
-by whoever ranked.
+such benchmark, and how far it is from its value on the one that all models made together is the bias of ECCV
+Caption appendix E. Lists are taken in the order in which they come: what ties in a model's scores was put in
+order by whoever ranked.
 
 A query for which a set of annotators found nothing has no right answer there. `out` leaves it out of the
 means on that benchmark, as one leaves out queries without positives everywhere else; `zero` keeps all queries
@@ -27,7 +27,8 @@ from counterfoil.evaluation.verified import Verified
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
 from counterfoil.stats.resampling import cluster_draws, whole
 
-#: What can be measured, and whether the gain of a match counts (P002 equation E.4) or only that it is one.
+#: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
+#: one.
 MEASURES = ("graded_recall_at_1", "graded_r_precision", "recall_at_1", "r_precision")
 UNDEFINED = ("out", "zero")
 #: All sets of so many annotators can be gone through (4,095 of 12); of more, some of each size are drawn.
@@ -130,7 +131,7 @@ def per_query(
 ) -> NDArray[np.float64]:
     """(queries, models) values on the benchmark of a set of annotators, NaN where a query does not count.
 
-    Source: P002 equations E.1 to E.4; `metrics.ranking` has the same measures over whole rankings.
+    Source: ECCV Caption equations E.1 to E.4; `metrics.ranking` has the same measures over whole rankings.
     """
     right = (verified.gain > 0) & verified.proposed[:, annotators].any(axis=1)
     query, place = verified.query[right], verified.place[right]
@@ -164,7 +165,7 @@ def study(
     Raises `InputError` where nobody found anything, where a list is too short for R-Precision (with the
     number it needs), and for an unknown measure or treatment of queries without right answers.
 
-    Source: P002 appendix E, equation E.5.
+    Source: ECCV Caption appendix E, equation E.5.
     """
     if undefined not in UNDEFINED:
         raise InputError(

@@ -1,7 +1,7 @@
 """Several scorers on one benchmark: is the difference more than luck?"""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -10,17 +10,20 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import clusters
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.evaluate import Interval, evaluate, main_measures
+from counterfoil.evaluation.galleries.gallery import no_folds
 from counterfoil.evaluation.galleries.means import columns as measure_columns
 from counterfoil.evaluation.galleries.means import mean as gallery_mean
 from counterfoil.evaluation.galleries.means import weights_of
 from counterfoil.evaluation.judged import differences as rated_differences
+from counterfoil.evaluation.judged import rated
+from counterfoil.evaluation.question_means import dependence
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.plausible import Plausible
-from counterfoil.stats.estimates import difference_bootstrap
+from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
+from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.table_estimates import macro_table_differences
 from counterfoil.stats.tests import holm, mcnemar, paired_permutation
 
@@ -29,10 +32,10 @@ from counterfoil.stats.tests import holm, mcnemar, paired_permutation
 class Difference:
     """Scorer `a` minus scorer `b` on one measure, over the same questions.
 
-    `low` and `high` bound the difference (95 %, clustered bootstrap); `p` is the paired permutation test's,
-    `p_holm` the same after Holm's step-down over the family; `mcnemar` is the exact test on the discordant
-    questions, None where questions share items, as all of a gallery do, since it takes them as independent,
-    and where nothing is right or wrong, as in correlations with ratings.
+    `low` and `high` bound the difference (95 %; made as intervals of `evaluate` are); `p` is the paired
+    permutation test's, `p_holm` the same after Holm's step-down over the family; `mcnemar` is the exact test
+    on the discordant questions, None where questions share items, as all of a gallery do, since it takes them
+    as independent, and where nothing is right or wrong, as in correlations with ratings.
     """
 
     benchmark: str
@@ -66,7 +69,12 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[Run], *, baseline: str | None = None, draws: int = 10_000, seed: int = 0
+    runs: Sequence[Run],
+    *,
+    baseline: str | None = None,
+    interval: Interval | str = Interval.AUTO,
+    draws: int = 10_000,
+    seed: int = 0,
 ) -> tuple[Comparison, ...]:
     """One comparison per benchmark that the runs are on, in order of first appearance.
 
@@ -75,7 +83,9 @@ def compare(
     named (the other pairs form a second, exploratory family), else all pairs times the measures. The number
     of permutations grows with the family, so that its smallest p-value can still be significant. Pairs of
     which one scorer has no correlation with the ratings, since it says the same of everything, are left out.
-    The same seed gives the same numbers to the last bit.
+    `interval` says how intervals of differences are made and what the test takes as shared, as in `evaluate`
+    (`folds`: Student's t over four parts, and the test of `auto`); runs keep their own, see `remeasured`. The
+    same seed gives the same numbers to the last bit.
 
     Raises `InputError` where two runs have one name, or ask different questions of one benchmark, and
     `UnknownNameError` for a baseline that is not among them.
@@ -83,13 +93,54 @@ def compare(
     names = sorted({run.name for run in runs})
     if baseline is not None and baseline not in names:
         raise UnknownNameError("baseline", baseline, names)
+    if interval not in list(Interval):
+        raise UnknownNameError("interval", interval, [str(each) for each in Interval])
     by_benchmark: dict[str, list[Run]] = {}
     for run in runs:
         by_benchmark.setdefault(run.benchmark.name, []).append(run)
     return tuple(
-        _compare(benchmark, aligned(benchmark, group), baseline, draws, seed)
+        _compare(benchmark, aligned(benchmark, group), baseline, Interval(interval), draws, seed)
         for benchmark, group in by_benchmark.items()
     )
+
+
+def remeasured(run: Run, interval: Interval | str, *, draws: int = 10_000, seed: int = 0) -> Run:
+    """The run with intervals of another kind; all else, and what else its result says, stays."""
+    result = evaluate(
+        run.benchmark,
+        run.answers,
+        scorer=run.result.scorer,
+        ties=run.result.ties["policy"],
+        interval=interval,
+        draws=draws,
+        seed=seed,
+        measures=tuple(run.result.measures) or None,
+        provenance=run.result.provenance,
+    )
+    return replace(run, result=result)
+
+
+def check_common(runs: Sequence[Run], *, note: Callable[[str], None]) -> None:
+    """Raise `InputError` where several runs have no benchmark in common, so that nothing can be compared.
+
+    Where only some benchmarks have one run alone `note` says which.
+    """
+    held: dict[str, list[str]] = {}
+    by_benchmark: dict[str, list[str]] = {}
+    for run in runs:
+        held.setdefault(run.name, []).append(run.benchmark.name)
+        by_benchmark.setdefault(run.benchmark.name, []).append(run.name)
+    if len(held) == 1:
+        return
+    alone = {benchmark: names[0] for benchmark, names in by_benchmark.items() if len(names) == 1}
+    if len(alone) == len(by_benchmark):
+        raise InputError(
+            "the runs have no benchmark in common, so nothing can be compared",
+            given="; ".join(f"'{name}' has {', '.join(its)}" for name, its in held.items()),
+            hint="evaluate both on the same benchmark",
+        )
+    for benchmark, name in alone.items():
+        note(f"{benchmark}: only '{name}' was run on it, so nothing is compared there")
 
 
 def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -161,7 +212,7 @@ def _gallery_facts(run: Run) -> tuple[list[str], list[ndarray]]:
 
 
 def _compare(
-    benchmark: str, runs: tuple[Run, ...], baseline: str | None, draws: int, seed: int
+    benchmark: str, runs: tuple[Run, ...], baseline: str | None, interval: Interval, draws: int, seed: int
 ) -> Comparison:
     if baseline not in {run.name for run in runs}:
         baseline = None
@@ -185,7 +236,7 @@ def _compare(
         test = _test_ratings
     else:
         test = _test_gallery if isinstance(runs[0].benchmark.questions, Gallery) else _test
-    tested = test(runs, main, of_scorers, draws, seed)
+    tested = test(runs, main, of_scorers, interval, draws, seed)
     p_holm = np.ones(len(asked))
     defined = ~np.isnan(tested.p)
     for family in (asked & defined, ~asked & defined):
@@ -227,16 +278,26 @@ class _Tested:
 
 
 def _test(
-    runs: Sequence[Run], main: Sequence[str], of_scorers: Sequence[tuple[int, int]], draws: int, seed: int
+    runs: Sequence[Run],
+    main: Sequence[str],
+    of_scorers: Sequence[tuple[int, int]],
+    interval: Interval,
+    draws: int,
+    seed: int,
 ) -> _Tested:
     """Quads and choices: every question counts the same."""
     wide = len(main)
     values = np.stack([run.items[measure] for run in runs for measure in main], axis=1)
     pairs = _column_pairs(of_scorers, wide)
-    clusters = _common_clusters(runs)
-    independent = len(np.unique(clusters)) == len(clusters)
-    p = paired_permutation(values, clusters, pairs, seed=seed, draws=_permutations(draws, pairs))
-    low, high = difference_bootstrap(values, clusters, pairs, seed=seed, draws=draws)
+    sharing = _common(runs)
+    folds = interval is Interval.FOLDS
+    shared = dependence(sharing, Interval.AUTO if folds else interval)
+    p = paired_permutation(values, shared, pairs, seed=seed, draws=_permutations(draws, pairs))
+    if folds:
+        gaps = (values[:, a] - values[:, b] for a, b in pairs)
+        low, high = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
+    else:
+        low, high = difference_bootstrap(values, shared, pairs, seed=seed, draws=draws)
     means = values.mean(axis=0)
     value = np.array([means[a] - means[b] for a, b in pairs])
     return _Tested(
@@ -244,17 +305,24 @@ def _test(
         low,
         high,
         p,
-        [mcnemar(values[:, a], values[:, b]) if independent else None for a, b in pairs],
+        [mcnemar(values[:, a], values[:, b]) if sharing.independent else None for a, b in pairs],
     )
 
 
 def _test_ratings(
-    runs: Sequence[Run], main: Sequence[str], of_scorers: Sequence[tuple[int, int]], draws: int, seed: int
+    runs: Sequence[Run],
+    main: Sequence[str],
+    of_scorers: Sequence[tuple[int, int]],
+    interval: Interval,
+    draws: int,
+    seed: int,
 ) -> _Tested:
     """Correlations with ratings: of all questions together, so scores are swapped and not values."""
+    if interval in (Interval.WILSON, Interval.FOLDS):
+        rated.refuse(interval, runs[0].benchmark)
     found = rated_differences.differences(
         runs,
-        _common_clusters(runs),
+        rated.shared_by(_common(runs), interval),
         of_scorers,
         main,
         draws=draws,
@@ -266,19 +334,31 @@ def _test_ratings(
 
 
 def _test_gallery(
-    runs: Sequence[Run], main: Sequence[str], of_scorers: Sequence[tuple[int, int]], draws: int, seed: int
+    runs: Sequence[Run],
+    main: Sequence[str],
+    of_scorers: Sequence[tuple[int, int]],
+    interval: Interval,
+    draws: int,
+    seed: int,
 ) -> _Tested:
     """Galleries: directions and parts count the same, and queries without a value do not count."""
     benchmark = runs[0].benchmark
     of_runs = [{name: run.items[name] for name in main} for run in runs]
     weights = np.stack([weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in main], axis=1)
-    clusters = _common_clusters(runs)
-    # Weighted already, so that all measures share their signs, whatever rows they are about.
-    weighted = np.hstack(
-        [weights * np.stack([np.nan_to_num(table[name]) for name in main], axis=1) for table in of_runs]
-    )
+    if interval is Interval.FOLDS:
+        raise no_folds(benchmark)
+    shared = dependence(_common(runs), interval)
+    # Weights of each measure, so that all share their signs, whatever rows they are about.
+    values = np.hstack([np.stack([np.nan_to_num(table[name]) for name in main], axis=1) for table in of_runs])
     pairs = _column_pairs(of_scorers, len(main))
-    p = paired_permutation(weighted, clusters, pairs, seed=seed, draws=_permutations(draws, pairs))
+    p = paired_permutation(
+        values,
+        shared,
+        pairs,
+        weights=np.tile(weights, len(runs)),
+        seed=seed,
+        draws=_permutations(draws, pairs),
+    )
     tables, averages = [], np.zeros((0, 0))
     for table in of_runs:
         columns, averages = measure_columns(benchmark, table, main)
@@ -287,7 +367,7 @@ def _test_gallery(
     _, low, high = macro_table_differences(
         np.clip(np.stack(tables), 0.0, 1.0),
         groups,
-        clusters,
+        shared,
         np.asarray(of_scorers, dtype=np.int64),
         averages=averages,
         seed=seed,
@@ -310,6 +390,6 @@ def _permutations(draws: int, pairs: NDArray[np.int64]) -> int:
     return max(draws, 100 * len(pairs))
 
 
-def _common_clusters(runs: Sequence[Run]) -> NDArray[np.int64]:
-    """The coarsest clusters of the runs: some may know images or captions that others lack."""
-    return clusters([run.benchmark.clusters for run in runs])
+def _common(runs: Sequence[Run]) -> Sharing:
+    """What questions share by any of the runs: some may know images or captions that others lack."""
+    return Sharing.joined([run.benchmark.sharing for run in runs])

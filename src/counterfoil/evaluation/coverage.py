@@ -23,7 +23,7 @@ JUDGED = "judgements"
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """A set of right answers against the judgements: P002 Table 2.
+    """A set of right answers against the judgements: ECCV Caption Table 2.
 
     `precision` and `recall` with their intervals over queries clustered by photograph; `queries` count,
     `left_out` have no right answer of the set among their judged pairs. NaN where nothing counts.
@@ -51,7 +51,7 @@ class Coverage:
 
 @dataclass(frozen=True, eq=False)
 class Multiplicity:
-    """How many right answers queries have: P002 Table 3 and Figure 3a. `histogram` maps number to queries."""
+    """How many right answers queries have: ECCV Table 3 and Figure 3a. `histogram` maps number to queries."""
 
     name: str
     direction: str
@@ -144,7 +144,7 @@ def coverage(
     """How many of a set's right answers people confirm, and how many of theirs the set has.
 
     Over judged pairs, by query: `right` in the set, `accepted` by people. Queries none of whose judged pairs
-    is in the set are left out of both means, as in P002 section 3.3.
+    is in the set are left out of both means, as in ECCV Caption section 3.3.
     """
     n = len(clusters)
     item = np.arange(len(query))

@@ -1,4 +1,4 @@
-"""How different are the lists that models put first? (P002 section 3.1 and Appendix A.2)
+"""How different are the lists that models put first? (ECCV Caption section 3.1 and Appendix A.2)
 
 For every pair of models, over the queries of one direction of a gallery:
 
@@ -10,13 +10,13 @@ For every pair of models, over the queries of one direction of a gallery:
 * the average place, in the other's list, of what a model puts first; behind the end counts as place k + 1,
   and the share of those is told.
 
-P002 does not say over which items it takes tau. Over the common items alone, tau would rest on a handful of
-pairs and forget all that the models do not share; over the whole gallery ranked by both, the thousands of
-items that no one looks at would decide; place by place, as two sequences of item numbers, it would depend on
-how items are numbered. The union needs nothing but the lists and punishes what one model finds and the other
-misses, which is what diversity means there. Lists that have nothing to do with each other are far below 0, so
-values are to be compared with each other and not with those P002 prints, which cannot be recomputed without
-its models.
+ECCV Caption does not say over which items it takes tau. Over the common items alone, tau would rest on a
+handful of pairs and forget all that the models do not share; over the whole gallery ranked by both, the
+thousands of items that no one looks at would decide; place by place, as two sequences of item numbers, it
+would depend on how items are numbered. The union needs nothing but the lists and punishes what one model
+finds and the other misses, which is what diversity means there. Lists that have nothing to do with each other
+are far below 0, so values are to be compared with each other and not with those ECCV Caption prints, which
+cannot be recomputed without its models.
 """
 
 from collections.abc import Sequence

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import Choice, Quad
@@ -19,7 +20,7 @@ from counterfoil.evaluation import question_means
 from counterfoil.evaluation.galleries import chance as gallery_chance
 from counterfoil.evaluation.galleries import measures as gallery_measures
 from counterfoil.evaluation.galleries import retrieval
-from counterfoil.evaluation.galleries.gallery import evaluate_gallery
+from counterfoil.evaluation.galleries.gallery import evaluate_gallery, no_folds
 from counterfoil.evaluation.judged import preferred, rated
 from counterfoil.evaluation.question_means import Interval as Interval
 from counterfoil.evaluation.result import Estimate, Result
@@ -64,8 +65,9 @@ def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
     return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
 
 
-def check_measures(benchmark: Benchmark, names: Sequence[str]) -> None:
+def check_measures(benchmark: Benchmark, names: str | Sequence[str]) -> None:
     """Raise what `evaluate` would where a benchmark lacks a measure, before anything is scored."""
+    names = [names] if isinstance(names, str) else names
     if isinstance(benchmark.questions, Gallery):
         gallery_measures.expand(names, benchmark)
         return
@@ -100,7 +102,7 @@ def per_item(
     answers: Answers,
     *,
     ties: Ties = Ties.STRICT,
-    measures: Sequence[str] | None = None,
+    measures: str | Sequence[str] | None = None,
 ) -> dict[str, Float[ndarray, "n"]]:
     """Each measure's value per question, in [0, 1]; averages of these are the measures.
 
@@ -109,6 +111,7 @@ def per_item(
     value is NaN where the measure is of the other direction or the query has no right answer. A correlation
     with ratings is of all questions together, so there it is empty. `measures` chooses, by default all.
     """
+    measures = [measures] if isinstance(measures, str) else measures
     questions = benchmark.questions
     if isinstance(questions, Rated):
         return {}
@@ -138,19 +141,22 @@ def evaluate(
     benchmark: Benchmark,
     answers: Answers,
     *,
-    scorer: str,
+    scorer: str | None = None,
     ties: Ties | str = Ties.STRICT,
     interval: Interval | str = Interval.AUTO,
     draws: int = 10_000,
     seed: int = 0,
-    measures: Sequence[str] | None = None,
+    measures: str | Sequence[str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Result:
     """All measures of one scorer on one benchmark, with 95 % intervals.
 
-    `measures` restricts which are reported (default: all that the answers allow). Raises `ScoreError` where
-    the answers are not finite or do not fit the benchmark, `UnknownNameError` for a measure, a policy of ties
-    or an interval that nobody knows.
+    `scorer` is what tables call it, by default the name of the scorer that the engine asked. `provenance`
+    adds to what the answers and the benchmark say themselves (scorer, weights, versions, the digest of the
+    questions).
+    `measures`, a name or several, are those reported (default: all that the answers allow). Raises
+    `ScoreError` where the answers are not finite or do not fit the benchmark, `UnknownNameError` for an
+    unknown measure, policy of ties or interval.
 
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)
@@ -159,26 +165,24 @@ def evaluate(
     >>> sorted(result.measures)[:3], result.measures["group"].chance
     (['group', 'group_match', 'i2t'], 0.16666666666666666)
     """
+    measures = [measures] if isinstance(measures, str) else measures
     ties, interval = _named(Ties, "policy of ties", ties), _named(Interval, "interval", interval)
+    scorer = _scorer(answers) if scorer is None else scorer
     check(benchmark, answers, where=scorer)
+    provenance = {**origin.of(benchmark, answers), **(provenance or {})}
     if isinstance(answers, Rankings):
         if interval is Interval.FOLDS:
-            raise InputError(
-                "a gallery has no folds: a query needs all of its items",
-                where=benchmark.name,
-                given=f"interval '{interval}'",
-                allowed=(Interval.AUTO, Interval.WILSON, Interval.BOOTSTRAP),
-            )
+            raise no_folds(benchmark)
         return evaluate_gallery(
             benchmark,
             answers,
             scorer=scorer,
             ties=ties,
-            independent=interval is Interval.WILSON,
+            interval=interval,
             draws=draws,
             seed=seed,
             measures=measures,
-            provenance=provenance or {},
+            provenance=provenance,
         )
     if isinstance(benchmark.questions, Rated):
         assert isinstance(answers, Scores)  # `check` has seen to it
@@ -189,10 +193,11 @@ def evaluate(
             answers,
             scorer=scorer,
             ties=ties,
+            interval=interval,
             draws=draws,
             seed=seed,
             measures=measures,
-            provenance=provenance or {},
+            provenance=provenance,
         )
     values = per_item(benchmark, answers, ties=ties)
     names = _chosen(measures, benchmark, values)
@@ -211,15 +216,20 @@ def evaluate(
         groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
         ties=_ties(benchmark, answers, ties),
         provenance={
-            **(provenance or {}),
-            "interval": {
-                "method": str(question_means.method(benchmark, interval)),
-                "level": 0.95,
-                "draws": draws,
-                "seed": seed,
-            },
+            **provenance,
+            "interval": question_means.facts(benchmark, interval, draws=draws, seed=seed),
         },
     )
+
+
+def _scorer(answers: Answers) -> str:
+    """What the scorer of `answers` is called."""
+    made = answers.made.get("scorer")
+    if made is None:
+        raise InputError(
+            "these answers do not say which scorer gave them", allowed="evaluate(..., scorer=NAME)"
+        )
+    return str(made.get("title") or made["name"])
 
 
 def _named(names: type[_Name], kind: str, name: str) -> _Name:

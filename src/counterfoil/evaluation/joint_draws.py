@@ -2,7 +2,9 @@
 
 Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky image
 is lucky in all of them. Other benchmarks are drawn each on their own. What adds up to the measures is summed
-once per cluster, so that a draw is a product of its weights and these sums.
+once per cluster, so that a draw is a product of its weights and these sums. Where images and captions are
+crossed, draws are of images, and each value is moved away from its centre by as much as its crossed standard
+error is larger (`stats.crossed.inflation`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +16,15 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import clusters
 from counterfoil.data.ratings import Rated
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.columns import RatedColumns
 from counterfoil.evaluation.rank_columns import LEAST, choose, has
 from counterfoil.evaluation.run import Run
+from counterfoil.stats.crossed import inflation
+from counterfoil.stats.estimates import deviations
 from counterfoil.stats.resampling import Whole, cluster_sums, whole
+from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,8 @@ class Sheet:
     parts: tuple[Part, ...] = ()
     #: Of rated captions, whose measures are no means of values.
     rated: RatedColumns | None = None
+    #: How much farther values of crossed images and captions move than the draws say.
+    wide: Float[ndarray, "models measures"] | None = None
 
     def values(self) -> Float[ndarray, "1 models measures"]:
         """The measures themselves: every cluster once."""
@@ -74,6 +80,13 @@ class Sheet:
         A part of which no query was drawn is left out; NaN where that leaves none. Correlations with ratings
         are of all captions together.
         """
+        found = self._drawn(weights)
+        if self.wide is None:
+            return found
+        centre = self._drawn(np.ones((1, self.n_clusters), dtype=np.float32))
+        return centre + self.wide * (found - centre)
+
+    def _drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         if self.rated is not None:
             return self.rated.drawn(weights)
         directions = [
@@ -100,7 +113,8 @@ def sheets_of(
     chosen = choose(groups, measures)
     few = []
     sheets = []
-    for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups), strict=True):
+    shared = {name: Sharing.joined([run.benchmark.sharing for run in runs]) for name, runs in groups.items()}
+    for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
         kept = []
         for measure in chosen[name]:
             having = sum(has(run, measure) for run in runs)
@@ -110,6 +124,7 @@ def sheets_of(
                 few.append(f"{name}:{measure}")
         if kept and isinstance(runs[0].benchmark.questions, Rated):
             having_all = [run for run in runs if all(has(run, measure) for measure in kept)]
+            columns = RatedColumns.of(having_all, kept, codes)
             sheets.append(
                 Sheet(
                     runs[0].benchmark,
@@ -119,7 +134,8 @@ def sheets_of(
                     codes,
                     size,
                     family,
-                    rated=RatedColumns.of(having_all, kept, codes),
+                    rated=columns,
+                    wide=columns.wide(shared[name]) if shared[name].crossed else None,
                 )
             )
         elif kept:
@@ -128,11 +144,30 @@ def sheets_of(
             table = np.stack([run.items[m] if has(run, m) else nothing for run in runs for m in kept], axis=1)
             models = tuple(run.name for run in runs)
             sheet = Sheet(runs[0].benchmark, models, tuple(kept), table, codes, size, family)
-            sheets.append(replace(sheet, parts=tuple(_parts(sheet))))
+            wide = _wide(sheet, shared[name]) if shared[name].crossed else None
+            sheets.append(replace(sheet, parts=tuple(_parts(sheet)), wide=wide))
     return tuple(sheets), tuple(few)
 
 
-def _families(groups: Mapping[str, tuple[Run, ...]]) -> list[tuple[int, ndarray, int]]:
+def _wide(sheet: Sheet, sharing: Sharing) -> Float[ndarray, "models measures"]:
+    """The inflation of every model's every measure; 1 where a model has none."""
+    questions = sheet.benchmark.questions
+    of_query = np.zeros(len(questions), dtype=np.int64)
+    if isinstance(questions, Gallery):
+        of_query = 2 * questions.query_parts + questions.directions
+    found = np.ones(sheet.table.shape[1])
+    known = ~np.isnan(sheet.table)
+    for rows in np.unique(known.T, axis=0):
+        columns = (known == rows[:, None]).all(axis=0)
+        if rows.any():
+            moved = deviations(sheet.table[rows][:, columns], of_query[rows])[1]
+            found[columns] = inflation(sharing.part(rows), moved)
+    return found.reshape(len(sheet.models), len(sheet.measures))
+
+
+def _families(
+    groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Sharing]
+) -> list[tuple[int, ndarray, int]]:
     """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
 
     Galleries with an image in common are a family, whose clusters are the images; any other benchmark is one
@@ -148,9 +183,9 @@ def _families(groups: Mapping[str, tuple[Run, ...]]) -> list[tuple[int, ndarray,
                 old = family[other]
                 family |= {o: number for o, f in family.items() if f == old}
     found = []
-    for name, runs in groups.items():
+    for name in groups:
         if name not in keys:
-            codes = clusters([run.benchmark.clusters for run in runs])
+            codes = shared[name].units
             found.append((family[name], codes, int(codes.max()) + 1))
             continue
         together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})

@@ -14,7 +14,7 @@ from counterfoil.metrics.annotators import Pool, pool_yield
 class Tasks:
     """How pairs are handed out: so many to judge in a task, so many of known answer beside them.
 
-    P002 section 3.2 and appendix B.2: 18 and 2, 1.40 dollars a task in the first stage.
+    ECCV Caption section 3.2 and appendix B.2: 18 and 2, 1.40 dollars a task in the first stage.
     """
 
     per_task: int = 18

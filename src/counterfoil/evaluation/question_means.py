@@ -1,37 +1,75 @@
 """Measures that are means over questions, with intervals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
-from counterfoil.stats.estimates import cluster_bootstrap, macro_bootstrap, t_over_folds, wilson
+from counterfoil.stats.estimates import spread, t_over_folds, wilson
+from counterfoil.stats.sharing import Sharing
 
 
 class Interval(StrEnum):
     """How an interval is made.
 
-    `auto` is Wilson where questions are independent and the clustered bootstrap where they share images or
-    captions; `folds` is Student's t over four parts, as in Winoground's appendix A. In a gallery all queries
-    look through the same items: `auto` is the bootstrap over images with their captions, `wilson` takes
-    queries as independent, and there are no `folds`. Correlations with ratings have the bootstrap only.
+    `auto` is Wilson where questions share nothing; where what they share falls into many small clusters, the
+    bootstrap over these; else `crossed`, the variance over images and captions as crossed factors
+    (`stats.crossed`). `bootstrap` and `crossed` ask for one of the two whatever is shared, `wilson` takes
+    questions as independent, and `folds` is Student's t over four parts, as in Winoground's appendix A. A
+    gallery has no `folds`, and correlations with ratings have neither `wilson` nor `folds`.
     """
 
     AUTO = "auto"
     WILSON = "wilson"
     BOOTSTRAP = "bootstrap"
+    CROSSED = "crossed"
     FOLDS = "folds"
 
 
-def method(benchmark: Benchmark, interval: Interval) -> Interval:
+def method(sharing: Sharing, interval: Interval) -> Interval:
     """What `auto` stands for: Wilson's, unless questions share images or captions."""
     if interval is not Interval.AUTO:
         return interval
-    shared = len(np.unique(benchmark.clusters)) < len(benchmark)
-    return Interval.BOOTSTRAP if shared else Interval.WILSON
+    if sharing.independent:
+        return Interval.WILSON
+    return Interval.CROSSED if sharing.crossed else Interval.BOOTSTRAP
+
+
+def dependence(sharing: Sharing, interval: Interval) -> NDArray[np.int64] | Sharing:
+    """What `stats` is to take as shared under an interval: by `wilson` and `folds` nothing."""
+    if interval is Interval.AUTO:
+        return sharing
+    if interval is Interval.CROSSED:
+        return replace(sharing, always_crossed=True)
+    return sharing.components if interval is Interval.BOOTSTRAP else np.arange(len(sharing))
+
+
+def facts(benchmark: Benchmark, interval: Interval, *, draws: int, seed: int) -> dict[str, Any]:
+    """What a result says of its intervals: the method, and the items that they are about."""
+    sharing = benchmark.sharing
+    images, captions = sharing.counts
+    found: dict[str, Any] = {
+        "method": str(method(sharing, interval)),
+        "level": 0.95,
+        "draws": draws,
+        "seed": seed,
+        "images": images,
+        "captions": captions,
+        "apart": round(sharing.shared.apart, 1),
+    }
+    if interval in (Interval.AUTO, Interval.CROSSED):
+        given = {
+            "images": int(sharing.given_images.sum()),
+            "captions": int(sharing.given_captions.sum()),
+        }
+        if any(given.values()):
+            found["given"] = given
+    return found
 
 
 def estimates(
@@ -51,23 +89,29 @@ def estimates(
         np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
     )
     n = len(table)
-    chosen = method(benchmark, interval)
-    if chosen is Interval.BOOTSTRAP and plain:
-        low, high = cluster_bootstrap(table, benchmark.clusters[mask], draws=draws, seed=seed)
+    chosen = method(benchmark.sharing, interval)
+    shared = dependence(benchmark.sharing.part(mask), interval)
+    effective: list[float | None] = [float(n)] * len(plain)
+    if chosen in (Interval.BOOTSTRAP, Interval.CROSSED) and plain:
+        found_spread = spread(table, shared, draws=draws, seed=seed)
+        low, high = found_spread.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+        effective = list(found_spread.effective().tolist())
     elif chosen is Interval.FOLDS and n >= 4:
         bounds = [t_over_folds(column) for column in table.T]
+        effective = [None] * len(plain)
     else:
         bounds = [wilson(float(column.sum()), n) for column in table.T]
     found = {
-        name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, by_chance[name])
-        for name, column, bound in zip(plain, table.T, bounds, strict=True)
+        name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, by_chance[name], many)
+        for name, column, bound, many in zip(plain, table.T, bounds, effective, strict=True)
     }
     if "accuracy_macro" in names:
         labels = np.asarray(benchmark.questions.groupings[benchmark.card.macro], dtype=object)[mask]
         if any(labels):
+            # Wilson's interval and folds know no groups: the bootstrap, over what they take as shared.
             found["accuracy_macro"] = _macro(
-                values["accuracy"][mask], labels, benchmark.clusters[mask], by_chance["accuracy"], draws, seed
+                values["accuracy"][mask], labels, shared, by_chance["accuracy"], draws, seed
             )
     return {name: found[name] for name in names if name in found}
 
@@ -75,13 +119,18 @@ def estimates(
 def _macro(
     values: NDArray[np.float64],
     labels: NDArray[np.object_],
-    clusters: NDArray[np.int64],
+    shared: NDArray[np.int64] | Sharing,
     by_chance: float,
     draws: int,
     seed: int,
 ) -> Estimate:
     """The mean over groups of each group's accuracy; questions outside every group do not count."""
     inside = labels != ""
-    codes = np.unique(labels[inside].astype(str), return_inverse=True)[1].astype(np.int64)
-    value, low, high = macro_bootstrap(values[inside], codes, clusters[inside], draws=draws, seed=seed)
-    return Estimate(value, low, high, int(inside.sum()), by_chance)
+    codes = np.full(len(labels), -1, dtype=np.int64)
+    codes[inside] = np.unique(labels[inside].astype(str), return_inverse=True)[1]
+    found = spread(values[:, None], shared, groups=codes, draws=draws, seed=seed)
+    low, high = found.wilson(0.95)
+    effective = float(found.effective()[0])
+    return Estimate(
+        float(found.value[0]), float(low[0]), float(high[0]), int(inside.sum()), by_chance, effective
+    )

@@ -1,9 +1,9 @@
 """Do two measures, or two benchmarks, put models in the same order?
 
 A table of models by columns, a column being one measure on one benchmark, and for every pair of columns how
-far they agree on the order of the models: Kendall's tau-b and Spearman's correlation (P002 Table 5 and
-Figure 4). A correlation over a few models is a coarse thing, so each has an interval, from draws in which two
-things are drawn anew with replacement:
+far they agree on the order of the models: Kendall's tau-b and Spearman's correlation (ECCV Caption Table 5
+and Figure 4). A correlation over a few models is a coarse thing, so each has an interval, from draws in which
+two things are drawn anew with replacement:
 
 * the models, since others could have been compared: what is asked is whether the measures agree on models
   like these, not only on these;

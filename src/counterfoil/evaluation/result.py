@@ -10,7 +10,9 @@ from typing import Any
 class Estimate:
     """One number: its value, its interval, how many questions it rests on, and what chance gives.
 
-    All ratios are in [0, 1]. `chance` is None where a random scorer's value is not defined.
+    All ratios are in [0, 1]. `chance` is None where a random scorer's value is not defined. `effective` is
+    how many questions that share nothing would tell as much, None where the interval does not say (`folds`,
+    correlations, and results of earlier versions).
     """
 
     value: float
@@ -18,6 +20,7 @@ class Estimate:
     high: float
     n: int
     chance: float | None
+    effective: float | None = None
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "Estimate":

@@ -6,31 +6,55 @@ people judged, have two tables more (`pair_tables`, `gallery_tables`, `judged_ta
 written last, so a folder that has one is whole.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.scores import Answers, Rankings
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.evaluation import pair_tables
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.galleries import tables as gallery_tables
 from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.result import Result
+from counterfoil.evaluation.run_schemas import ResultModel, RunManifest
+from counterfoil.inputs.columns import Schema, read_columns
+from counterfoil.inputs.models import check_model
+from counterfoil.inputs.parsed import read_json
 from counterfoil.metrics.ties import Ties
-from counterfoil.store import check_writable, digest_file, read_json, read_parquet, write_json, write_parquet
+from counterfoil.store import (
+    UNFINISHED,
+    begin,
+    begun,
+    check_writable,
+    digest_file,
+    end,
+    write_json,
+    write_parquet,
+)
 
 #: Raised when the layout of a run folder changes: 2 has galleries, 3 judged captions; the others are written
 #: as 1.
 SCHEMA = 3
+#: All files that runs have, whatever their form.
+FILES = (
+    "manifest.json",
+    "result.json",
+    UNFINISHED,
+    *dict.fromkeys((*pair_tables.FILES, *gallery_tables.FILES, *judged_tables.FILES)),
+)
 _SCHEMAS = {Gallery.form: 2, Rated.form: 3, Preference.form: 3}
+#: What of a result's provenance a manifest says.
+_MADE = ("benchmark", "scorer", "versions", "interval")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +83,19 @@ class Run:
 
 
 def save_run(
-    folder: Path, benchmark: Benchmark, answers: Answers, result: Result, manifest: Mapping[str, Any]
+    folder: str | Path,
+    benchmark: Benchmark,
+    answers: Answers,
+    result: Result,
+    manifest: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Write a run to `folder` and return it. A run that is there already is replaced, file by file."""
+    """Write a run to `folder` and return it. A run that is there already is replaced, file by file.
+
+    The manifest says how the numbers came about: what the engine wrote on the answers (scorer, weights,
+    machine, versions), the benchmark, the seeds of the evaluation, the command and the time. `manifest` adds
+    to that, and goes before it.
+    """
+    folder = Path(folder)
     items = _items(benchmark, answers, result)
     if isinstance(answers, Rankings):
         tables = gallery_tables.to_tables(benchmark, answers, items)
@@ -71,38 +105,102 @@ def save_run(
         tables = pair_tables.to_tables(benchmark, answers, items)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
+    begin(folder, _unfinished((manifest or {}).get("asked", result.scorer)))
     (folder / "manifest.json").unlink(missing_ok=True)
     for name, table in tables.items():
         write_parquet(folder / name, table)
     write_json(folder / "result.json", result.to_json())
     full = {
         "schema": _SCHEMAS.get(benchmark.card.form, 1),
-        **manifest,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": origin.command(),
+        "scorer": {"name": result.scorer},
+        **origin.of(benchmark, answers),
+        **{key: result.provenance[key] for key in _MADE if key in result.provenance},
+        **(manifest or {}),
         "card": benchmark.card.model_dump(mode="json"),
         "digests": {name: digest_file(folder / name) for name in (*tables, "result.json")},
     }
     write_json(folder / "manifest.json", full)
+    end(folder)
     return Run(result.scorer, benchmark, answers, items, result, full)
 
 
-def load_run(folder: Path) -> Run:
+def why_foreign(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> str | None:
+    """Why the folder is no run of `scorer`, None where it is one, or was begun as one.
+
+    `scorer` is what was asked for where the manifest says so ("asked"), else what tables call it. `identity`
+    is what its identity may be called, name or key: of two scorers under one name one is another.
+    """
+    if begun(folder) == _unfinished(scorer):
+        return None
+    try:
+        manifest, _ = _vouched(folder)
+        named = manifest.get("asked", _result(folder).scorer)
+    except DataError:
+        return "the folder holds files that are not as a run wrote them"
+    if named != scorer:
+        return f"the folder holds a run of another scorer ({named})"
+    about = manifest.get("scorer") or {}
+    known = [about[key] for key in ("name", "key") if key in about]
+    if identity and known and not set(identity) & set(known):
+        return f"the folder holds a run of another scorer of this name ({known[0]})"
+    return None
+
+
+def _unfinished(scorer: str) -> str:
+    return f"run of {scorer}"
+
+
+def load_run(folder: str | Path) -> Run:
     """The run in `folder`; raises `DataError` where it is no run, or one whose files were changed since."""
+    folder = Path(folder)
+    manifest, card = _vouched(folder)
+    files, schemas, from_tables = _layout(card.form)
+    result = _result(folder)
+    tables = {name: read_columns(folder / name, schemas[name]) for name in files}
+    benchmark, answers = from_tables(card, tables, manifest, folder)
+    try:
+        items = _items(benchmark, answers, result)
+    except UnknownNameError as error:
+        raise DataError(str(error), where=folder / "result.json", hint="was it edited?") from None
+    return Run(result.scorer, benchmark, answers, items, result, manifest)
+
+
+def _result(folder: Path) -> Result:
+    said = read_json(folder / "result.json")
+    check_model(said, ResultModel, where=folder / "result.json")
+    return Result.from_json(said)
+
+
+def _vouched(folder: Path) -> tuple[dict[str, Any], Card]:
+    """The manifest and the card of a run, all of whose files are as the manifest says; raises `DataError`."""
     if not (folder / "manifest.json").is_file():
         raise DataError(
             "not a run folder: it has no manifest.json",
             where=folder,
             hint="give a folder written by 'counterfoil evaluate ... --out'",
         )
-    manifest = read_json(folder / "manifest.json")
-    if manifest.get("schema") not in range(1, SCHEMA + 1):
+    path = folder / "manifest.json"
+    manifest = read_json(path)
+    known = check_model(manifest, RunManifest, where=path)
+    if known.layout not in range(1, SCHEMA + 1):
         raise DataError(
             "unknown version of a run folder",
-            where=folder / "manifest.json",
-            given=manifest.get("schema"),
+            where=path,
+            given=known.layout,
             allowed=f"1 to {SCHEMA}",
             hint="evaluate again, or use the counterfoil that wrote it",
         )
-    for name, digest in manifest["digests"].items():
+    card = check_model(known.card, Card, where=f"{path}, field 'card'")
+    files, _, _ = _layout(card.form)
+    lacking = [name for name in (*files, "result.json") if name not in known.digests]
+    if lacking:
+        raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
+    strange = [name for name in known.digests if Path(name).name != name]
+    if strange:
+        raise DataError("the manifest names a file outside of the folder", where=path, given=strange[0])
+    for name, digest in known.digests.items():
         if not (folder / name).is_file():
             raise DataError(
                 "the run is not whole: a file is missing", where=folder / name, hint="evaluate again"
@@ -113,26 +211,21 @@ def load_run(folder: Path) -> Run:
                 where=folder / name,
                 hint="evaluate again to replace it",
             )
-    result = Result.from_json(read_json(folder / "result.json"))
-    card = Card(**manifest["card"])
-    files, from_tables = _layout(card.form)
-    lacking = [name for name in files if name not in manifest["digests"]]
-    if lacking:
-        raise DataError(
-            "the manifest is incomplete", where=folder / "manifest.json", given=f"no {lacking[0]}"
-        )
-    tables = {name: read_parquet(folder / name) for name in files}
-    benchmark, answers = from_tables(card, tables, manifest)
-    return Run(result.scorer, benchmark, answers, _items(benchmark, answers, result), result, manifest)
+    return manifest, card
 
 
-def _layout(form: str) -> tuple[tuple[str, ...], Callable[..., tuple[Benchmark, Answers]]]:
-    """The tables of a form, and what reads them."""
-    if form == Gallery.form:
-        return gallery_tables.FILES, gallery_tables.from_tables
-    if form in (Rated.form, Preference.form):
-        return judged_tables.FILES, judged_tables.from_tables
-    return pair_tables.FILES, pair_tables.from_tables
+def _layout(
+    form: str,
+) -> tuple[tuple[str, ...], Mapping[str, Schema], Callable[..., tuple[Benchmark, Answers]]]:
+    """The tables of a form, what is in them, and what makes questions and answers of them."""
+    tables = (
+        gallery_tables
+        if form == Gallery.form
+        else judged_tables
+        if form in (Rated.form, Preference.form)
+        else pair_tables
+    )
+    return tables.FILES, tables.SCHEMAS, tables.from_tables
 
 
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
@@ -141,23 +234,39 @@ def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, 
     return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 
-def find_runs(paths: Sequence[Path]) -> list[Run]:
+def _to_nobody(text: str) -> None:
+    """The note that is not wanted."""
+
+
+def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _to_nobody) -> list[Run]:
     """The runs in `paths`: each a run folder, or a folder of run folders (however deep).
 
-    Runs are named after the folder above the benchmark's (RUN in RUN/eccv), with the folders above that where
-    two of one benchmark would share the name.
+    Runs have the name that they were given (`evaluate --name`, the `scorer` of `evaluate` in Python). One
+    that was given none is named after the folder above the benchmark's (RUN in RUN/eccv), with the folders
+    above that where two of one benchmark would share the name. Where two runs on one benchmark were given the
+    same name their folders stand behind it, in brackets, and `note` says so.
     """
     folders: list[Path] = []
-    for path in paths:
+    for path in map(Path, paths):
         if not path.is_dir():
             raise DataError("no such run folder", where=path, hint="give folders written by --out")
         found = sorted(manifest.parent for manifest in path.rglob("manifest.json"))
         if not found:
             raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
         folders += [folder for folder in found if folder not in folders]
-    return [
-        replace(load_run(folder), name=name) for folder, name in zip(folders, _names(folders), strict=True)
+    runs = [load_run(folder) for folder in folders]
+    of_folders = _names(folders)
+    names = [
+        run.name if run.manifest.get("named", True) else own
+        for run, own in zip(runs, of_folders, strict=True)
     ]
+    keys = [(run.benchmark.name, name) for run, name in zip(runs, names, strict=True)]
+    for twice in sorted({name for k, (_, name) in enumerate(keys) if keys[k] in keys[:k]}):
+        note(f"several runs are called '{twice}': their folders stand behind the name")
+        names = [
+            f"{name} ({own})" if name == twice else name for name, own in zip(names, of_folders, strict=True)
+        ]
+    return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:

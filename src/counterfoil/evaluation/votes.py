@@ -44,6 +44,8 @@ class Preferences:
     seed: int
     level: float
     separated: int
+    #: Votes for something over itself, which were left out.
+    own: int = 0
 
     @property
     def apart(self) -> NDArray[np.bool_]:
@@ -98,6 +100,7 @@ class Preferences:
                 for i in self.order
             },
             "votes": self.votes,
+            "votes_for_oneself": self.own,
             "judges": self.judges,
             "interval": {
                 "method": "bootstrap over judges" if self.judges else "bootstrap over votes",
@@ -115,7 +118,7 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
     Raises `InputError`, names included, where a group won all votes or none against the rest, where there
     are fewer than two things, and for a single judge, over whom nothing can be resampled.
 
-    Source: P002 appendix D.1.
+    Source: ECCV Caption appendix D.1.
 
     >>> found = preferences(Votes(("a", "b"), np.array([[0, 30], [10, 0]])), draws=200)
     >>> found.written_order, found.strength.round(3).tolist(), bool(found.low[0] < 75 < found.high[0])
@@ -159,6 +162,7 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
         seed=seed,
         level=level,
         separated=separated,
+        own=votes.own,
     )
 
 

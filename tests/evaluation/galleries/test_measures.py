@@ -20,7 +20,7 @@ def test_names_with_and_without_a_direction(galleries) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'ndcg'"):
         gallery_measures.expand(("ndgc",), benchmark)
     for name in ("recall_at_0", "t2i_recall_at_0"):
-        with pytest.raises(InputError, match=f"recall needs places to look at; given: {name}"):
+        with pytest.raises(InputError, match=r"places that .* looks at: out of range; given: 0"):
             gallery_measures.expand((name,), benchmark)
     with pytest.raises(UnknownNameError):
         gallery_measures.expand(("graded_recall_at_1",), benchmark)

@@ -13,7 +13,7 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.galleries.means import mean as gallery_mean
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence, apart, deciding
-from counterfoil.evaluation.studies.findings import Finding, findings, ordering
+from counterfoil.evaluation.studies.findings import Finding, confirmed, findings, ordering
 from counterfoil.evaluation.studies.replicates import Replicates, differences, gallery_differences
 from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
 
@@ -116,6 +116,30 @@ def test_what_chance_decides_is_undecided(quads: Make, choices: Make) -> None:
     assert {found[key].verdict for key in ("direction", "texts", "images")} == {"undecided"}
 
 
+def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) -> None:
+    """Skill in one benchmark that is not there in the control: an artefact, as far as anyone can tell."""
+    q, c = quads(300), choices({"add": 300})
+    alone = findings(_runs(q, c, PAPER), draws=500)
+    idle = {name: (1.0, of_choices) for name, (_, of_choices) in PAPER.items()}
+    control = findings(_runs(q, c, idle, offset=0.0), draws=500)
+    assert {each.verdict for each in alone} == {"holds"}
+    held = confirmed(alone, control, where="In two styles", suffix="styles")
+    assert [each.key for each in held] == [f"{each.key}-styles" for each in alone]
+    for each, own, theirs in zip(held, alone, control, strict=True):
+        assert each.claim == f"In two styles, {own.claim[0].lower()}{own.claim[1:]}"
+        # Decided by all of both, after one correction.
+        deciders = [e for e in each.differences if e.decides]
+        both = [e.value for f in (own, theirs) for e in f.differences if e.decides]
+        assert set(both) == {e.value for e in deciders}
+        assert [e.p_holm for e in deciders] == [e.p_holm for e in deciding(deciders)]
+        assert each.verdict == theirs.verdict
+        assert each.sentence.endswith("the control does not bear it out.") == (theirs.verdict != "holds")
+    assert "holds" not in {each.verdict for each in held if each.key != "texts-styles"}
+    # A control that says the same, and one that could not be asked.
+    assert {each.verdict for each in confirmed(alone, alone, where="So", suffix="so")} == {"holds"}
+    assert confirmed(alone, (), where="So", suffix="so") == alone
+
+
 def test_far_is_what_it_is_said_to_be(quads: Make) -> None:
     runs = _runs(quads(400), None, {"trohn-img": (1.5, 0), "detectors": (0.5, 0)})
     value = next(iter(_named(findings(runs, draws=200))["detectors"].differences)).value
@@ -189,7 +213,7 @@ def test_the_p_value_is_that_of_all_sign_flips(quads: Make) -> None:
     one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
     (found,) = differences([("", ([other], "group"), ([one], "group"))], draws=20_000)
     gaps = other.values("group") - one.values("group")
-    by_cluster = [gaps[one.clusters == c].sum() for c in np.unique(one.clusters)]
+    by_cluster = [gaps[benchmark.clusters == c].sum() for c in np.unique(benchmark.clusters)]
     assert len(by_cluster) == 9
     observed = abs(sum(by_cluster))
     flips = [abs(np.dot(signs, by_cluster)) >= observed - 1e-9 for signs in product((1, -1), repeat=9)]

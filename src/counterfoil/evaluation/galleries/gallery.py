@@ -11,15 +11,28 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Rankings
+from counterfoil.errors import InputError
 from counterfoil.evaluation.galleries.chance import chance_per_item
 from counterfoil.evaluation.galleries.means import columns, mean
 from counterfoil.evaluation.galleries.measures import SIDES
 from counterfoil.evaluation.galleries.retrieval import measured, per_item, tied
+from counterfoil.evaluation.question_means import Interval, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
-from counterfoil.stats.table_estimates import macro_table_bootstrap
+from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.table_estimates import table_spread
+
+
+def no_folds(benchmark: Benchmark) -> InputError:
+    """The error of asking for an interval that galleries do not have."""
+    return InputError(
+        "a gallery has no folds: a query needs all of its items",
+        where=benchmark.name,
+        given=f"interval '{Interval.FOLDS}'",
+        allowed=tuple(one for one in Interval if one is not Interval.FOLDS),
+    )
 
 
 def evaluate_gallery(
@@ -28,7 +41,7 @@ def evaluate_gallery(
     *,
     scorer: str,
     ties: Ties,
-    independent: bool,
+    interval: Interval,
     draws: int,
     seed: int,
     measures: Sequence[str] | None,
@@ -36,9 +49,12 @@ def evaluate_gallery(
 ) -> Result:
     """All measures of one scorer on one gallery, with 95 % intervals: what `evaluate` gives for galleries.
 
-    Intervals are from the bootstrap over images with their captions, whose draws all measures share; with
-    `independent` Wilson's, as if queries had nothing in common. Errors as `retrieval.measured`.
+    Intervals are from the bootstrap over images with their captions, whose draws all measures share; where
+    captions repeat over images from the crossed variance; with `wilson` as if queries had nothing in common.
+    Errors as `retrieval.measured`.
     """
+    # All queries look through the same items, so `auto` never takes them as independent.
+    shared = dependence(benchmark.sharing, interval)
     found = measured(benchmark, rankings, ties=ties, measures=measures)
     names = tuple(found.values)
     by_chance = chance_per_item(benchmark, names)
@@ -46,7 +62,9 @@ def evaluate_gallery(
     def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
         values = {name: np.where(rows, column, np.nan) for name, column in found.values.items()}
         chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
-        return _estimates(benchmark, values, chances, independent=independent, draws=draws, seed=seed)
+        return _estimates(
+            benchmark, values, chances, interval=interval, shared=shared, draws=draws, seed=seed
+        )
 
     return Result(
         benchmark=benchmark.name,
@@ -57,10 +75,12 @@ def evaluate_gallery(
         provenance={
             **provenance,
             "interval": {
-                "method": "wilson" if independent else "bootstrap",
-                "level": 0.95,
-                "draws": draws,
-                "seed": seed,
+                **facts(benchmark, interval, draws=draws, seed=seed),
+                **(
+                    {"method": "bootstrap"}
+                    if interval is Interval.AUTO and not benchmark.sharing.crossed
+                    else {}
+                ),
             },
             "gallery": _facts(benchmark, rankings, found.unsupported),
         },
@@ -72,7 +92,8 @@ def _estimates(
     values: Mapping[str, NDArray[np.float64]],
     chances: Mapping[str, float],
     *,
-    independent: bool,
+    interval: Interval,
+    shared: NDArray[np.int64] | Sharing,
     draws: int,
     seed: int,
 ) -> dict[str, Estimate]:
@@ -89,18 +110,21 @@ def _estimates(
         return {}
     # Values within rounding of 1 are 1: a mean of shares may end in 1 + 2e-16.
     value = {name: min(1.0, mean(benchmark, values[name])) for name in names}
-    if independent:
+    effective = [float(sum(counts[name])) for name in names]
+    if interval is Interval.WILSON:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
         table, averages = columns(benchmark, values, names)
         groups = np.where(np.isnan(table), -1, gallery.query_parts[:, None])
-        _, low, high = macro_table_bootstrap(
-            np.clip(table, 0.0, 1.0), groups, benchmark.clusters, averages=averages, draws=draws, seed=seed
+        found = table_spread(
+            np.clip(table, 0.0, 1.0), groups, shared, averages=averages, draws=draws, seed=seed
         )
+        low, high = found.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+        effective = list(found.effective().tolist())
     return {
-        name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name])
-        for name, (low, high) in zip(names, bounds, strict=True)
+        name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name], many)
+        for name, (low, high), many in zip(names, bounds, effective, strict=True)
     }
 
 

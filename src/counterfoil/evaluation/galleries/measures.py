@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.amounts import check_amount
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
 
@@ -16,7 +17,7 @@ SIDES = ("i2t", "t2i", "mean")
 _PLAIN = ("recall_at_1", "recall_at_5", "recall_at_10", "r_precision", "map_at_r", "mrr", "ndcg")
 _GRADED = ("graded_recall_at_1", "graded_r_precision")
 _RULED = ("pmrp",)
-_RECALL = re.compile(r"recall_at_(\d+)")
+_RECALL = re.compile(r"recall_at_([0-9]{1,18})")
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -66,8 +67,7 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
         chosen, rest = ((side,), base) if side in SIDES else (present, name)
         recall = _RECALL.fullmatch(rest)
         if recall and bases != _RULED:
-            if int(recall[1]) < 1:
-                raise InputError("recall needs places to look at", given=name, allowed="recall_at_1 and up")
+            check_amount("k", int(recall[1]), what=f"places that {name} looks at")
             # "recall_at_05" is another way to write "recall_at_5".
             rest = f"recall_at_{int(recall[1])}"
         elif rest not in bases:

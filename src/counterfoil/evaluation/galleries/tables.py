@@ -24,9 +24,23 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.folder_schemas import Direction
 from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.question_tables import check_order, unpacked
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Placed, Rankings
+from counterfoil.errors import DataError
+from counterfoil.evaluation.run_schemas import (
+    PREFIXES,
+    QUESTION,
+    Count,
+    check_crops,
+    check_questions,
+    misfits,
+)
+from counterfoil.inputs.columns import Column, Schema, notes
+from counterfoil.inputs.models import Stored, check_model
+from counterfoil.inputs.parsed import parse_json
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
 
@@ -34,6 +48,49 @@ SCORES, ITEMS, GALLERY, TOPS = "scores.parquet", "items.parquet", "gallery.parqu
 
 #: The tables, in the order they are written.
 FILES = (SCORES, ITEMS, GALLERY, TOPS)
+
+_POSITION = Column("whole", low=0)
+_SOMETIMES = Column("whole", null=True, low=0)
+_CODE = Column("bytes", null=True)
+
+#: What they hold.
+SCHEMAS = {
+    SCORES: Schema(
+        {
+            "question": Column("text"),
+            "item": Column("text", null=True),
+            "position": _SOMETIMES,
+            "gain": Column("real", low=0),
+            "above": _SOMETIMES,
+            "level": _POSITION,
+        }
+    ),
+    ITEMS: Schema(
+        {
+            **QUESTION,
+            "direction": Column("text"),
+            "query": _POSITION,
+            "cluster": _POSITION,
+            "part": _POSITION,
+            "depth": _POSITION,
+            "code": _CODE,
+        },
+        {**PREFIXES, "share:": Column("real", null=True, nan=True, low=0, high=1)},
+    ),
+    GALLERY: Schema(
+        {
+            "kind": Column("text"),
+            "id": Column("text"),
+            "text": Column("text", null=True),
+            "owner": _SOMETIMES,
+            "part": _SOMETIMES,
+            "photo": Column("text", null=True),
+            "crop": Column("wholes", null=True),
+            "code": _CODE,
+        }
+    ),
+    TOPS: Schema({**QUESTION, "items": Column("wholes", low=-1), "scores": Column("reals", nan=True)}),
+}
 
 _SIDES = ("i2t", "t2i")
 _POLICIES = ("strict", "half", "optimistic")
@@ -53,16 +110,35 @@ def to_tables(
 
 
 def from_tables(
-    card: Card, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any]
+    card: Card, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any], folder: Path
 ) -> tuple[Benchmark, Rankings]:
-    """The gallery of a run, without pixels, and the rankings, as they were."""
+    """The gallery of a run, without pixels, and the rankings, as they were; from tables that fit `SCHEMAS`.
+
+    Raises `DataError` naming the file (in `folder`) that does not fit the others.
+    """
+    with misfits(folder):
+        return _from_tables(card, tables, manifest, folder)
+
+
+def _from_tables(
+    card: Card, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any], folder: Path
+) -> tuple[Benchmark, Rankings]:
     queries, members, tops = tables[ITEMS], tables[GALLERY], tables[TOPS]
-    facts = json.loads(queries.schema.metadata[b"gallery"])
-    images, captions = _items(members)
+    where = folder / ITEMS
+    said = parse_json(notes(queries).get("gallery", "{}"), where=f"{where}, metadata", finite=True)
+    facts = check_model(said, _Facts, where=f"{where}, metadata").model_dump()
+    images, captions = _items(members, folder / GALLERY)
     split = int(facts["i2t"]["queries"])
     ids = tuple(queries["question"].to_pylist())
+    if split + facts["t2i"]["queries"] != len(ids):
+        raise DataError("not as many queries as its metadata say", where=where, given=len(ids))
+    sides = [_SIDES[at >= split] for at in range(len(ids))]
+    if queries["direction"].to_pylist() != sides:
+        raise DataError("directions are not those of its metadata", where=where)
+    check_questions(tops, ids, where=folder / TOPS)
     place = {name: i for i, name in enumerate(ids)}
-    asked = np.array([place[name] for name in tables[SCORES]["question"].to_pylist()], dtype=np.int64)
+    asked = np.array([place.get(name, -1) for name in tables[SCORES]["question"].to_pylist()], dtype=np.int64)
+    check_order("questions", asked, len(ids), where=folder / SCORES)
     codes = members["code"].to_pylist()
     of_items = {"i2t": codes[len(images) :], "t2i": codes[: len(images)]}
     depth, query, query_codes = (
@@ -70,6 +146,7 @@ def from_tables(
         _whole(queries, "query"),
         queries["code"].to_pylist(),
     )
+    sizes = {"i2t": len(captions), "t2i": len(images)}
     searches, placed = [], []
     for name, rows in zip(_SIDES, (slice(0, split), slice(split, len(ids))), strict=True):
         mine = (asked >= rows.start) & (asked < rows.stop)
@@ -82,23 +159,28 @@ def from_tables(
                 np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
                 _whole(listed, "position"),
                 listed["gain"].to_numpy().astype(np.float64),
-            )
+            ).checked(where=name)
         else:
             found = Plausible(
-                _bits(query_codes[rows], rule["classes"]),
-                _bits(of_items[name], rule["classes"]),
+                unpacked(query_codes[rows], rule["classes"]),
+                unpacked(of_items[name], rule["classes"]),
                 tuple(rule["thresholds"]),
                 rule["cap"],
             )
         searches.append(Search(query[rows], found))
         placed.append(
-            Placed(
-                _whole(listed, "above"),
-                _whole(listed, "level"),
-                depth[rows],
-                _rectangle(tops["items"], rows, facts[name]["top"]).astype(np.int32),
-                _rectangle(tops["scores"], rows, facts[name]["top"]).astype(np.float32),
-                None if rule is None else _shares(queries, rows, rule["thresholds"]),
+            _check_placed(
+                Placed(
+                    _whole(listed, "above"),
+                    _whole(listed, "level"),
+                    depth[rows],
+                    _rectangle(tops["items"], rows, facts[name]["top"], folder / TOPS).astype(np.int32),
+                    _rectangle(tops["scores"], rows, facts[name]["top"], folder / TOPS).astype(np.float32),
+                    None if rule is None else _shares(queries, rows, rule["thresholds"], where),
+                ),
+                sizes[name],
+                None if rule is not None else _whole(listed, "position"),
+                folder,
             )
         )
     part = _whole(members, "part")
@@ -228,7 +310,57 @@ def _share_columns(gallery: Gallery, rankings: Rankings) -> dict[str, pa.Array]:
     return {name: pa.array(column, pa.float64()) for name, column in columns.items()}
 
 
-def _shares(table: pa.Table, rows: slice, thresholds: list[int]) -> NDArray[np.float64]:
+class _Side(Direction):
+    """One direction: its queries, how many of the first items are kept, and the rule where there is one."""
+
+    top: Count
+
+
+class _Facts(Stored):
+    """What the metadata of `items.parquet` say of the gallery."""
+
+    i2t: _Side
+    t2i: _Side
+
+
+def _check_placed(placed: Placed, size: int, position: NDArray[np.int64] | None, folder: Path) -> Placed:
+    """Itself; raises `DataError` where there are more items than the gallery of `size` has, or too few.
+
+    `position` are the right answers' own, -1 where the gallery does not hold them.
+    """
+    for name, values, file in (("depth", placed.depth, ITEMS), ("items", placed.top, TOPS)):
+        high = size if name == "depth" else size - 1
+        if values.max(initial=-1) > high:
+            raise DataError(
+                "out of range",
+                where=f"{folder / file}, column '{name}'",
+                given=int(values.max()),
+                allowed=f"at most {high}",
+            )
+    above, level = placed.above, placed.level
+    if position is None:
+        return placed
+    found = above >= 0
+    odd = (above + level > size) | (found != (level > 0)) | (found & (position < 0))
+    if odd.any():
+        at = int(np.argmax(odd))
+        raise DataError(
+            "the numbers of items above and level with a right answer cannot both be",
+            where=f"{folder / SCORES}, columns 'above' and 'level'",
+            given=f"{above[at]} above (-1 where not found), {level[at]} level, {size} items",
+        )
+    return placed
+
+
+def _shares(table: pa.Table, rows: slice, thresholds: list[int], where: Path) -> NDArray[np.float64]:
+    lacking = [
+        name
+        for t in thresholds
+        for policy in _POLICIES
+        if (name := f"{_SHARE}{t}:{policy}") not in table.column_names
+    ]
+    if lacking:
+        raise DataError(f"no column '{lacking[0]}'", where=where, hint="was it edited?")
     return np.stack(
         [
             np.stack([table[f"{_SHARE}{t}:{policy}"].to_numpy()[rows] for policy in _POLICIES])
@@ -264,7 +396,14 @@ def _members(benchmark: Benchmark) -> pa.Table:
     )
 
 
-def _items(table: pa.Table) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+def _items(table: pa.Table, where: Path) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+    kinds = table["kind"].to_pylist()
+    first = kinds.count("image")
+    if kinds != ["image"] * first + ["caption"] * (len(kinds) - first):
+        raise DataError("the items are not images first, then captions", where=where)
+    check_crops(table, where=where)
+    if table["owner"].slice(0, first).null_count < first:
+        raise DataError("an image has an owner, which captions alone have", where=where)
     rows = zip(*(table[name].to_pylist() for name in ("kind", "id", "text", "photo", "crop")), strict=True)
     images, captions = [], []
     for kind, name, text, photo, crop in rows:
@@ -290,9 +429,17 @@ def _tops(benchmark: Benchmark, rankings: Rankings) -> pa.Table:
     )
 
 
-def _rectangle(column: pa.ChunkedArray, rows: slice, width: int) -> ndarray:
+def _rectangle(column: pa.ChunkedArray, rows: slice, width: int, where: Path) -> ndarray:
     """The lists of some rows, all of one length, as a table."""
-    part = column.slice(rows.start, rows.stop - rows.start).combine_chunks().flatten()
+    lists = column.slice(rows.start, rows.stop - rows.start).combine_chunks()
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    if (lengths != width).any():
+        raise DataError(
+            "not as many items as its run's metadata say",
+            where=f"{where}, row {rows.start + int(np.argmax(lengths != width)) + 1}",
+            allowed=str(width),
+        )
+    part = lists.flatten()
     table: ndarray = np.array(part.to_numpy(zero_copy_only=False)).reshape(rows.stop - rows.start, width)
     return table
 
@@ -302,11 +449,6 @@ def _codes(search: Search, which: str, rows: int) -> list[bytes | None]:
         return [None] * rows
     codes: NDArray[np.bool_] = getattr(search.positives, which)
     return [row.tobytes() for row in np.packbits(codes, axis=1)]
-
-
-def _bits(rows: list[bytes], classes: int) -> NDArray[np.bool_]:
-    packed = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
-    return np.unpackbits(packed, axis=1, count=classes).astype(bool)
 
 
 def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:

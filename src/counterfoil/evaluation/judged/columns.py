@@ -12,6 +12,8 @@ from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.stats.crossed import inflation
+from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,12 @@ class RatedColumns:
             if isinstance(questions, Rated) and isinstance(answers, Scores)
         )
         return cls(points, tuple(measures), clusters)
+
+    def wide(self, sharing: Sharing) -> Float[ndarray, "models measures"]:
+        """How much farther correlations move than draws of units say (`stats.crossed.inflation`)."""
+        where = [MEASURES.index(name) for name in self.measures]
+        moves = [rated.influence(parts, len(sharing))[:, where] for parts in self.points]
+        return np.stack([inflation(sharing, moved) for moved in moves])
 
     def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """The correlations in each draw; NaN where one is not defined."""

@@ -8,24 +8,25 @@ caption adds to the difference changes its sign with the swap (`metrics.swapped_
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import numbered
 from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.drawn_correlation import MEASURES
 from counterfoil.metrics.swapped_correlation import contributions
+from counterfoil.stats.crossed import inflation
 from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.tests import paired_permutation
 
 
 def differences(
     runs: Sequence[Run],
-    clusters: Int[ndarray, "n"],
+    sharing: Sharing,
     pairs: Sequence[tuple[int, int]],
     names: Sequence[str],
     *,
@@ -37,12 +38,12 @@ def differences(
     """(value, low, high, p), each (pairs, names): the correlation of run a less that of run b for each pair.
 
     NaN throughout where one of the two is not defined, as for a scorer that says the same of everything. With
-    one cluster the interval is all of [-2, 2].
+    one unit of `sharing` the interval is all of [-2, 2].
     """
     where = [MEASURES.index(name) for name in names]
     of_runs = [rated.points(*_asked(run)) for run in runs]
     defined = [not any(part.undefined for part in parts) for parts in of_runs]
-    cluster = numbered(clusters)
+    cluster = sharing.units
     n_clusters = int(cluster.max()) + 1
     every = np.ones((1, n_clusters), dtype=np.float32)
     values = [
@@ -60,18 +61,21 @@ def differences(
     tested = [k for k, (a, b) in enumerate(pairs) if defined[a] and defined[b]]
     if not tested:
         return value, low, high, p
+    moves = [rated.influence(parts, len(cluster)) for parts in of_runs]
     columns = [np.zeros((len(cluster), 1))]
     for k in tested:
         a, b = pairs[k]
         value[k] = (values[a] - values[b])[where]
-        ends = rated.percentiles((drawn[a] - drawn[b]) / 2, level)
-        low[k] = np.minimum(2 * ends[0][where], value[k])
-        high[k] = np.maximum(2 * ends[1][where], value[k])
+        moved = moves[a] - moves[b]
+        wide = inflation(sharing, moved[:, where], level=level)
+        ends = (2 * end[where] for end in rated.percentiles((drawn[a] - drawn[b]) / 2, level))
+        low[k], high[k] = (np.clip(value[k] + wide * (end - value[k]), -2.0, 2.0) for end in ends)
+        low[k], high[k] = np.minimum(low[k], value[k]), np.maximum(high[k], value[k])
         columns.append(_terms(of_runs[a], of_runs[b], len(cluster))[:, where])
     # Every column against one of zeros: the terms are differences already.
     table = np.hstack(columns)
     against = np.array([(i, 0) for i in range(1, table.shape[1])], dtype=np.int64)
-    found = paired_permutation(table, cluster, against, seed=seed, draws=permutations)
+    found = paired_permutation(table, sharing, against, seed=seed, draws=permutations)
     p[tested] = found.reshape(len(tested), len(names))
     return value, low, high, p
 

@@ -5,11 +5,13 @@ a caption that three people rated is three points of one score; where raters sta
 correlation, and the measure is their mean.
 
 Intervals are percentiles over samples of whole images, drawn with replacement with all that was said about
-them; a sample in which the scores or the ratings are all equal has no correlation and is left out.
+them; a sample in which the scores or the ratings are all equal has no correlation and is left out. Where
+captions were rated with several images, images and captions are crossed: both ends are moved away from the
+value by as much as the crossed standard error is larger than that of the samples (`stats.crossed.inflation`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,15 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.evaluation.question_means import Interval, facts
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics.correlation_influence import influences
 from counterfoil.metrics.drawn_correlation import MEASURES as MEASURES
 from counterfoil.metrics.drawn_correlation import Drawn
 from counterfoil.metrics.ties import Ties
+from counterfoil.stats.crossed import inflation
 from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
 
 #: Correlations of scores that have nothing to do with the ratings.
 CHANCE = 0.0
@@ -97,26 +103,36 @@ def correlations(
     return np.concatenate(found)
 
 
+def influence(parts: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
+    """How much each of n questions moves the measures: the sum over its points, the mean over `parts`."""
+    total = np.zeros((n, len(MEASURES)))
+    for part in parts:
+        np.add.at(total, part.questions, influences(part.scores, part.ratings) / len(parts))
+    return total
+
+
 def measured(
     benchmark: Benchmark,
     answers: Scores,
     chosen: Bool[ndarray, "n"],
     names: Sequence[str],
     *,
+    interval: Interval = Interval.AUTO,
     draws: int,
     seed: int,
     level: float = 0.95,
 ) -> dict[str, Estimate]:
     """The named measures over some questions; empty where they are not defined.
 
-    With one cluster nothing is known of how much a correlation varies: the interval is all of [-1, 1].
+    With one unit nothing is known of how much a correlation varies: the interval is all of [-1, 1].
     """
     questions = benchmark.judged
     assert isinstance(questions, Rated)
     parts = points(questions, answers.values, chosen)
     if not parts or any(part.undefined for part in parts):
         return {}
-    numbers, inside = np.unique(benchmark.clusters[chosen], return_inverse=True)
+    shared = shared_by(benchmark.sharing.part(chosen), interval)
+    numbers, inside = np.unique(shared.units, return_inverse=True)
     clusters = np.zeros(len(questions), dtype=np.int64)
     clusters[chosen] = inside.reshape(-1)
     every = np.ones((1, len(numbers)), dtype=np.float32)
@@ -124,13 +140,22 @@ def measured(
     low, high = -np.ones(len(MEASURES)), np.ones(len(MEASURES))
     if len(numbers) > 1:
         found = correlations(parts, clusters, cluster_draws(len(numbers), draws, seed=seed))
-        low, high = percentiles(found, level)
+        wide = inflation(shared, influence(parts, len(questions))[chosen], level=level)
+        low, high = (value + wide * (end - value) for end in percentiles(found, level))
+        low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
     return {
         name: Estimate(float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, CHANCE)
         for k, name in enumerate(MEASURES)
         if name in names
     }
+
+
+def shared_by(sharing: Sharing, interval: Interval) -> Sharing:
+    """What questions share under an interval: by `bootstrap` their images alone."""
+    if interval is Interval.BOOTSTRAP:
+        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
+    return replace(sharing, always_crossed=interval is Interval.CROSSED)
 
 
 def percentiles(found: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
@@ -147,6 +172,7 @@ def evaluate_rated(
     *,
     scorer: str,
     ties: Ties,
+    interval: Interval,
     draws: int,
     seed: int,
     measures: Sequence[str] | None,
@@ -161,7 +187,7 @@ def evaluate_rated(
     everything = np.ones(len(benchmark), dtype=bool)
 
     def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-        return measured(benchmark, answers, mask, names, draws=draws, seed=seed)
+        return measured(benchmark, answers, mask, names, interval=interval, draws=draws, seed=seed)
 
     found = estimates(everything)
     undefined = why_undefined(benchmark, answers)
@@ -176,11 +202,9 @@ def evaluate_rated(
             **provenance,
             **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
             "interval": {
-                "method": "bootstrap",
+                **facts(benchmark, interval, draws=draws, seed=seed),
+                "method": "crossed" if shared_by(benchmark.sharing, interval).crossed else "bootstrap",
                 "ends": "percentiles",
-                "level": 0.95,
-                "draws": draws,
-                "seed": seed,
             },
         },
     )
@@ -250,6 +274,6 @@ def refuse(interval: str, benchmark: Benchmark) -> None:
     raise InputError(
         f"a correlation has no interval of the kind '{interval}'",
         where=benchmark.name,
-        allowed=("auto", "bootstrap"),
+        allowed=("auto", "bootstrap", "crossed"),
         hint="Wilson's is for shares of independent questions, and four folds of a correlation are not means",
     )

@@ -13,11 +13,12 @@ images.parquet    id, photo and crop of every image; of videos the part's start 
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import Field
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.ratings import Preference, Rated
@@ -25,7 +26,9 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.data.videos import Video
-from counterfoil.errors import DataError
+from counterfoil.evaluation.run_schemas import PREFIXES, QUESTION, check_answers, check_crops, misfits
+from counterfoil.inputs.columns import Column, Schema, check_columns, notes
+from counterfoil.inputs.models import Stored, check_model
 
 SCORES, ITEMS = "scores.parquet", "items.parquet"
 CAPTIONS, IMAGES = "captions.parquet", "images.parquet"
@@ -34,6 +37,42 @@ CAPTIONS, IMAGES = "captions.parquet", "images.parquet"
 FILES = (SCORES, ITEMS, CAPTIONS, IMAGES)
 
 _SIDES = ("a", "b")
+
+_SECONDS = Column("real", null=True, low=0, required=False)
+
+#: What they hold, as far as it is the same in all runs; the questions' own columns depend on their form.
+SCHEMAS = {
+    SCORES: Schema(QUESTION),
+    ITEMS: Schema({**QUESTION, "cluster": Column("whole", low=0)}, PREFIXES),
+    CAPTIONS: Schema({"id": Column("text"), "text": Column("text", null=True)}),
+    IMAGES: Schema(
+        {
+            "id": Column("text"),
+            "photo": Column("text", null=True),
+            "crop": Column("wholes", null=True),
+            "start": _SECONDS,
+            "end": _SECONDS,
+        }
+    ),
+}
+
+_RATING = Column("real", null=True, nan=True)
+_POSITION, _LIST = Column("whole", low=0), Column("wholes", low=0)
+_RATED = Schema(
+    {
+        "candidate_at": _POSITION,
+        "image_at": _POSITION,
+        "r0": _RATING,
+        "references_at": Column("wholes", low=0, required=False),
+    },
+    {f"r{digit}": _RATING for digit in range(10)},
+)
+_PREFERENCE = Schema(
+    {"label": Column("whole", low=0, high=1)}
+    | {f"votes_{side}": Column("real", low=0) for side in _SIDES}
+    | {f"{side}{end}": _LIST for side in _SIDES for end in ("_at", "_images_at")}
+    | {f"{side}_references_at": Column("wholes2", low=0, required=False) for side in _SIDES}
+)
 _POSITIONS = pa.list_(pa.int64())
 
 
@@ -55,13 +94,25 @@ def to_tables(
 
 
 def from_tables(
-    card: Card, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any]
+    card: Card, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any], folder: Path
 ) -> tuple[Benchmark, Scores | Outcomes]:
-    """The questions of a run, without pixels, and the answers."""
+    """The questions of a run, without pixels, and the answers, from tables that fit `SCHEMAS`.
+
+    Raises `DataError` naming the file (in `folder`), column and row that does not fit the others.
+    """
+    with misfits(folder):
+        return _from_tables(card, tables, manifest, folder)
+
+
+def _from_tables(
+    card: Card, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any], folder: Path
+) -> tuple[Benchmark, Scores | Outcomes]:
     about = manifest.get("benchmark", {})
     path = about.get("path")
     captions, images = tables[CAPTIONS], tables[IMAGES]
-    questions = _rated(tables[ITEMS]) if card.form == Rated.form else _preference(tables[ITEMS])
+    check_crops(images, where=folder / IMAGES)
+    read_form = _rated if card.form == Rated.form else _preference
+    questions = read_form(tables[ITEMS], folder / ITEMS)
     benchmark = Benchmark(
         card,
         _images(images),
@@ -73,7 +124,7 @@ def from_tables(
         source=about.get("source", ""),
         path=Path(path) if path else None,
     )
-    return benchmark, _answers(tables[SCORES], questions)
+    return benchmark, _answers(tables[SCORES], questions, folder / SCORES)
 
 
 def _answers_table(benchmark: Benchmark, answers: Scores | Outcomes) -> pa.Table:
@@ -91,7 +142,8 @@ def _answers_table(benchmark: Benchmark, answers: Scores | Outcomes) -> pa.Table
     return pa.table(columns)
 
 
-def _answers(table: pa.Table, questions: Rated | Preference) -> Scores | Outcomes:
+def _answers(table: pa.Table, questions: Rated | Preference, where: Path) -> Scores | Outcomes:
+    table = check_answers(table, _score_columns(table, questions), questions.ids, where=where)
     names = [name for name in table.column_names if name != "question"]
     columns = [table[name].to_numpy(zero_copy_only=False) for name in names]
     if all(pa.types.is_boolean(table[name].type) for name in names):
@@ -103,6 +155,16 @@ def _answers(table: pa.Table, questions: Rated | Preference) -> Scores | Outcome
         return Scores(values)
     # Columns are draws x sides; scores are sides x draws.
     return Scores(np.ascontiguousarray(values.reshape(len(table), -1, 2).transpose(0, 2, 1)))
+
+
+def _score_columns(table: pa.Table, questions: Rated | Preference) -> list[str]:
+    """The columns of scores, in order."""
+    if isinstance(questions, Rated):
+        return ["score"]
+    if "a_d0" not in table.column_names:
+        return list(_SIDES)
+    draws = (len(table.column_names) - 1) // 2
+    return [f"{side}_d{draw}" for draw in range(draws) for side in _SIDES]
 
 
 def _items_table(benchmark: Benchmark, items: Mapping[str, NDArray[np.float64]]) -> pa.Table:
@@ -197,13 +259,28 @@ def _images(table: pa.Table) -> tuple[Image, ...]:
     )
 
 
-def _rated(table: pa.Table) -> Rated:
-    facts = _facts(table)
-    raters = [name for name in table.column_names if name[0] == "r" and name[1:].isdigit()]
+class _RatedFacts(Stored):
+    """What the metadata of `items.parquet` say of ratings."""
+
+    form: Literal["rated"]
+    raters: Literal["points", "apart"]
+    decimals: Annotated[str, Field(pattern=r"^[0-9]{0,2}$")]
+
+
+class _PreferenceFacts(Stored):
+    """What the metadata of `items.parquet` say of preferences."""
+
+    form: Literal["preference"]
+    sample: Annotated[str, Field(pattern=r"^[0-9]{0,9}$")]
+    draws: Annotated[str, Field(pattern=r"^[0-9]{1,4}$")]
+    seed: Annotated[str, Field(pattern=r"^[0-9]{1,19}$")]
+
+
+def _rated(table: pa.Table, where: Path) -> Rated:
+    facts = check_model(notes(table), _RatedFacts, where=f"{where}, metadata")
+    table = check_columns(table, _RATED, where=where)
+    raters = [name for name in table.column_names if name[:1] == "r" and name[1:].isdigit()]
     ratings = [table[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in raters]
-    apart = facts["raters"]
-    if apart not in ("points", "apart"):
-        raise DataError("unknown way to take raters", given=apart, allowed=("points", "apart"))
     return Rated(
         tuple(table["question"].to_pylist()),
         groupings=_groupings(table),
@@ -213,13 +290,14 @@ def _rated(table: pa.Table) -> Rated:
         references=References(*_flat(table, "references_at"))
         if "references_at" in table.column_names
         else None,
-        raters="apart" if apart == "apart" else "points",
-        decimals=int(facts["decimals"]) if facts["decimals"] else None,
+        raters=facts.raters,
+        decimals=int(facts.decimals) if facts.decimals else None,
     )
 
 
-def _preference(table: pa.Table) -> Preference:
-    facts = _facts(table)
+def _preference(table: pa.Table, where: Path) -> Preference:
+    facts = check_model(notes(table), _PreferenceFacts, where=f"{where}, metadata")
+    table = check_columns(table, _PREFERENCE, where=where)
     n = len(table)
     columns: dict[str, list[NDArray[np.int64]]] = {"captions": [], "images": [], "owners": [], "sides": []}
     for k, side in enumerate(_SIDES):
@@ -231,7 +309,7 @@ def _preference(table: pa.Table) -> Preference:
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
     order = np.lexsort((whole["sides"], whole["owners"]))
     references = None
-    if "a_references_at" in table.column_names:
+    if {"a_references_at", "b_references_at"} <= set(table.column_names):
         both = [_nested(table, f"{side}_references_at") for side in _SIDES]
         shifted = both[1].starts[1:] + both[0].starts[-1]
         joined = References(
@@ -246,9 +324,9 @@ def _preference(table: pa.Table) -> Preference:
         votes=np.stack(votes, axis=1).astype(np.float64),
         label=table["label"].to_numpy().astype(np.int64),
         references=references,
-        sample=int(facts["sample"]) if facts["sample"] else None,
-        draws=int(facts["draws"]),
-        seed=int(facts["seed"]),
+        sample=int(facts.sample) if facts.sample else None,
+        draws=int(facts.draws),
+        seed=int(facts.seed),
     )
 
 
@@ -275,7 +353,3 @@ def _groupings(table: pa.Table) -> dict[str, tuple[str, ...]]:
         for name in table.column_names
         if name.startswith("group:")
     }
-
-
-def _facts(table: pa.Table) -> dict[str, str]:
-    return {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}

@@ -33,6 +33,12 @@ CLAIMS = (
         "clip-s",
         "clip-s, coco",
     ),
+    Claim(
+        "generated",
+        "A network that learned from generated positives is the better judge of captions.",
+        "pac-s",
+        "clip-s",
+    ),
 )
 #: What stands for a metric of pictures where they move.
 MOVING: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""What P000 found, asked of the runs at hand: does it hold here, and how sure is that?
+"""What BiVLC found, asked of the runs at hand: does it hold here, and how sure is that?
 
 A finding is a claim in words and the differences that decide it. It *holds* where each of them lies above its
 threshold with its whole 95 % interval and significantly (paired permutation test, Holm's correction over the
@@ -7,7 +7,7 @@ finding's differences); it *does not hold* where one lies below with its whole i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -62,7 +62,7 @@ class Ordering:
 def findings(
     runs: Mapping[str, Sequence[Run]], *, draws: int = 10_000, seed: int = 0, far: float = 0.1
 ) -> tuple[Finding, ...]:
-    """The four findings of P000, each with its verdict, from the runs of every model.
+    """The four findings of BiVLC, each with its verdict, from the runs of every model.
 
     `runs` maps a model's name ("pretrained", "coco", "trohn-text", "trohn-img", "detectors",
     "trohn-img-detectors") to all its runs: on quads, on choices, on a gallery, in any order, told apart by
@@ -79,7 +79,7 @@ def findings(
       against `far`).
 
     Several runs of a form are seeds: their values are averaged per question first (`replicates`). Source:
-    P000, sections 5.1 to 5.3.
+    BiVLC, sections 5.1 to 5.3.
     """
     quads = of_form(runs, Quad)
     choices = of_form(runs, Choice)
@@ -90,6 +90,46 @@ def findings(
         _detectors(quads, draws, seed, far),
     )
     return tuple(finding for finding in found if finding is not None)
+
+
+def confirmed(
+    found: Sequence[Finding], control: Sequence[Finding], *, where: str, suffix: str
+) -> tuple[Finding, ...]:
+    """The same findings asked `where` an artefact could answer them as well, held to what the control says.
+
+    A finding that the `control` could be asked too holds only where both say so: the differences that decide
+    in the control decide here as well, in one family (Holm's correction is over all of them). One that it
+    could not be asked stays as it is. Claims are said of `where`, keys end in `suffix`, but for those that
+    the control has no finding of.
+    """
+    answers = {each.key: each for each in control}
+    return tuple(
+        _held_to(each, answers[each.key], where, suffix) if each.key in answers else each for each in found
+    )
+
+
+def _held_to(finding: Finding, control: Finding, where: str, suffix: str) -> Finding:
+    own = finding.differences
+    known = {(each.label, each.value, each.low, each.high) for each in own}
+    theirs = [
+        replace(each, label=f"{each.label}, control")
+        for each in control.differences
+        # The same difference of the same questions counts once.
+        if each.decides and (each.label, each.value, each.low, each.high) not in known
+    ]
+    family = iter(deciding([each for each in (*own, *theirs) if each.decides]))
+    differences = tuple(next(family) if each.decides else each for each in (*own, *theirs))
+    held = verdict(differences)
+    denied = finding.verdict == "holds" and held != "holds"
+    return Finding(
+        key=f"{finding.key}-{suffix}",
+        claim=f"{where}, {finding.claim[0].lower()}{finding.claim[1:]}",
+        verdict=held,
+        evidence=(*finding.levels, *differences),
+        sentence=f"{finding.sentence} By itself this would hold; the control does not bear it out."
+        if denied
+        else finding.sentence,
+    )
 
 
 def ordering(

@@ -1,20 +1,19 @@
 """Several runs of one model, trained from different seeds, as one: the mean of their answers per question.
 
 A question's value is its mean over the seeds, and intervals come from drawing clusters of questions, as for
-one run. So they say how far the mean of *these* seeds would move with other questions; how far it would move
-with other seeds is what `Evidence.seeds` shows, one number per seed.
+one run (where images and captions are crossed, from the variance over both). So they say how far the mean of
+*these* seeds would move with other questions; how far it would move with other seeds is what `Evidence.seeds`
+shows, one number per seed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import clusters
 from counterfoil.data.ratings import Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
@@ -23,6 +22,7 @@ from counterfoil.evaluation.galleries.means import mean as gallery_mean
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence, between
 from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
+from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.table_estimates import macro_table_bootstrap, macro_table_differences
 from counterfoil.stats.tests import paired_permutation
 
@@ -47,10 +47,10 @@ class Replicates:
         """Whether the questions are those of a gallery."""
         return isinstance(self.runs[0].benchmark.questions, Gallery)
 
-    @cached_property
-    def clusters(self) -> Int[ndarray, "n"]:
-        """The cluster of every question."""
-        return self.runs[0].benchmark.clusters
+    @property
+    def sharing(self) -> Sharing:
+        """What the questions share."""
+        return self.runs[0].benchmark.sharing
 
     def values(self, measure: str) -> Float[ndarray, "n"]:
         """The mean over seeds of a measure's values per question; NaN where a gallery's query has none."""
@@ -74,7 +74,7 @@ class Replicates:
         values = self.values(measure)
         seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
         label = label or self.name
-        n, by_chance = len(self.clusters), chance(self.runs[0].benchmark).get(measure)
+        n, by_chance = len(self.sharing), chance(self.runs[0].benchmark).get(measure)
         known = self.runs[0].result.measures.get(measure)
         if len(self.runs) == 1 and known is not None:
             return Evidence(
@@ -85,12 +85,12 @@ class Replicates:
             table, averages = gallery_columns(run.benchmark, {measure: values}, (measure,))
             groups = np.where(np.isnan(table), -1, run.benchmark.gallery.query_parts[:, None])
             _, low, high = macro_table_bootstrap(
-                np.clip(table, 0.0, 1.0), groups, self.clusters, averages=averages, draws=draws, seed=seed
+                np.clip(table, 0.0, 1.0), groups, self.sharing, averages=averages, draws=draws, seed=seed
             )
             n = int((~np.isnan(values)).sum())
         else:
             inside = np.clip(values, 0.0, 1.0)[:, None]
-            low, high = cluster_bootstrap(inside, self.clusters, draws=draws, seed=seed)
+            low, high = cluster_bootstrap(inside, self.sharing, draws=draws, seed=seed)
         return Evidence(
             label,
             measure,
@@ -140,7 +140,7 @@ def differences(
         return []
     models = [model for _, one, other in asked for models, _ in (one, other) for model in models]
     check_same(models)
-    common = clusters([model.clusters for model in models])
+    common = Sharing.joined([model.sharing for model in models])
     table = np.stack([_column(side) for _, one, other in asked for side in (one, other)], axis=1)
     pairs = np.arange(table.shape[1]).reshape(-1, 2)
     low, high = difference_bootstrap(table, common, pairs, draws=draws, seed=seed)
@@ -185,7 +185,7 @@ def gallery_differences(
     value, low, high = macro_table_differences(
         np.clip(np.stack(tables), 0.0, 1.0),
         groups,
-        benchmark.clusters,
+        benchmark.sharing,
         pairs,
         averages=averages,
         draws=draws,

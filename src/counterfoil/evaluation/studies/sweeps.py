@@ -1,7 +1,8 @@
 """Studies with a dial: one thing is changed from model to model, and the measures follow.
 
 Of noise: how many negative images show something else than their captions say, and what filtering them
-brings back. Of mining: which negatives a triplet loss counts, judged by R@1 and by mAP@R (P002 Figure 5a).
+brings back. Of mining: which negatives a triplet loss counts, judged by R@1 and by mAP@R (ECCV Caption Figure
+5a).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,9 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence, deciding, percent, points
 from counterfoil.evaluation.studies.replicates import Replicates, Side, differences, gallery_differences
+
+#: What the study of noise asks.
+NOISE = "What do wrong negative images cost, and what does filtering bring back?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,7 @@ def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Swe
     of_group = [each for each in found if each.measure == "group"]
     return Sweep(
         key="noise",
-        question="What do wrong negative images cost, and what does filtering bring back?",
+        question=NOISE,
         axis="share of wrong negative images",
         measures=measures,
         settings=_settings(trials, models, measures, draws, seed),

@@ -1,0 +1,150 @@
+"""How what a scorer gets right goes with the length of the captions (Winoground, Table 6).
+
+Pearson's correlation between a question's value and the mean number of words of its captions. Its variance
+is that of the sum of what each question adds to it (its influence), over questions that share images and
+captions as anywhere else; the interval is made on Fisher's scale, where it is nearly symmetric.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.special import stdtr, stdtrit
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Choice
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.readers.winoground import caption_words
+from counterfoil.data.scores import Scores
+from counterfoil.errors import DataError
+from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.result import or_none
+from counterfoil.evaluation.run import Run
+from counterfoil.stats.crossed import crossed_variance
+from counterfoil.stats.sharing import Sharing
+
+#: Fewer questions than these have no correlation worth an interval.
+_FEWEST = 4
+
+
+@dataclass(frozen=True)
+class LengthCorrelation:
+    """Pearson's correlation of a measure with caption length, in [-1, 1]; all NaN where one does not vary."""
+
+    scorer: str
+    benchmark: str
+    measure: str
+    questions: int
+    #: The mean number of words of a caption.
+    words: float
+    value: float
+    low: float
+    high: float
+    p: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, None in place of NaN."""
+        return {name: or_none(value) for name, value in asdict(self).items()}
+
+
+def length_correlations(
+    run: Run, *, words: Float[ndarray, "n"] | None = None, level: float = 0.95
+) -> tuple[LengthCorrelation, ...]:
+    """The correlation of each main measure of a run with the length of its captions.
+
+    `words` is the mean number of words of each question's captions, by default counted (`mean_words`). Of
+    captions that people rated it is the score itself that is correlated. Raises `DataError` for a gallery,
+    and where captions are not at hand.
+
+    Source: Winoground, Table 6 (right).
+    """
+    benchmark = run.benchmark
+    lengths = mean_words(benchmark) if words is None else words
+    if isinstance(benchmark.questions, Rated):
+        assert isinstance(run.answers, Scores)
+        columns = {"score": run.answers.values}
+    else:
+        columns = {name: run.items[name] for name in main_measures(benchmark) if name in run.items}
+    found = []
+    for measure, values in columns.items():
+        value, low, high, p = correlation(lengths, values, benchmark.sharing, level=level)
+        found.append(
+            LengthCorrelation(
+                run.name, benchmark.name, measure, len(benchmark), float(lengths.mean()), value, low, high, p
+            )
+        )
+    return tuple(found)
+
+
+def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray, "n"]:
+    """The mean number of words, split at blanks, of the captions of each question.
+
+    Winoground's tags hold the numbers where the captions are not at hand: they are read from `data`, by
+    default where the benchmark was read from. Raises `DataError` for a gallery, and where nothing says how
+    long the captions are.
+    """
+    questions = benchmark.questions
+    if isinstance(questions, Gallery):
+        raise DataError(
+            "a gallery has no captions of a question of its own",
+            where=benchmark.name,
+            allowed="quads, choices, ratings and preferences",
+        )
+    words = np.array([np.nan if c.text is None else len(c.text.split()) for c in benchmark.captions])
+    if isinstance(questions, Preference):
+        sums = np.bincount(questions.owners, weights=words[questions.captions], minlength=len(questions))
+        found = sums / np.bincount(questions.owners, minlength=len(questions))
+    elif isinstance(questions, Rated):
+        found = words[questions.captions]
+    elif isinstance(questions, Choice):
+        asked = questions.candidates if questions.asks == "image" else questions.query[:, None]
+        found = words[asked].mean(axis=1)
+    else:
+        found = words[questions.captions].mean(axis=1)
+    if not np.isnan(found).any():
+        return found
+    place = data or benchmark.path
+    if benchmark.name == "winoground" and place is not None and place.exists():
+        counted = caption_words(place).mean(axis=1)
+        if len(counted) == len(found):
+            return counted
+    raise DataError(
+        "captions are not at hand, so their length is not known",
+        where=benchmark.source or benchmark.name,
+        hint="name the benchmark's data with --data",
+    )
+
+
+def correlation(
+    lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], sharing: Sharing, *, level: float = 0.95
+) -> tuple[float, float, float, float]:
+    """(r, low, high, p) of two columns of questions that share images and captions as `sharing` says.
+
+    All NaN where a column does not vary, or there are fewer than four questions. p is two-sided, of no
+    correlation.
+
+    >>> sharing = Sharing(np.arange(6)[:, None], np.arange(6)[:, None])
+    >>> found = correlation(np.arange(6.0), np.array([0.0, 0, 1, 0, 1, 1]), sharing)
+    >>> [round(each, 2) for each in found[:3]]
+    [0.68, -0.18, 0.95]
+    """
+    nothing = (float("nan"),) * 4
+    n = len(values)
+    if n < _FEWEST or np.ptp(lengths) == 0 or np.ptp(values) == 0:
+        return nothing
+    x, y = ((each - each.mean()) / each.std() for each in (lengths.astype(np.float64), values))
+    r = float(np.mean(x * y))
+    if 1 - abs(r) < 1e-12:
+        return r, r, r, 0.0
+    influence = x * y - r / 2 * (x**2 + y**2)
+    variance, freedom = crossed_variance(sharing, influence[:, None] / n)
+    error = float(np.sqrt(variance[0])) / (1 - r**2)
+    if error == 0:
+        return nothing
+    quantile, middle = float(stdtrit(freedom[0], (1 + level) / 2)), float(np.arctanh(r))
+    low, high = (float(np.tanh(middle + side * quantile * error)) for side in (-1, 1))
+    return r, low, high, float(2 * stdtr(freedom[0], -abs(middle) / error))

@@ -1,0 +1,95 @@
+"""Results and runs from Python say as much of themselves as those of the command line."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data import Scores
+from counterfoil.data.provenance import versions
+from counterfoil.engine import run
+from counterfoil.errors import InputError
+from counterfoil.evaluation import evaluate
+from counterfoil.evaluation.run import load_run, save_run
+from counterfoil.scorers.base import Identity, Options
+from counterfoil.scorers.weights import identity_of
+from counterfoil.world import gallery, quads, rated
+
+
+@dataclass(eq=False)
+class Linear:
+    """Weighs the mean colour of a picture."""
+
+    weights: np.ndarray
+    identity: Identity = field(default_factory=lambda: Identity("linear"))
+
+    def score(self, images, captions):
+        means = np.stack([np.asarray(image.decode(), dtype=np.float64).mean((0, 1)) for image in images])
+        return means @ self.weights
+
+
+def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.argv", ["/home/someone/study.py", "--fast"])
+    benchmark, scorer = quads(14, size=32), Linear(np.array([0.1, 0.2, 0.3]))
+    answers = run(benchmark, scorer, batch_size=5)
+    result = evaluate(benchmark, answers, draws=200, seed=7)
+    assert result.scorer == "linear"
+    save_run(tmp_path / "run", benchmark, answers, result)
+    manifest = load_run(tmp_path / "run").manifest
+    # The weights that its identity does not name are digested.
+    assert manifest["scorer"]["weights"] == identity_of(scorer).weights != ""
+    assert manifest["scorer"]["name"] == "linear"
+    assert manifest["versions"] == versions()
+    assert {"counterfoil", "numpy", "python"} <= set(manifest["versions"])
+    assert manifest["interval"]["seed"] == 7
+    assert manifest["command"] == ["study.py", "--fast"]
+    assert manifest["benchmark"]["digest"] == benchmark.digest
+    assert manifest["benchmark"]["source"] == benchmark.source
+    assert (manifest["machine"]["batch_size"], manifest["machine"]["device"]) == (5, "cpu")
+    assert manifest["created"].startswith("20")
+    assert result.provenance["scorer"] == manifest["scorer"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "scorer"),
+    [
+        (gallery(8, size=32), "pixels:colours"),
+        (rated(8, size=32), "metric:cider"),
+        (quads(7), "blind:random"),
+    ],
+)
+def test_every_kind_of_answers_is_signed(benchmark, scorer: str) -> None:
+    answers = run(benchmark, catalog.scorer(scorer, Options(seed=3)))
+    result = evaluate(benchmark, answers, draws=100)
+    assert result.scorer == result.provenance["scorer"]["name"] == scorer
+    assert result.provenance["benchmark"]["name"] == benchmark.name
+    assert result.provenance["versions"] == versions()
+
+
+def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
+    benchmark = quads(7)
+    answers = Scores(np.zeros((7, 2, 2)))
+    with pytest.raises(InputError, match="do not say which scorer gave them"):
+        evaluate(benchmark, answers)
+    result = evaluate(benchmark, answers, scorer="mine", draws=100)
+    assert "scorer" not in result.provenance
+    saved = save_run(tmp_path, benchmark, answers, result, {"note": "by hand"})
+    assert saved.manifest["scorer"] == {"name": "mine"}
+    assert saved.manifest["note"] == "by hand"
+
+
+def test_pac_s_through_another_model_says_so(tmp_path: Path) -> None:
+    from counterfoil.scorers.captions import embedding_metrics
+    from counterfoil.scorers.given import GivenEmbeddings
+
+    given = GivenEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
+
+    def title(name: str, **settings: str) -> str:
+        options = Options(backbone="embeddings:a.npz", settings=settings)
+        return embedding_metrics.load(name, options, lambda _: given).title
+
+    assert title("pac-s") == "PAC-S formula through embeddings:a.npz"
+    assert title("ref-pac-s") == "RefPAC-S formula through embeddings:a.npz"
+    assert title("pac-s", model="pac-s") == title("clip-s") == ""

@@ -1,0 +1,267 @@
+"""A run or a benchmark whose files were changed by hand, digests included, is refused in one line."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.data import Scores
+from counterfoil.data.folder import load, save
+from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import load_run, save_run
+from faults.files import at, change_column, change_json, drop_column, json_faults, reseal
+from small_judgements import grades, rated
+
+Change = Callable[[Path], None]
+
+
+@pytest.fixture
+def run(tmp_path: Path, quads, choices, galleries) -> Callable[[str], Path]:
+    """The folder of a small run of a form."""
+
+    def make(form: str) -> Path:
+        rng = np.random.default_rng(0)
+        if form == "gallery":
+            asked = galleries()
+            benchmark, answers = asked.benchmark, asked.rankings
+        else:
+            makers = {"quad": lambda: quads(4), "choice": lambda: choices({"add": 4}, k=3, correct=2)}
+            makers["rated"] = lambda: rated(grades(12))
+            benchmark = makers[form]()
+            answers = Scores(rng.normal(size=benchmark.listed.shape))
+        result = evaluate(benchmark, answers, scorer="s", draws=100)
+        save_run(tmp_path / form, benchmark, answers, result, {"benchmark": {"source": "a test"}})
+        return tmp_path / form
+
+    return make
+
+
+def _column(file: str, name: str, change: Callable[[list[Any]], object]) -> Change:
+    return lambda folder: change_column(folder / file, name, change)
+
+
+def _json(file: str, change: Callable[[dict[str, Any]], object]) -> Change:
+    return lambda folder: change_json(folder / file, change)
+
+
+CASES: list[tuple[str, Change, str]] = [
+    (
+        "quad",
+        _column("scores.parquet", "c0_i1", at(2, math.nan)),
+        r"scores\.parquet, column 'c0_i1', row 3: not a fi",
+    ),
+    (
+        "quad",
+        _column("scores.parquet", "c0_i1", at(1, math.inf)),
+        r"'c0_i1', row 2: not a finite number; given: inf",
+    ),
+    (
+        "quad",
+        _column("scores.parquet", "c0_i1", at(0, None)),
+        r"scores\.parquet, column 'c0_i1', row 1: empty",
+    ),
+    (
+        "quad",
+        _column("scores.parquet", "question", list.reverse),
+        r"scores\.parquet, row 1: the questions are not",
+    ),
+    (
+        "quad",
+        _column("items.parquet", "question", lambda ids: ids.__setitem__(1, ids[0])),
+        "'question', row 2: occurs tw",
+    ),
+    (
+        "quad",
+        _column("items.parquet", "image_0", at(0, None)),
+        r"items\.parquet, column 'image_0', row 1: empty",
+    ),
+    (
+        "quad",
+        _column("items.parquet", "image_0_crop", at(0, [1, 2])),
+        r"'image_0_crop', row 1: a crop is not of four",
+    ),
+    (
+        "quad",
+        lambda f: drop_column(f / "items.parquet", "caption_1_id"),
+        "the columns are not those of|no column",
+    ),
+    (
+        "quad",
+        lambda f: drop_column(f / "scores.parquet", "c1_i1"),
+        r"scores\.parquet: not the scores of these quest",
+    ),
+    (
+        "choice",
+        _column("scores.parquet", "s0", lambda cells: cells.__setitem__(slice(None), ["x"] * 4)),
+        "wrong type",
+    ),
+    (
+        "gallery",
+        _column("scores.parquet", "gain", at(0, -1.0)),
+        r"scores\.parquet, column 'gain', row 1: out of range",
+    ),
+    ("gallery", _column("scores.parquet", "gain", at(0, 0.0)), "a positive's gain is out of range"),
+    (
+        "gallery",
+        _column("scores.parquet", "above", at(0, -1)),
+        r"column 'above', row 1: out of range; given: -1",
+    ),
+    (
+        "gallery",
+        _column("scores.parquet", "above", at(0, 10**6)),
+        "items above and level with a right answer cannot",
+    ),
+    (
+        "gallery",
+        _column("scores.parquet", "level", at(0, 0)),
+        "items above and level with a right answer cannot",
+    ),
+    ("gallery", _column("scores.parquet", "position", at(0, 10**6)), "a right answer is outside the gallery"),
+    (
+        "gallery",
+        _column("scores.parquet", "question", at(0, "i2t/nothing")),
+        "questions are not those of the table",
+    ),
+    ("gallery", _column("items.parquet", "query", at(0, 10**6)), "do not fit each other: "),
+    (
+        "gallery",
+        _column("items.parquet", "depth", at(0, 10**6)),
+        r"items\.parquet, column 'depth': out of range",
+    ),
+    (
+        "gallery",
+        _column("gallery.parquet", "owner", at(-1, 10**6)),
+        "a caption's image is no image of the gallery",
+    ),
+    ("gallery", _column("gallery.parquet", "kind", list.reverse), "not images first, then captions"),
+    (
+        "gallery",
+        _column("tops.parquet", "items", lambda c: c[0].__setitem__(0, 10**6)),
+        "'items': out of range; given: 1000000",
+    ),
+    (
+        "gallery",
+        _column("tops.parquet", "items", lambda c: c[0].pop()),
+        r"tops\.parquet, row 1: not as many items",
+    ),
+    ("rated", _column("items.parquet", "image_at", at(0, 10**6)), "a question points to image 1000000"),
+    (
+        "rated",
+        _column("items.parquet", "image_at", at(0, -3)),
+        "column 'image_at', row 1: out of range; given: -3",
+    ),
+    ("rated", _column("items.parquet", "r0", at(0, math.inf)), "column 'r0', row 1: not a finite number"),
+    (
+        "quad",
+        _json("result.json", lambda v: v["ties"].update(policy="lenient")),
+        "field 'ties.policy': wrong value",
+    ),
+    (
+        "quad",
+        _json("result.json", lambda v: v["measures"]["group"].update(n="9")),
+        "field 'measures.group.n': wrong",
+    ),
+    ("quad", _json("manifest.json", lambda v: v.pop("digests")), r"manifest\.json: no field 'digests'"),
+    (
+        "quad",
+        _json("manifest.json", lambda v: v["card"].update(form=3)),
+        "field 'card', field 'form': wrong value",
+    ),
+    (
+        "quad",
+        _json("manifest.json", lambda v: v["digests"].update({"../x": "y"})),
+        "names a file outside of the",
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "change", "line"), CASES)
+def test_a_tampered_run_is_refused(run, form: str, change: Change, line: str) -> None:
+    folder = run(form)
+    change(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    if "../x" not in manifest.get("digests", {"../x": ""}):
+        reseal(folder)
+    with pytest.raises(DataError, match=line) as caught:
+        load_run(folder)
+    assert "\n" not in str(caught.value)
+
+
+def _said(read: Callable[[Path], object], folder: Path) -> str | None:
+    """The line of an error of ours, None where there was none; anything else is a failure of the test."""
+    try:
+        read(folder)
+    except CounterfoilError as error:
+        return str(error)
+    return None
+
+
+def test_no_field_of_a_run_can_be_of_another_type(run, tmp_path: Path) -> None:
+    """Whatever field of its JSON is gone or of another type: the run loads, or it is an error of ours."""
+    folder = run("quad")
+    refused = 0
+    for file in ("manifest.json", "result.json"):
+        whole = (folder / file).read_text()
+        for what, value in json_faults(json.loads(whole)):
+            (folder / file).write_text(json.dumps(value))
+            if file == "result.json":
+                reseal(folder)
+            said = _said(load_run, folder)
+            refused += said is not None
+            assert said is None or file in said or "digests" in what, (what, said)
+        (folder / file).write_text(whole)
+        reseal(folder)
+    load_run(folder)
+    assert refused > 100
+
+
+BENCHMARKS: list[tuple[Change, str]] = [
+    (
+        _column("questions.parquet", "image_0", at(0, -1)),
+        r"questions\.parquet, column 'image_0', row 1: out of range",
+    ),
+    (_column("questions.parquet", "image_0", at(0, 99)), "a question points to image 99"),
+    (_column("questions.parquet", "id", lambda ids: ids.__setitem__(1, ids[0])), "'id', row 2: occurs twice"),
+    (_column("captions.parquet", "id", lambda ids: ids.__setitem__(1, ids[0])), "'id', row 2: occurs twice"),
+    (
+        _column("captions.parquet", "text", lambda c: c.__setitem__(slice(None), list(range(len(c))))),
+        "wrong type",
+    ),
+    (_column("images.parquet", "digest", at(0, "x")), "only one of 'file' and 'digest' is there"),
+    (lambda f: drop_column(f / "images.parquet", "crop"), r"images\.parquet: no column 'crop'"),
+    (_json("card.json", lambda v: v.update(size="many")), r"card\.json, field 'size': wrong value"),
+    (_json("manifest.json", lambda v: v.update(form="riddle")), "field 'form': wrong value; given: 'riddle'"),
+    (_json("manifest.json", lambda v: v.update(groupings=["colour"])), "no column 'group:colour'"),
+]
+
+
+@pytest.mark.parametrize(("change", "line"), BENCHMARKS)
+def test_a_tampered_benchmark_is_refused(quads, tmp_path: Path, change: Change, line: str) -> None:
+    save(quads(4), tmp_path / "toy")
+    change(tmp_path / "toy")
+    reseal(tmp_path / "toy")
+    with pytest.raises(DataError, match=line) as caught:
+        load(tmp_path / "toy")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_field_of_a_benchmark_can_be_of_another_type(quads, tmp_path: Path) -> None:
+    folder = tmp_path / "toy"
+    save(quads(4), folder)
+    shutil.copytree(folder, tmp_path / "whole")
+    for file in ("manifest.json", "card.json"):
+        for what, value in json_faults(json.loads((folder / file).read_text())):
+            (folder / file).write_text(json.dumps(value))
+            if file == "card.json":
+                reseal(folder)
+            said = _said(load, folder)
+            assert said is None or "toy" in said, (what, said)
+            shutil.copy(tmp_path / "whole" / file, folder / file)
+        shutil.copy(tmp_path / "whole/manifest.json", folder / "manifest.json")
+    load(folder)
