@@ -384,3 +384,18 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert troubles == []
+
+
+@pytest.fixture
+def violations() -> Callable[[Any], list[str]]:
+    """What axe-core finds against a page with all of its details open: a line per broken rule and element."""
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    code = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+    def found(view: Any) -> list[str]:
+        view.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        view.evaluate(code)
+        broken = view.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        return [f"{rule['id']}: {node['html'][:120]}" for rule in broken for node in rule["nodes"]]
+
+    return found

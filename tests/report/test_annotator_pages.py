@@ -13,8 +13,11 @@ from counterfoil.evaluation.verified import Verified
 from counterfoil.evaluation.votes import preferences
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
-from counterfoil.report import drawing
+from counterfoil.report import drawing, frame
 from counterfoil.report.bias_page import bias_page, curves, lead
+
+from .outlines import own_script
+from .test_accessible import WIDTHS
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +149,7 @@ def test_the_page_says_it_all(
     assert f"{100 * studies[0].bias.total[0]:.2f}" in page
     assert lead(studies[1]) in page
     assert page.count("<svg") == 3
-    assert "<script" not in page
+    assert own_script(page) == frame.static("page.js")
     assert f"off by {100 * studies[0].curves()['bias'][1]:.1f} points" in lead(studies[0])
 
 
@@ -175,3 +178,15 @@ def test_figures_are_written(tmp_path, studies: tuple[Study, ...]) -> None:
         path = tmp_path / f"curves.{suffix}"
         drawing.save(curves(studies), path)
         assert path.stat().st_size > 2000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_nothing(
+    studies: tuple[Study, ...],
+    sets: Any,
+    opened: Callable[..., Any],
+    violations: Callable[..., list[str]],
+    width: int,
+) -> None:
+    assert violations(opened(bias_page(studies, *sets, notes=[]), width=width)) == []

@@ -227,7 +227,7 @@ def test_real_answers_without_pictures(
 ) -> None:
     three = [run for run in real_winoground.runs if run.name in ("clip", "human", "vinvl")]
     view = opened(page([real_bivlc, *compare(three, draws=100)], title="Released answers"))
-    # P000 Table 2: CLIP has group 49.06, I2T 75.83, T2I 52.40 of 2,933: 1,439, 2,224 and 1,537 questions. So
+    # BiVLC Table 2: CLIP has group 49.06, I2T 75.83, T2I 52.40 of 2,933: 1,439, 2,224 and 1,537 questions. So
     # T2I alone is right in 1,537 - 1,439 and I2T alone in 2,224 - 1,439.
     view.select_option("select[name=model]", label="ViT-B-32")
     assert counts(view) == [2933, 1439, 98, 785, 611]
@@ -236,6 +236,6 @@ def test_real_answers_without_pictures(
     assert shown(view)[0] == "0"
     view.select_option("select[name=b]", label="Winoground")
     view.select_option("select[name=model]", label="clip")
-    # P003 Table 3: text 30.75, image 10.50, group 8.00 of 400 are 123, 42 and 32 questions; so T2I alone is
-    # right in 42 - 32, I2T alone in 123 - 32, and neither in 400 - (123 + 42 - 32).
+    # Winoground Table 3: text 30.75, image 10.50, group 8.00 of 400 are 123, 42 and 32 questions; so T2I
+    # alone is right in 42 - 32, I2T alone in 123 - 32, and neither in 400 - (123 + 42 - 32).
     assert counts(view) == [400, 32, 10, 91, 267]

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counterfoil.report import frame
 from counterfoil.report.rankings_page import lead, page, to_csv
 
-from .outlines import Outline
+from .outlines import Outline, own_script
+from .test_accessible import WIDTHS
 from .test_ranking_figures import correlation, lists, many
 
 TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 1.0)}
@@ -22,16 +24,13 @@ def report() -> str:
     return page(correlation(values, TAUS), [lists(3)], title="Rank & <file>")
 
 
-def test_it_is_whole_runs_no_script_and_fetches_nothing(report: str) -> None:
+def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
     outline = Outline.of(report)
     for tag, attributes in outline.attributes:
         for name in ("src", "href", "xlink:href"):
             value = attributes.get(name)
             assert value is None or value.startswith(("#", "data:")), (tag, value)
-    assert "<script" not in report
-    policy = html_of.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', report).group(1))
-    assert policy.startswith("default-src 'none'; img-src data:")
-    assert "script-src" not in policy
+    assert own_script(report) == frame.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
 
 
@@ -58,6 +57,11 @@ def test_the_lead_names_the_most_and_the_least_alike() -> None:
         "and least between ECCV Caption · mean mAP@R and COCO 5K · mean R@2 (τ −.25, −.60 to .30). "
         "For 2 of 3 pairs of measures the interval leaves out 0."
     )
+    same = {pair: (0.5, low, 0.9) for pair, low in zip(TAUS, (0.1, -0.2, 0.3), strict=True)}
+    assert lead(correlation(np.zeros((5, 3)), same)) == (
+        "All 3 pairs of measures agree equally on the order of models: τ .50, with intervals within −.20 "
+        "to .90. For 2 of 3 pairs of measures the interval leaves out 0."
+    )
     nothing = correlation(np.zeros((5, 2)), {(0, 1): (float("nan"),) * 3})
     assert lead(nothing).startswith("No two measures")
     assert "Method" in page(nothing)
@@ -81,3 +85,11 @@ def test_nothing_scrolls_sideways_but_figures(opened: Callable[..., Any], width:
         summary.click()
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     assert shown.locator("figure svg:visible").count() == 4
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_nothing(
+    opened: Callable[..., Any], violations: Callable[..., list[str]], width: int
+) -> None:
+    assert violations(opened(page(many(5, 4), [lists(5)]), width=width)) == []

@@ -162,7 +162,7 @@ def test_table_4_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
 
 def test_table_3_of_the_winoground_paper(real_winoground: Comparison) -> None:
     table = overview(real_winoground, finer=False)
-    # Text, image and group score of P003 Table 3.
+    # Text, image and group score of Winoground Table 3.
     assert printed(table, "human") == ["89.50", "88.50", "85.50"]
     assert printed(table, "vinvl") == ["37.75", "17.75", "14.50"]
     assert printed(table, "clip") == ["30.75", "10.50", "8.00"]

@@ -51,7 +51,7 @@ def strengths(found: Preferences) -> Any:
 def bias_curves(
     panels: Mapping[str, Mapping[str, Mapping[int, float]]], *, unit: str = "points", columns: int = 2
 ) -> Any:
-    """Mean bias against the number of annotators, a panel per measure: the plot of P002 Figure E.2.
+    """Mean bias against the number of annotators, a panel per measure: the plot of ECCV Caption Figure E.2.
 
     `panels` maps a title to curves by name ("bias", "self-bias", "non-self-bias"), each number of models to
     a value in [0, 1], drawn times 100. NaN and what is zero by definition are left to the caller.
@@ -131,7 +131,7 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
 def multiplicity_bars(
     panels: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
 ) -> Any:
-    """How many queries have how many right answers, a panel per direction: P002 Figure 3a.
+    """How many queries have how many right answers, a panel per direction: ECCV Caption Figure 3a.
 
     Each panel has a title, the histogram, and the mean number in the original benchmark (drawn dashed) or
     None. What lies beyond `most` right answers is gathered in the last bar.

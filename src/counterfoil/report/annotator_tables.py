@@ -1,4 +1,4 @@
-"""What machine annotators do to a benchmark, as tables: P002 Tables E.1, 2 and 3, Figure E.2 in numbers."""
+"""What machine annotators do to a benchmark, as tables: ECCV Tables E.1, 2 and 3, Figure E.2 in numbers."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def heading(study: Study) -> str:
 
 
 def performance(study: Study) -> Table:
-    """Models down, annotators across, all together last; the best of each has rank 1 (P002 Table E.1)."""
+    """Models down, annotators across, all together last; the best of each has rank 1 (ECCV Table E.1)."""
     n = len(study.models)
     shown = [*range(n), len(study.annotators) - 1]
     columns = tuple(
@@ -61,7 +61,7 @@ def biases(study: Study) -> Table:
 
 
 def by_number(study: Study) -> Table:
-    """Mean bias by how many annotators there are (P002 Figure E.2); with all it is 0 by definition."""
+    """Mean bias by how many annotators there are (ECCV Figure E.2); with all it is 0 by definition."""
     curves = study.curves()
     sizes = study.annotators.sum(axis=1)
     rows = []
@@ -76,7 +76,7 @@ def by_number(study: Study) -> Table:
 
 
 def coverages(found: Sequence[Coverage]) -> Table:
-    """Precision and recall of sets of right answers against judgements (P002 Table 2)."""
+    """Precision and recall of sets of right answers against judgements (ECCV Caption Table 2)."""
     names = list(dict.fromkeys(each.name for each in found))
     ways = [way for way in WAYS if any(each.direction == way for each in found)]
     at = {(each.name, each.direction): each for each in found}
@@ -97,7 +97,7 @@ def coverages(found: Sequence[Coverage]) -> Table:
 
 
 def multiplicities(found: Sequence[Multiplicity]) -> Table:
-    """Right answers per query (P002 Table 3), as many times those of the first benchmark named."""
+    """Right answers per query (ECCV Caption Table 3), as many times those of the first benchmark named."""
     names = list(dict.fromkeys(each.name for each in found))
     ways = [way for way in WAYS if any(each.direction == way for each in found)]
     at = {(each.name, each.direction): each for each in found}

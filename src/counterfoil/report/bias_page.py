@@ -49,7 +49,7 @@ def bias_page(
 
 
 def curves(studies: Sequence[Study]) -> Any:
-    """Bias by number of annotators, a panel per direction and measure (P002 Figure E.2)."""
+    """Bias by number of annotators, a panel per direction and measure (ECCV Caption Figure E.2)."""
     return figures.bias_curves({tables.heading(study): study.curves() for study in studies})
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.questions import Quad
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report import drawing, figures, tables
+from counterfoil.report import drawing, figures, naming, tables
 from counterfoil.report.frame import Drawing, Panels
 from counterfoil.report.island import richest
 from counterfoil.report.notes import Note, lead, notes, ties
@@ -118,7 +118,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
             if many
             else (tables.by_group(comparison, grouping=name),)
         )
-        found.append(Grouping(name, name in official, tuple(drawings), of_groups))
+        found.append(Grouping(naming.grouping(name), name in official, tuple(drawings), of_groups))
     return found
 
 
@@ -131,14 +131,14 @@ def _group_drawings(
         drawing.svg(
             figures.heat(comparison, grouping, measure),
             name=f"{name}-{measure}",
-            title=f"{label} by {grouping}",
+            title=f"{label} by {naming.grouping(grouping)}",
         )
         for measure, label in zip(measures, labels, strict=True)
     ]
     if groups <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
         dots = figures.groups(comparison, grouping, measures)
-        wide = drawing.svg(dots, name=name, title=f"Measures by {grouping}")
-        return [Drawing(f"By {grouping}", "", wide, "".join(heats))]
+        wide = drawing.svg(dots, name=name, title=f"Measures by {naming.grouping(grouping)}")
+        return [Drawing(f"By {naming.grouping(grouping)}", "", wide, "".join(heats))]
     return [Drawing(label, "", heat) for label, heat in zip(labels, heats, strict=True)]
 
 

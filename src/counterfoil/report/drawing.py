@@ -8,14 +8,16 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from counterfoil.errors import InputError
+from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.store import write_bytes
 
 INK, MUTED, RULE = "#24292f", "#656d76", "#d5dae0"
@@ -23,9 +25,18 @@ INK, MUTED, RULE = "#24292f", "#656d76", "#d5dae0"
 RIGHT, WRONG = "#0b62a8", "#c4501b"
 FORMATS = ("svg", "pdf", "png")
 
+#: What begins the id of a group of elements that say something where a pointer rests on them.
+_TIP = "tip: "
 #: The CSS variable of each colour.
 _VARIABLES = {INK: "--ink", MUTED: "--muted", RULE: "--rule", RIGHT: "--right", WRONG: "--wrong"}
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+
+
+@cache
+def check() -> None:
+    """Raise `MissingExtraError` where matplotlib is not installed: the core does without it."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("matplotlib", "report")
 
 
 def canvas(
@@ -44,6 +55,7 @@ def canvas(
 
     Margins are given, not found by trial drawing: a page of figures is made in a third of the time.
     """
+    check()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -65,6 +77,7 @@ def canvas(
 
 def extent(text: str, size: float = 8.5) -> float:
     """How wide a text is in matplotlib's own font, in inches; most fonts of browsers are narrower."""
+    check()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -75,6 +88,7 @@ def extent(text: str, size: float = 8.5) -> float:
 @contextmanager
 def style(**more: Any) -> Iterator[None]:
     """matplotlib's settings for as long as a figure is drawn or written."""
+    check()
     import matplotlib
 
     settings = {
@@ -185,6 +199,7 @@ def svg(figure: Any, *, name: str, title: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     # matplotlib's sheet styles every element of the page it stands in; its one useful rule goes on the root.
     text = re.sub(r"<defs>\s*<style type=\"text/css\">.*?</style>\s*</defs>", "", text, flags=re.S)
+    text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
     text = re.sub(r' id="([^"]*)"', lambda m: m.group(0) if m.group(1) in used else "", text)
     for old in sorted(used, key=len, reverse=True):
@@ -204,6 +219,22 @@ def svg(figure: Any, *, name: str, title: str) -> str:
     return head + text[text.index(">") + 1 :].strip() + "\n"
 
 
+def width(drawn: str) -> float:
+    """How wide an `<svg>` that `svg` made wants to be, in CSS pixels."""
+    found = re.search(r'style="width: (\d+)px', drawn)
+    return float(found[1]) if found else 0.0
+
+
+def tip(axes: Any, x: float, y: float, text: str) -> None:
+    """Let the point (x, y) of the axes say `text` where a pointer rests on it in a page.
+
+    It is a disc that is not seen, larger than a dot, so that the pointer finds it.
+    """
+    axes.plot(
+        [x], [y], "o", color=INK, ms=13, alpha=0, zorder=9, mec="none", gid=f"{_TIP}{text}", clip_on=False
+    )
+
+
 def kind_of(path: Path) -> str:
     """The format that the suffix of a figure's file asks for; raises `InputError` for others."""
     kind = path.suffix.lower().removeprefix(".")
@@ -211,6 +242,7 @@ def kind_of(path: Path) -> str:
         raise InputError(
             "unknown kind of figure", where=path, given=path.suffix or "(no suffix)", allowed=FORMATS
         )
+    check()
     return kind
 
 

@@ -20,12 +20,28 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import tenths
 from counterfoil.metrics import choice, quad
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
+from counterfoil.report.drawing import (
+    INK,
+    MUTED,
+    RIGHT,
+    RULE,
+    WRONG,
+    canvas,
+    extent,
+    matrix,
+    short,
+    style,
+    tip,
+)
+from counterfoil.report.markup import number
+from counterfoil.report.naming import group
 from counterfoil.report.placing import Box, place
 from counterfoil.report.tables import LABELS, groupings, main_measures, ranking, style_of
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
+#: The width of a figure on a telephone, in inches of 96 pixels.
+_NARROW = 3.4
 #: What each direction of a quad asks.
 _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images"}
 
@@ -49,7 +65,7 @@ def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = 
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
     panels = [
         (
-            f"{LABELS.get(name, name)} · {label}",
+            f"{LABELS.get(name, name)} · {group(label)}",
             {run.name: run.result.groups.get(label, {}).get(name) for run in comparison.runs},
         )
         for name in names
@@ -73,7 +89,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
         for j, label in enumerate(labels)
         if measure in results[name].get(label, {})
     }
-    heads = [f"{short(label)}\n{sizes[label]:,}" for label in labels]
+    heads = [f"{short(group(label))}\n{sizes[label]:,}" for label in labels]
     unit = "%" if style_of(measure) == "percent" else "x 100"
     title = f"{LABELS.get(measure, measure)} ({unit}); questions per group"
     return matrix(order, heads, cells, title=title, width=0.62)
@@ -117,6 +133,9 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
             zorder=2,
         )
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
+        for name, x, y in found:
+            both = f"{LABELS.get(across, across)} {said(x)}, {LABELS.get(up, up)} {said(y)}"
+            tip(axes, 100 * x.value, 100 * y.value, f"{name}: {both}")
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
         axes.set_xlabel(f"{LABELS.get(across, across)}: {_ASKS.get(across, 'images look for captions')} (%)")
         axes.set_ylabel(f"{LABELS.get(up, up)}: {_ASKS.get(up, 'captions look for images')} (%)")
@@ -208,6 +227,17 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return quad.margins(run.answers.values)[measure] if isinstance(questions, Quad) else None
 
 
+def said(estimate: Estimate) -> str:
+    """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
+
+    >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
+    '75.83 [74.21, 77.39], chance 25.00'
+    """
+    value, low, high = (number(v, "correlation") for v in (estimate.value, estimate.low, estimate.high))
+    chance = "" if estimate.chance is None else f", chance {number(estimate.chance, 'correlation')}"
+    return f"{value} [{low}, {high}]{chance}"
+
+
 def _dots(
     panels: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
 ) -> Any:
@@ -218,7 +248,11 @@ def _dots(
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9) if columns > 1 else 3.55 - left
+    across = (
+        max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
+        if columns > 1
+        else _NARROW - 0.15 - left
+    )
     with style():
         figure, grid = canvas(
             rows, columns, (across, _ROW * len(order) + 0.05), left=left, right=0.15, top=0.26, sharey=True
@@ -232,6 +266,8 @@ def _dots(
             axes.plot([100 * e.value for _, e in shown], rows_at, color=RIGHT, **dots)
             for value in {e.chance for _, e in shown if e.chance is not None}:
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
+            for i, e in shown:
+                tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
             axes.set_xlim(low, high)
             axes.set_ylim(len(order) - 0.4, -0.6)
             axes.set_yticks(range(len(order)), names)

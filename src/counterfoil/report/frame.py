@@ -13,7 +13,13 @@ from importlib.resources import files
 from typing import Any
 
 from counterfoil.evaluation.studies.evidence import tenths
-from counterfoil.report import markup, tables
+from counterfoil.report import drawing, markup, tables
+from counterfoil.report.glossary import WORDS
+
+#: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
+_SHARED = "page.js"
+#: The widest figure, in CSS pixels, whose text is still read at 328 pixels.
+_SHRINKS = 450
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,11 @@ class Drawing:
     caption: str
     wide: str
     narrow: str = ""
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the figure can be read where it is shrunk to a telephone's width; others are scrolled."""
+        return drawing.width(self.wide) <= _SHRINKS
 
 
 @dataclass(frozen=True)
@@ -45,13 +56,13 @@ def render(
 ) -> str:
     """The page that `template` (a file in templates/) makes of `values`, as HTML.
 
-    `styles` and `scripts` are files in static/, in the order in which they apply and run; all scripts of a
-    page become one, and without scripts the page may run none.
+    `styles` and `scripts` are files in static/, in the order in which they apply and run. All scripts of a
+    page become one, with what every page has ("page.js") before them.
 
-    >>> "script-src" in render("base.html", title="A page without a script")
-    False
+    >>> render("base.html", title="A page").count("<script>")
+    1
     """
-    script = "".join(static(name) for name in scripts)
+    script = "".join(static(name) for name in (_SHARED, *scripts))
     return (
         environment()
         .get_template(template)
@@ -100,7 +111,9 @@ def environment() -> Any:
         lstrip_blocks=True,
     )
     made.filters["written"] = markup.written
+    made.filters["plainly"] = markup.plainly
     made.filters["tenths"] = tenths
+    made.globals["WORDS"] = WORDS
     made.globals["LABELS"] = tables.LABELS
     made.globals["MEANINGS"] = tables.MEANINGS
     return made

@@ -17,6 +17,7 @@ from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
+from counterfoil.report import naming
 from counterfoil.report.pictures import Album
 from counterfoil.report.tables import ranking
 
@@ -113,7 +114,12 @@ def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
     """A grouping as its labels and, per question, the position of its label (-1 for none)."""
     distinct = list(dict.fromkeys(label for label in labels if label))
     number = {label: i for i, label in enumerate(distinct)}
-    return {"name": name, "labels": distinct, "codes": [number.get(label, -1) for label in labels]}
+    called = [naming.group(label) for label in distinct]
+    return {
+        "name": naming.grouping(name),
+        "labels": called,
+        "codes": [number.get(label, -1) for label in labels],
+    }
 
 
 def _model(run: Run) -> dict[str, Any]:

@@ -7,13 +7,15 @@ correlations are in [-1, 1], and times a hundred with as many, as the papers pri
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-#: "points" and "shift" are differences of percentages and of correlations.
-Style = Literal["percent", "points", "correlation", "shift", "p", "text"]
+from counterfoil.store import csv_cell
+
+#: "points" and "shift" are differences of percentages and of correlations, "score" is a number as it is.
+Style = Literal["percent", "points", "correlation", "shift", "p", "text", "score"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Column:
     """One column: its label, the heading it stands under, and how its values are written.
 
     `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
+    `key` is what files call that heading, where print has another name.
     """
 
     label: str
@@ -28,6 +31,7 @@ class Column:
     style: Style = "percent"
     measure: str = ""
     size: int | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,17 +99,29 @@ def number(value: float, style: Style = "percent") -> str:
     >>> number(-0.00002, "correlation"), number(0.25, "shift"), number(-0.25, "points")
     ('0.00', '+25.00', '−25.00')
     """
+    if style == "score":
+        return f"{value:.4f}".replace("-", "−")
     sign = "+" if style in ("points", "shift") else ""
     text = f"{100 * value:{sign}.2f}"
     # A minus as papers print it; what rounds to nothing has no sign.
     return text.replace("-", "−") if float(text) else text.lstrip("+-")
 
 
+def plainly(value: float, column: Column) -> str:
+    """A number in the unit in which a column shows it, with all its digits, as scripts and CSV read it.
+
+    >>> plainly(0.1875, Column("I2T")), plainly(0.03, Column("p", style="p"))
+    ('18.75', '0.03')
+    """
+    return f"{value if column.style in ('p', 'score') else 100 * value:.12g}"
+
+
 def to_markdown(table: Table, *, intervals: bool = False) -> str:
-    """The table in Markdown: best in bold, second best in italics (Markdown cannot underline)."""
+    """The table in Markdown under its caption: best in bold, second best in italics (it cannot underline)."""
     marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
     heads = [_escape_markdown(" ".join(filter(None, (c.block, c.label)))) for c in table.columns]
     lines = [
+        *((_escape_markdown(table.caption), "") if intervals else ()),
         "| " + " | ".join([_escape_markdown(table.corner), *heads]) + " |",
         "| " + " | ".join([":---", *("---:" for _ in heads)]) + " |",
     ]
@@ -150,10 +166,14 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
     lines += [" & ".join(["" if headed else corner, *heads]) + r" \\", r"\midrule"]
     for row, following in zip(table.rows, [*table.rows[1:], None], strict=True):
         cells = [
-            marks.get(cell.rank, str)(_escape_latex(written(cell, column, interval=intervals)))
+            marks.get(cell.rank, str)(_escape_latex(written(cell, column)))
+            + (_latex_interval(cell, column) if intervals else "")
             for cell, column in zip(row.cells, table.columns, strict=True)
         ]
-        lines.append(" & ".join([_escape_latex(row.name), *cells]) + r" \\")
+        name = _escape_latex(row.name)
+        # What follows the end of the row before is its option, were it not for the braces.
+        name = f"{{}}{name}" if name.startswith(("[", "*")) else name
+        lines.append(" & ".join([name, *cells]) + r" \\")
         if row.kind == "chance" and following is not None:
             lines.append(r"\midrule")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
@@ -161,22 +181,40 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
 
 def to_csv(*tables: Table) -> str:
     """One line per number at full precision (in [0, 1]; correlations in [-1, 1]), with interval and count."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["model", "of", "measure", "column", "value", "low", "high", "n"])
+    lines: list[list[object]] = [["model", "of", "measure", "column", "value", "low", "high", "n"]]
     for table in tables:
         for row in table.rows:
             for column, cell in zip(table.columns, row.cells, strict=True):
                 if cell.value is not None:
                     numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
-                    writer.writerow([row.name, column.block, column.measure, column.label, *numbers])
+                    lines.append(
+                        [row.name, column.key or column.block, column.measure, column.label, *numbers]
+                    )
+    return csv_lines(lines)
+
+
+def csv_lines(lines: Iterable[Iterable[object]]) -> str:
+    """Lines of CSV, their texts by `csv_cell`.
+
+    >>> print(csv_lines([["=A1", -0.5, 3], ["a, b", 2, ""]]).strip())
+    '=A1,-0.5,3
+    "a, b",2,
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([csv_cell(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
     return out.getvalue()
 
 
 def _escape_markdown(text: str) -> str:
-    for mark in "\\`*_[]<>|#":
+    """Text that Markdown prints as it is: no emphasis, link, formula, entity or end of the cell.
+
+    >>> print(_escape_markdown("a|b &lt; $x$ ~~y~~"))
+    a\\|b \\&lt; \\$x\\$ \\~\\~y\\~\\~
+    """
+    for mark in "\\`*_[]<>|#~$&":
         text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
+    return " ".join("".join(mark for mark in text if mark.isprintable() or mark.isspace()).split())
 
 
 _LATEX = {
@@ -209,6 +247,12 @@ def _escape_latex(text: str) -> str:
     '50\\\\% of A\\\\_B \\\\& \\\\{C\\\\} \\\\textasciitilde{} x\\\\textasciicircum{}2'
     """
     return "".join(_LATEX.get(mark, mark) for mark in " ".join(text.split()) if mark.isprintable())
+
+
+def _latex_interval(cell: Cell, column: Column) -> str:
+    """The interval behind a value, small, so that a table of several columns still fits a page."""
+    whole = _escape_latex(written(cell, column, interval=True))
+    return rf" {{\scriptsize {whole[whole.index('[') :]}}}" if cell.low is not None and "[" in whole else ""
 
 
 def _latex_label(column: Column) -> str:

@@ -17,7 +17,7 @@ _ASKS = {
 }
 
 _LABELS = {
-    # The names of P000 Table 3.
+    # The names of BiVLC Table 3.
     "i2t": "I2T",
     "t2i": "T2I",
     "group": "Group",
@@ -28,14 +28,14 @@ _LABELS = {
     "group_match": "Group match",
     "accuracy": "Accuracy",
     "accuracy_macro": "Accuracy (macro)",
-    # Those of P002 section 4.1 and Appendix E.
+    # Those of ECCV Caption section 4.1 and Appendix E.
     "r_precision": "R-Precision",
     "map_at_r": "mAP@R",
     "mrr": "MRR",
     "ndcg": "nDCG",
     "graded_r_precision": "graded R-Precision",
     "pmrp": "PMRP",
-    # Those of P004.
+    # Those of PAC-S.
     "kendall_tau_b": "Kendall τ-b",
     "kendall_tau_c": "Kendall τ-c",
     "spearman": "Spearman ρ",
@@ -131,3 +131,46 @@ def _meaning(measure: str) -> str | None:
 LABELS: Mapping[str, str] = _Names(_LABELS, _label)
 #: One line on what a measure asks, for readers who meet it for the first time.
 MEANINGS: Mapping[str, str] = _Names(_MEANINGS, _meaning)
+
+#: What a benchmark's groupings are called after "by".
+_GROUPINGS = {
+    "type": "kind of change",
+    "subset": "kind of change and what is changed",
+    "collapsed": "what is swapped",
+    "preds": "number of main predicates",
+    "visual": "visual tag",
+    "tag": "linguistic tag",
+    "relation_kept": "relation",
+    "attributes_kept": "attributes",
+    "source": "source of the captions",
+    "category": "category of the pair",
+    "sampling": "how pairs were drawn",
+    "things": "number of things shown",
+    "motion": "motion",
+}
+_SHORTENED = {"obj": "object", "att": "attribute", "rel": "relation"}
+
+
+def group(key: str) -> str:
+    """What a group of questions is called in print, from the key under which a result holds it.
+
+    Names that benchmarks' authors print stay as they are; a name made for files becomes words.
+
+    >>> group("replace_obj"), group("Adjective-Color (3-way swap)"), group("visual:Series")
+    ('replace object', 'Adjective-Color (3-way swap)', 'Series (visual tag)')
+    """
+    of, colon, label = key.partition(":")
+    if colon and of in _GROUPINGS:
+        return f"{group(label)} ({grouping(of)})"
+    if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", key):
+        return key
+    return " ".join(_SHORTENED.get(word, word) for word in key.split("_"))
+
+
+def grouping(name: str) -> str:
+    """What a division of a benchmark's questions is called behind "by".
+
+    >>> grouping("collapsed"), grouping("visual_any_series"), grouping("photographer")
+    ('what is swapped', 'visual any series', 'photographer')
+    """
+    return _GROUPINGS.get(name) or group(name)

@@ -8,6 +8,7 @@ from counterfoil.data.scores import Outcomes
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.markup import number
+from counterfoil.report.resting import resting, warnings
 from counterfoil.report.tables import LABELS, leading, main_measures, style_of
 
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
@@ -16,6 +17,7 @@ NOTABLE = 0.01
 _INTERVALS = {
     "wilson": "Wilson's, for independent questions",
     "bootstrap": "a bootstrap over clusters of questions that share images or captions",
+    "crossed": "the variance over images and captions as crossed factors",
     "folds": "Student's t over four folds",
 }
 
@@ -142,8 +144,18 @@ def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> 
     methods = dict.fromkeys(
         str(run.result.provenance.get("interval", {}).get("method", "")) for run in comparison.runs
     )
-    said = listed([words.get(method, method) for method in methods if method])
-    return [Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {said}.")] if said else []
+    said = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods if method])
+    if not said:
+        return []
+    benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]
+    return [
+        *(Note(f"{_sentence(text)}.", "warning") for text in warnings(benchmark, results)),
+        Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {said}. {_sentence(resting(benchmark, results))}."),
+    ]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def percent(value: float) -> str:

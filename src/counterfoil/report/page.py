@@ -6,7 +6,7 @@ script but its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from counterfoil.data.benchmark import Benchmark
@@ -21,7 +21,10 @@ from counterfoil.report.galleries.island import gallery_data
 from counterfoil.report.island import benchmark_data, to_json
 from counterfoil.report.judged.chapter import JudgedChapter, judged_chapter
 from counterfoil.report.judged.island import judged_data
+from counterfoil.report.models import Model, models
 from counterfoil.report.pictures import BUDGET, Album
+from counterfoil.report.privacy import shareable, shared
+from counterfoil.report.tables import ranking
 
 #: Whose images and captions a page carries along.
 PICTURES = ("auto", "always", "never")
@@ -65,13 +68,16 @@ def page(
     title: str = "Images and captions: which belong together?",
     pictures: str = "auto",
     budget: int = BUDGET,
+    private: bool = False,
 ) -> str:
     """The whole report as HTML, the same for the same comparisons.
 
     `pictures` is "auto" (images and captions of benchmarks whose licence lets a report carry them),
     "always" (also the others: such a page is for your own eyes) or "never". Images are taken from the
     runs' benchmarks; `run.with_benchmark(...)` gives a loaded run its images back. `budget` bounds the
-    pictures in bytes; where it does not last for all questions, the page says for how many it did.
+    pictures in bytes; where it does not last for all questions, the page says for how many it did. A page is
+    made to be passed on, so it says nothing of where files lie on this machine and who uses it; `private`
+    keeps that.
 
     Raises `InputError` where there is nothing to report, and `UnknownNameError` for another `pictures`.
     """
@@ -82,6 +88,8 @@ def page(
     album = Album(budget)
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[AnyChapter] = []
+    scorers: dict[str, tuple[Model, ...]] = {}
+    comparisons = [_in_order(each if private else shared(each)) for each in comparisons]
     for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
         benchmark = comparison.runs[0].benchmark
         kind = _kind(benchmark)
@@ -90,6 +98,7 @@ def page(
         data.setdefault(kind.key, []).append({**known, "anchor": anchor})
         said = _about_pictures(known, may, pictures, benchmark.card.licence)
         chapters.append(kind.chapter(comparison, anchor, said))
+        scorers[anchor] = models(comparison, anchor, kind.place, captions=may)
     shown = [kind for kind in _KINDS if kind.key in data]
     return frame.render(
         "page.html",
@@ -97,14 +106,24 @@ def page(
         styles=("page.css", *(kind.style for kind in shown if kind.style)),
         scripts=("browser.js", *(kind.script for kind in shown)),
         chapters=chapters,
+        models=scorers,
+        links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
         browsers=[
             Browser(kind.place, kind.place.capitalize(), tuple(c for c in chapters if type(c) is kind.made))
             for kind in shown
         ],
         provenance=_provenance(comparisons),
-        broken=album.broken,
+        broken=album.broken
+        if private
+        else {shareable(name): shareable(why) for name, why in album.broken.items()},
         data=to_json({**data, "pictures": album.uris}),
     )
+
+
+def _in_order(comparison: Comparison) -> Comparison:
+    """The comparison with its runs best first, so that tables stand in the order of the figures."""
+    order = ranking(comparison)
+    return replace(comparison, runs=tuple(sorted(comparison.runs, key=lambda run: order.index(run.name))))
 
 
 def _kind(benchmark: Benchmark) -> _Kind:

@@ -1,7 +1,5 @@
 """What rankings say about models and benchmarks, as one HTML file that fetches nothing and runs no script."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +10,9 @@ from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.run import Run
 from counterfoil.report import drawing, frame, ranking_figures
 from counterfoil.report.frame import Drawing
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines
 from counterfoil.report.naming import SIDES
+from counterfoil.report.privacy import shareable, users
 from counterfoil.report.ranking_figures import written
 
 
@@ -32,8 +31,12 @@ def page(
     *,
     runs: Sequence[Run] = (),
     title: str = "What rankings say",
+    private: bool = False,
 ) -> str:
-    """The page as HTML, the same for the same numbers; it names `runs` as what they were computed from."""
+    """The page as HTML, the same for the same numbers; it names `runs` as what they were computed from.
+
+    It says nothing of where files lie on this machine and who uses it; `private` keeps that.
+    """
     bump = Drawing(
         "Ranks of the models",
         "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
@@ -57,7 +60,7 @@ def page(
         agreements=agreements_table(found),
         lists=[_lists(one, number) for number, one in enumerate(lists)],
         nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
-        sources=_sources(runs),
+        sources=_sources(runs, private=private),
     )
 
 
@@ -75,6 +78,13 @@ def lead(found: RankCorrelation) -> str:
     least, most = (choose(defined, key=lambda pair: pair.tau) for choose in (min, max))
     sure = sum(pair.sure for pair in defined)
     of_them = f"For {sure} of {len(defined)} pairs of measures the interval leaves out 0."
+    if len(defined) > 1 and np.isclose(least.tau, most.tau):
+        ends = min(pair.tau_low for pair in defined), max(pair.tau_high for pair in defined)
+        return (
+            f"All {len(defined)} pairs of measures agree equally on the order of models: "
+            f"τ {written(most.tau)}, with intervals within {written(ends[0])} to {written(ends[1])}. "
+            + of_them
+        )
     if len(defined) == 1:
         return f"{said(most)}. {of_them}"
     return f"The order of models agrees most between {said(most)} and least between {said(least)}. {of_them}"
@@ -156,17 +166,18 @@ def _lists(found: Diversity, number: int) -> Lists:
     )
 
 
-def _sources(runs: Sequence[Run]) -> list[tuple[str, str]]:
+def _sources(runs: Sequence[Run], *, private: bool) -> list[tuple[str, str]]:
     """For each run what it is of, and what of its manifest names it beyond doubt."""
     rows = []
     for run in runs:
         digests, command = run.manifest.get("digests", {}), run.manifest.get("command", "")
-        said = command if isinstance(command, str) else " ".join(map(str, command))
+        words = [command] if isinstance(command, str) else [str(word) for word in command]
+        known = users(words)
+        said = " ".join(words if private else (shareable(word, known) for word in words))
         digest = digests.get("scores.parquet", "")
+        name = run.name if private else shareable(run.name, known)
         text = " · ".join(part for part in (said, f"scores {digest}" if digest else "") if part)
-        rows.append(
-            (f"{run.name} on {run.benchmark.card.title or run.benchmark.name}", text or "not recorded")
-        )
+        rows.append((f"{name} on {run.benchmark.card.title or run.benchmark.name}", text or "not recorded"))
     return rows
 
 
@@ -177,21 +188,19 @@ def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
     measures `a` and `b`, over `n` models), "list_tau", "common", "place" or "beyond" (of the models `a` and
     `b`, over `n` queries of `of`). What is undefined has no line.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["what", "of", "a", "b", "value", "low", "high", "n"])
+    lines: list[list[object]] = [["what", "of", "a", "b", "value", "low", "high", "n"]]
     for what, matrix in (("value", found.values), ("rank", found.ranks)):
         for model, row in zip(found.models, matrix.tolist(), strict=True):
             for column, value in zip(found.columns, row, strict=True):
                 if not np.isnan(value):
-                    writer.writerow([what, column.benchmark, model, column.name, value, "", "", ""])
+                    lines.append([what, column.benchmark, model, column.name, value, "", "", ""])
     for pair in found.pairs:
         for what, value, low, high in (
             ("tau", pair.tau, pair.tau_low, pair.tau_high),
             ("spearman", pair.rho, pair.rho_low, pair.rho_high),
         ):
             if not np.isnan(value):
-                writer.writerow([what, "", pair.a, pair.b, value, low, high, pair.models])
+                lines.append([what, "", pair.a, pair.b, value, low, high, pair.models])
     for one in lists:
         of = f"{one.benchmark}:{one.direction}:{one.k}"
         for name, matrix in one.matrices.items():
@@ -199,5 +208,5 @@ def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
             for a, row in zip(one.models, matrix.tolist(), strict=True):
                 for b, value in zip(one.models, row, strict=True):
                     if a != b and not np.isnan(value):
-                        writer.writerow([what, of, a, b, value, "", "", one.queries])
-    return out.getvalue()
+                        lines.append([what, of, a, b, value, "", "", one.queries])
+    return csv_lines(lines)

@@ -8,6 +8,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
+from counterfoil.report import naming
 from counterfoil.report.markup import (
     Cell,
     Column,
@@ -62,11 +63,11 @@ def style_of(measure: str, *, difference: bool = False) -> Style:
 
 
 def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
-    """One row per scorer, one column per measure: the layout of P000 Table 3.
+    """One row per scorer, one column per measure: the layout of BiVLC Table 3.
 
     Benchmarks stand side by side; scorers are matched by name and a scorer without a value has an empty
     cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
-    columns per direction, as P002 Table 4. The first row is chance.
+    columns per direction, as ECCV Caption Table 4. The first row is chance.
     """
     columns: list[Column] = []
     values: list[dict[str, Estimate]] = []
@@ -114,7 +115,7 @@ def _headed(
 def by_group(
     comparison: Comparison, measures: Sequence[str] | None = None, *, grouping: str | None = None
 ) -> Table:
-    """One row per scorer, a block of columns per group: the layout of P000 Table 4.
+    """One row per scorer, a block of columns per group: the layout of BiVLC Table 4.
 
     `measures` defaults to `grouped_measures`; `grouping` to the first that the benchmark's authors report by
     (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
@@ -142,9 +143,20 @@ def by_group(
                 if name in run.result.groups.get(group, {})
             }
             size = next((estimate.n for estimate in of_run.values()), None)
-            columns.append(Column(LABELS.get(name, name), group, style_of(name), measure=name, size=size))
+            columns.append(
+                Column(
+                    LABELS.get(name, name),
+                    naming.group(group),
+                    style_of(name),
+                    measure=name,
+                    size=size,
+                    key=group,
+                )
+            )
             values.append(of_run)
-    caption = f"Results on {run.benchmark.card.title} by {grouping}." if grouping else "No groups."
+    caption = (
+        f"Results on {run.benchmark.card.title} by {naming.grouping(grouping)}." if grouping else "No groups."
+    )
     return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
 
 
@@ -166,10 +178,10 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
             for name, e in found.items()
         ]
         n = next((cell.n for cell in cells if cell.n), 0)
-        rows.append(Row(f"{group} ({n:,})", tuple(cells)))
+        rows.append(Row(f"{naming.group(group)} ({n:,})", tuple(cells)))
     columns = tuple(Column(run.name, style=style_of(measure), measure=measure) for run in comparison.runs)
-    caption = f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {grouping}."
-    return Table(caption, columns, tuple(rows), grouping)
+    caption = f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {naming.grouping(grouping)}."
+    return Table(caption, columns, tuple(rows), naming.grouping(grouping))
 
 
 def differences(comparison: Comparison, measure: str) -> Table:

@@ -12,6 +12,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run
 from counterfoil.report.galleries.island import FIRST, kinds, marks
 from counterfoil.report.page import page
+from counterfoil.report.tables import ranking
 
 from ..conftest import rankings_of, run_of
 
@@ -144,8 +145,10 @@ def test_answers_of_all_scorers_can_be_shown(
 ) -> None:
     view = opened(gallery_report)
     rows = view.locator(BROWSER + ".card[data-question='i2t/photo-2'] table.models tbody tr")
-    assert rows.locator("th").all_text_contents() == [run.name for run in galleries.runs]
-    for row, run in zip(rows.all(), galleries.runs, strict=True):
+    assert rows.locator("th").all_text_contents() == ranking(galleries)
+    by_name = {run.name: run for run in galleries.runs}
+    for row, name in zip(rows.all(), ranking(galleries), strict=True):
+        run = by_name[name]
         first = marks(run.benchmark.gallery.i2t, run.answers.i2t.top[:, :FIRST].astype(np.int64))[2]
         hidden = row.locator(".marks .visually-hidden").all_text_contents()
         assert hidden == [("wrong", "right", "partly right")[digit] for digit in first]

@@ -1,4 +1,4 @@
-"""P002 in the ledger: what its numbers and the released files say, each worked out here a second time."""
+"""ECCV in the ledger: what its numbers and the released files say, each worked out here a second time."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from counterfoil.report.ledger.compute import _row
 from counterfoil.report.ledger.evidence import Evidence
 from counterfoil.report.ledger.paper import Paper, Table
 
-PAPER = all_papers()["eccv_caption"]
+PAPER = all_papers()["eccv-caption"]
 CELLS = {
     (table.name, row.name, column.name): cell.printed
     for table in PAPER.tables
@@ -74,13 +74,13 @@ def prints(value: float | Decimal | Fraction, printed: str) -> bool:
 
 @pytest.fixture(scope="module")
 def ledger(shared_data: Path) -> dict[tuple[str, str, str], Entry]:
-    return {(e.table, e.row, e.column): e for e in reproduce(data=shared_data, papers=["P002"])}
+    return {(e.table, e.row, e.column): e for e in reproduce(data=shared_data, papers=["ECCV Caption"])}
 
 
 @pytest.fixture(scope="module")
 def alone() -> dict[tuple[str, str, str], Entry]:
     """What comes out without any data: all that follows from other printed numbers."""
-    return {(e.table, e.row, e.column): e for e in reproduce(papers=["eccv_caption"])}
+    return {(e.table, e.row, e.column): e for e in reproduce(papers=["eccv-caption"])}
 
 
 def positives(folder: Path, name: str) -> dict[int, list[int]]:
@@ -201,7 +201,7 @@ class TestReleasedFiles:
         folder = self.copy(shared_data, tmp_path, "").parent / "eccv"
         for file in folder.glob("cxc_*"):
             file.unlink()
-        entries = {(e.table, e.row, e.column): e for e in reproduce(data=tmp_path, papers=["P002"])}
+        entries = {(e.table, e.row, e.column): e for e in reproduce(data=tmp_path, papers=["ECCV Caption"])}
         assert entries["Table 3", "ECCV Caption", "# positive images"].verdict is Verdict.SAME
         lost = entries["Table 3", "CxC", "# positive images"]
         assert lost.verdict is Verdict.NO_DATA
@@ -216,7 +216,7 @@ class TestReleasedFiles:
         source = next(right for right in rights.values() if 2 < len(right) < 19 and right[0] not in longest)
         longest.append(source.pop(0))
         file.write_text(json.dumps(rights), encoding="utf-8")
-        entries = {(e.table, e.row, e.column): e for e in reproduce(data=tmp_path, papers=["P002"])}
+        entries = {(e.table, e.row, e.column): e for e in reproduce(data=tmp_path, papers=["ECCV Caption"])}
         most = entries["Files of eccv_caption", "eccv_caption_to_image", "Most"]
         assert (most.recomputed, most.verdict, most.reason) == (20, Verdict.DIFFERS, "")
         assert entries["Table 3", "ECCV Caption", "# positive images"].verdict is Verdict.SAME
@@ -232,7 +232,7 @@ class TestReleasedFiles:
         file = self.copy(shared_data, tmp_path, "eccv_caption_to_image.json")
         file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
         with pytest.raises(CounterfoilError, match=r"eccv_caption_to_image\.json"):
-            reproduce(data=tmp_path, papers=["P002"])
+            reproduce(data=tmp_path, papers=["ECCV Caption"])
 
     def copy(self, shared_data: Path, folder: Path, name: str) -> Path:
         shutil.copytree(shared_data / "eccv", folder / "eccv", copy_function=shutil.copyfile)
@@ -512,4 +512,4 @@ class TestRecipes:
 
 def test_the_paper_is_found_by_its_number() -> None:
     assert isinstance(PAPER, Paper)
-    assert (PAPER.number, PAPER.questions["cxc"]) == ("P002", ("eccv",))
+    assert (PAPER.called, PAPER.questions["cxc"]) == ("ECCV Caption", ("eccv",))

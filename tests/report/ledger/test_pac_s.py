@@ -1,4 +1,4 @@
-"""P004 in the ledger: its numbers against each other, and what Flickr8k's files and an example give."""
+"""PAC-S in the ledger: its numbers against each other, and what Flickr8k's files and an example give."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from counterfoil.scorers.captions import java
 
 Cell = tuple[str, str, str]
 
-PAPER = all_papers()["pac_s"]
+PAPER = all_papers()["pac-s"]
 CELLS = {
     (table.name, row.name, column.name): cell.printed
     for table in PAPER.tables
@@ -40,7 +40,7 @@ def by_cell(entries: tuple[Entry, ...]) -> dict[Cell, Entry]:
 @pytest.fixture(scope="module")
 def ledger(shared_data: Path) -> dict[Cell, Entry]:
     pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
-    found = by_cell(reproduce(data=shared_data, papers=["P004"]))
+    found = by_cell(reproduce(data=shared_data, papers=["PAC-S"]))
     java.close_all()
     return found
 
@@ -48,7 +48,7 @@ def ledger(shared_data: Path) -> dict[Cell, Entry]:
 @pytest.fixture(scope="module")
 def alone() -> dict[Cell, Entry]:
     """What comes out without any data."""
-    return by_cell(reproduce(papers=["pac_s"]))
+    return by_cell(reproduce(papers=["pac-s"]))
 
 
 class TestPrint:
@@ -176,7 +176,7 @@ class TestReleasedFiles:
         turned = ["\t".join([*line[:2], *(str(5 - int(cell)) for cell in line[2:])]) for line in lines]
         file.write_text("\n".join(turned) + "\n", encoding="utf-8")
         monkeypatch.setenv("PATH", "")
-        entries = by_cell(reproduce(data=tmp_path, papers=["P004"]))
+        entries = by_cell(reproduce(data=tmp_path, papers=["PAC-S"]))
         for row in ("BLEU-1", "CIDEr"):
             entry, before = (each["Table 1", row, "Expert tau_b"] for each in (entries, ledger))
             assert entry.recomputed == pytest.approx(-(before.recomputed or 0))
@@ -190,7 +190,7 @@ class TestReleasedFiles:
         file = copy_flickr8k(shared_data, tmp_path)
         file.write_text(file.read_text(encoding="utf-8").replace("\t1", "\tone", 1), encoding="utf-8")
         with pytest.raises(CounterfoilError, match=r"ExpertAnnotations\.txt, line 1: .*given: .?one"):
-            reproduce(data=tmp_path, papers=["P004"])
+            reproduce(data=tmp_path, papers=["PAC-S"])
 
 
 def copy_flickr8k(data: Path, folder: Path) -> Path:

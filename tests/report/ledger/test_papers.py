@@ -75,7 +75,7 @@ def test_no_two_cells_share_a_name() -> None:
 
 
 def test_all_rows_of_the_papers_tables_are_there() -> None:
-    # P003 evaluates 19 models and people; Table 3 adds chance. P000 counts rows in its own tables.
+    # Winoground evaluates 19 models and people; Table 3 adds chance. BiVLC counts rows in its own tables.
     assert [len(table(WINOGROUND, f"Table {n}").rows) for n in (3, 4, 5, 6)] == [21, 20, 20, 20]
     assert len(table(WINOGROUND, "Appendix A").rows) == 20
     assert [len(table(BIVLC, f"Table {n}").rows) for n in (2, 3, 4, 5)] == [9, 7, 10, 3]
@@ -221,11 +221,11 @@ class TestReading:
 
     def test_papers_are_found_by_name_and_number(self) -> None:
         every = all_papers()
-        assert chosen(None) == (BIVLC, every["eccv_caption"], WINOGROUND, every["pac_s"])
-        assert chosen(["p003", "bivlc", "P000"]) == (BIVLC, WINOGROUND)
+        assert chosen(None) == (BIVLC, every["eccv-caption"], every["pac-s"], WINOGROUND)
+        assert chosen(["winoground", "bivlc", "BiVLC"]) == (BIVLC, WINOGROUND)
 
     def test_a_column_that_is_not_there_is_an_error(self) -> None:
-        with pytest.raises(DataError, match="P003: no such column in the paper; given: Table 3, Words"):
+        with pytest.raises(DataError, match="Winoground: no such column in the paper; given: Table 3, Words"):
             WINOGROUND.printed("Table 3, Words")
 
 

@@ -11,6 +11,7 @@ from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, lis
 
 _INTERVALS = {
     "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
+    "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
     "wilson": "Wilson's, for independent questions",
     "folds": "Student's t over four folds",
 }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import UnknownNameError
-from counterfoil.report.ledger.entry import Entry, Verdict, judge, parse
+from counterfoil.report.ledger.entry import Basis, Entry, Verdict, judge, parse
 from counterfoil.report.ledger.evidence import Evidence, NoDataError
 from counterfoil.report.ledger.paper import Paper, Row, Spec, Table, chosen
 from counterfoil.report.ledger.recipes import RECIPES, Case, Finding
@@ -22,8 +22,8 @@ def reproduce(
 
     `data` is the folder of released files (`bivlc/`, `detectors/`, `sugarcrepe/`, `winoground/`); without it,
     and where a file is not there, entries are "no data" and name the file. `papers` restricts the ledger to
-    names ("bivlc") or numbers ("P000"). `progress` is called after every row of a table, `note` with what is
-    odd about a file without making it unusable.
+    names ("eccv-caption", or as print has it). `progress` is called after every row of a table, `note` with
+    what is odd about a file without making it unusable.
 
     Entries come in the order of the papers. Raises `UnknownNameError` for a paper nobody knows, and
     `DataError` or `ScoreError` naming the file where one is there but cannot be used: a broken file is not
@@ -35,13 +35,34 @@ def reproduce(
     """
     entries: list[Entry] = []
     for paper in chosen(papers):
-        evidence = Evidence(data, paper.questions, note=note)
+        evidence = Evidence(data, paper.questions, released=paper.released, note=note)
         rows = [(table, row) for table in paper.tables for row in table.rows]
         for done, (table, row) in enumerate(rows):
             progress(f"reproduce {paper.name}", done, len(rows))
             entries.extend(_row(paper, table, row, evidence))
         progress(f"reproduce {paper.name}", len(rows), len(rows))
     return tuple(entries)
+
+
+def files(
+    *, data: Path | None = None, papers: Sequence[str] | None = None
+) -> tuple[tuple[str, str, str], ...]:
+    """The files that the ledger looks for under `data`: (paper, name, the file that was found, or "").
+
+    Names are relative to `data`; a file that lies there under the name it was published with counts, wherever
+    it lies.
+
+    >>> files(papers=["bivlc"])[2]
+    ('bivlc', 'bivlc/ViT-B-32.csv', '')
+    """
+    rows = []
+    for paper in chosen(papers):
+        evidence = Evidence(data, paper.questions, released=paper.released)
+        for places in paper.files():
+            found = next((path for name in places if (path := evidence.find(name)) is not None), None)
+            where = "" if found is None else str(found.relative_to(data or Path()))
+            rows.append((paper.name, " or ".join(places), where))
+    return tuple(rows)
 
 
 def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry]:
@@ -60,7 +81,7 @@ def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry
         value, digits = parse(cell.printed)
         found.append(
             Entry(
-                paper=paper.number,
+                paper=paper.called,
                 name=paper.name,
                 title=paper.title,
                 table=table.name,
@@ -73,6 +94,7 @@ def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry
                 verdict=verdict,
                 reason=reason,
                 source="" if finding is None else finding.source,
+                basis=Basis.NONE if finding is None else finding.basis,
             )
         )
     return found

@@ -26,13 +26,29 @@ class Verdict(StrEnum):
     NO_DATA = "no data"
 
 
+class Basis(StrEnum):
+    """What a number of the ledger was computed from.
+
+    The distinction matters for every total: a number that follows from others printed in the same paper
+    checks the paper's arithmetic, not its experiments.
+    """
+
+    #: Released data: answers of models, ratings, lists of positives.
+    DATA = "data"
+    #: Other numbers printed in the same paper, or arithmetic alone (what chance gets).
+    DERIVED = "derived"
+    #: Nothing: the data are missing.
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Entry:
     """One printed number and what became of it.
 
     `printed` is the number as the paper has it ("1,036", "16.67"), `value` the same as a number and `digits`
     how many decimals it shows. `recomputed` is in the unit of the paper (per cent, counts), None where there
-    is no data. `source` names what it was computed from, relative to the folder of data.
+    is no data. `source` names what it was computed from, relative to the folder of data, and `basis` which
+    kind of thing that is.
     """
 
     paper: str
@@ -48,10 +64,11 @@ class Entry:
     verdict: Verdict
     reason: str = ""
     source: str = ""
+    basis: Basis = Basis.DATA
 
     @property
     def unexplained(self) -> bool:
-        """Whether it differs and nobody knows why."""
+        """Whether it differs for no known reason."""
         return self.verdict is Verdict.DIFFERS and not self.reason
 
     @property
@@ -82,6 +99,7 @@ class Entry:
             "verdict": str(self.verdict),
             "reason": self.reason,
             "source": self.source,
+            "basis": str(self.basis),
         }
 
 
@@ -126,3 +144,13 @@ def summary(entries: Iterable[Entry]) -> dict[str, int]:
         "unexplained": sum(entry.unexplained for entry in entries),
         "no data": count[Verdict.NO_DATA],
     }
+
+
+def by_basis(entries: Iterable[Entry]) -> dict[Basis, dict[str, int]]:
+    """The `summary` of the entries of each basis, so that no total mixes data with a paper's own arithmetic.
+
+    >>> by_basis([])[Basis.DERIVED]
+    {'same': 0, 'differs': 0, 'unexplained': 0, 'no data': 0}
+    """
+    entries = list(entries)
+    return {basis: summary(entry for entry in entries if entry.basis is basis) for basis in Basis}

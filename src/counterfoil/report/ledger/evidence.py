@@ -19,11 +19,12 @@ from counterfoil.engine.judge import judge
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
+from counterfoil.inputs.files import decoded, read_bytes
+from counterfoil.inputs.parsed import parse_json, read_json
 from counterfoil.metrics.detection import by_label
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.captions.names import load as load_metric
 from counterfoil.scorers.given import GivenTable, load
-from counterfoil.store import read_json
 
 _T = TypeVar("_T")
 
@@ -36,15 +37,23 @@ class Evidence:
     """The released files under `folder`; None is no data at all.
 
     `questions` maps a benchmark to the places in the folder where its questions may lie; the first that is
-    there counts. Everything asked for is kept, so that the hundred cells of a table read their file once. A
-    broken file is an error that names it; one that is not there raises `NoDataError`.
+    there counts. `released` maps a file to the name it was published under: where the file is not in its
+    place, one of that name counts, wherever it lies in the folder. Everything asked for is kept, so that the
+    hundred cells of a table read their file once. A broken file is an error that names it; one that is not
+    there raises `NoDataError`.
     """
 
     def __init__(
-        self, folder: Path | None, questions: Mapping[str, Sequence[str]], *, note: Note = warn
+        self,
+        folder: Path | None,
+        questions: Mapping[str, Sequence[str]],
+        *,
+        released: Mapping[str, str] | None = None,
+        note: Note = warn,
     ) -> None:
         self._folder = folder
         self._questions = questions
+        self._released = released or {}
         self._note = note
         self._kept: dict[tuple[str, ...], Any] = {}
 
@@ -52,10 +61,22 @@ class Evidence:
         """Where the file or folder `name` lies; raises `NoDataError` where it does not."""
         if self._folder is None:
             raise NoDataError(f"no folder of data was given; this needs its {name}")
-        path = self._folder / name
-        if not path.exists():
+        path = self.find(name)
+        if path is None:
             raise NoDataError(f"{name} is not in the folder of data")
         return path
+
+    def find(self, name: str) -> Path | None:
+        """Where the file or folder `name` lies, under its own name or the published one; None if nowhere.
+
+        Raises `DataError` where two different places hold something of the published name.
+        """
+        if self._folder is None:
+            return None
+        folder = self._folder
+        if (folder / name).exists():
+            return folder / name
+        return self._once(("find", name), lambda: self._find_released(folder, name))
 
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
@@ -88,6 +109,13 @@ class Evidence:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
         return self._once(("detected", file, column), lambda: self._by_label(file, column))
 
+    def chosen(self, folder: str) -> tuple[int, int, int]:
+        """How many questions a chat model answered correctly, how many there are, and how many it left open.
+
+        The folder holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}.
+        """
+        return self._once(("chosen", folder), lambda: self._count_chosen(folder))
+
     def judged(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
         """What a caption metric gives to each candidate that people rated."""
         return self._once(
@@ -114,6 +142,44 @@ class Evidence:
         if isinstance(kept, NoDataError):
             raise NoDataError(str(kept))
         return kept
+
+    def _find_released(self, folder: Path, name: str) -> Path | None:
+        published = self._released.get(name)
+        if published is None:
+            return None
+        parts = Path(published).parts
+        found = [
+            path
+            for path in sorted(folder.rglob(parts[-1]))
+            if path.relative_to(folder).parts[-len(parts) :] == parts
+        ]
+        if len(found) > 1:
+            raise DataError(
+                f"two files are called {published}",
+                where=folder,
+                given=" and ".join(str(path.relative_to(folder)) for path in found[:2]),
+                hint=f"keep one of them, or name one {name}",
+            )
+        return found[0] if found else None
+
+    def _count_chosen(self, folder: str) -> tuple[int, int, int]:
+        files = sorted(self.path(folder).glob("*.json"))
+        if not files:
+            raise NoDataError(f"{folder} holds no JSON files")
+        right = count = unanswered = 0
+        for file in files:
+            # A question left open is NaN in these files.
+            answers = parse_json(decoded(read_bytes(file), where=file), where=file)
+            for key, answer in (answers if isinstance(answers, dict) else {"": None}).items():
+                correct = answer.get("correct") if isinstance(answer, dict) else answer
+                if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
+                    raise DataError(
+                        "no answer", where=f"{file}, '{key}'", allowed="correct: true, false or NaN"
+                    )
+                right += correct is True
+                count += 1
+                unanswered += not isinstance(correct, bool)
+        return right, count, unanswered
 
     def _read(self, benchmark: str, place: str) -> Benchmark:
         path, facts = self.path(place), card(benchmark)

@@ -1,6 +1,5 @@
 """What a paper prints, as data: its tables, cell by cell, and what each cell is recomputed from."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from counterfoil.errors import DataError, UnknownNameError
+from counterfoil.inputs.parsed import parse_toml
 from counterfoil.report.ledger.entry import parse
 
 
@@ -30,6 +30,8 @@ class Spec(BaseModel):
     references: str | None = None
     #: Over the questions of these groups together; over all where it is not said.
     groups: tuple[str, ...] | None = None
+    #: Folders of a chat model's answers, one per order in which the candidates were shown.
+    answers: tuple[str, ...] | None = None
     statistic: Literal["r", "p", "low", "high", "total", "own", "others"] | None = None
     #: Which way a benchmark is searched.
     direction: Literal["i2t", "t2i"] | None = None
@@ -149,16 +151,35 @@ class Paper(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: Its number in this project's documents: "P000".
-    number: str
-    #: Its short name: "bivlc".
+    #: What tables and sentences call it: "ECCV Caption".
+    called: str
+    #: The name by which it is asked for: "eccv-caption".
     name: str
     title: str
     #: Benchmark to the places where its questions may lie, relative to the folder of data.
     questions: dict[str, tuple[str, ...]] = {}
     models: dict[str, Model] = {}
+    #: Files of the folder of data to the names under which they were published, where those are others.
+    released: dict[str, str] = {}
     tables: tuple[Table, ...]
     inputs: tuple[Grid, ...] = ()
+
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        """Every file and folder that the numbers are recomputed from, relative to the folder of data.
+
+        Each is a tuple of places, of which the first that is there counts.
+        """
+        names = [name for model in self.models.values() for name in model.files.values()]
+        for table in self.tables:
+            for part in (
+                table,
+                *table.columns,
+                *table.rows,
+                *(cell for row in table.rows for cell in row.cells),
+            ):
+                names += [name for name in (part.candidates, part.references) if name]
+                names += part.answers or ()
+        return tuple(dict.fromkeys([*self.questions.values(), *((name,) for name in names)]))
 
     def printed(self, reference: str) -> dict[str, float]:
         """The numbers of a column by row, as printed; `reference` is "TABLE, COLUMN". Blanks are left out."""
@@ -172,40 +193,40 @@ class Paper(BaseModel):
             if grid.name == name and column in grid.columns:
                 at = grid.columns.index(column)
                 return {row[0]: parse(row[1 + at])[0] for row in grid.rows}
-        raise DataError("no such column in the paper", where=self.number, given=reference)
+        raise DataError("no such column in the paper", where=self.called, given=reference)
 
 
 @cache
 def all_papers() -> Mapping[str, Paper]:
-    """Every paper of the ledger, by its short name, in the order of their numbers.
+    """Every paper of the ledger, by its short name, by name.
 
-    >>> [(paper.number, name) for name, paper in all_papers().items()]
-    [('P000', 'bivlc'), ('P002', 'eccv_caption'), ('P003', 'winoground'), ('P004', 'pac_s')]
+    >>> [(paper.called, name) for name, paper in all_papers().items()]
+    [('BiVLC', 'bivlc'), ('ECCV Caption', 'eccv-caption'), ('PAC-S', 'pac-s'), ('Winoground', 'winoground')]
     """
     found = []
     for file in files("counterfoil.report").joinpath("papers").iterdir():
         if file.name.endswith(".toml"):
             try:
-                found.append(Paper(**tomllib.loads(file.read_text(encoding="utf-8"))))
+                found.append(Paper(**parse_toml(file.read_text(encoding="utf-8"), where=file.name)))
             except ValidationError as error:
                 first = error.errors()[0]
                 where = f"{file.name}, {'.'.join(str(part) for part in first['loc'])}"
                 raise DataError(first["msg"], where=where) from None
-    return {paper.name: paper for paper in sorted(found, key=lambda paper: paper.number)}
+    return {paper.name: paper for paper in sorted(found, key=lambda paper: paper.name)}
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Paper, ...]:
-    """The papers of these names ("bivlc") or numbers ("P000"), all for None; raises `UnknownNameError`.
+    """The papers of these names ("eccv-caption" or "ECCV Caption"), all for None; raises `UnknownNameError`.
 
-    >>> [paper.number for paper in chosen(["Winoground"])]
-    ['P003']
+    >>> [paper.name for paper in chosen(["ECCV Caption"])]
+    ['eccv-caption']
     """
     papers = all_papers()
     if not names:
         return tuple(papers.values())
-    known = {key.lower(): paper for paper in papers.values() for key in (paper.name, paper.number)}
+    known = {key.lower(): paper for paper in papers.values() for key in (paper.name, paper.called)}
     for name in names:
         if name.lower() not in known:
-            raise UnknownNameError("paper", name, known)
+            raise UnknownNameError("paper", name, papers)
     wanted = {known[name.lower()].name for name in names}
     return tuple(paper for paper in papers.values() if paper.name in wanted)

@@ -1,19 +1,8 @@
-"use strict";
 // What browsers of questions share: building elements, and filters, order, pages, keys and an address.
 // They filter, sort and show; what is right or wrong was decided when the page was made.
 
 const carried = JSON.parse(document.getElementById("data").textContent);
 
-// Elements are built, never parsed from text, so nothing in a caption or a name can become markup.
-function el(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value === false || value === null || value === undefined) continue;
-    node.setAttribute(key, value === true ? "" : value);
-  }
-  node.append(...children.filter((child) => child !== null));
-  return node;
-}
 const count = (n) => n.toLocaleString("en");
 const mark = (ok) =>
   el("span", { class: ok ? "mark good" : "mark bad" }, el("span", { "aria-hidden": "true" }, ok ? "✓" : "✗"),
@@ -48,7 +37,7 @@ function groupFilter(b, select) {
 function picture(b, i, alt) {
   const [name, number] = b.images[i];
   if (number < 0) return el("span", { class: "name" }, `${b.shows || "image"} ${name}`);
-  return el("img", { src: carried.pictures[number], alt, title: name });
+  return enlargeable(el("img", { src: carried.pictures[number], alt, title: name }));
 }
 const caption = (b, c) => {
   const [text, name] = b.captions[c];
@@ -212,7 +201,7 @@ function openBrowser(what) {
       el("header", {}, el("h3", {}, `#${b.ids[q]}`), el("span", { class: "groups" }, groups),
         el("span", { class: kind === 0 ? "verdict good" : "verdict bad" }, b.kinds[kind])),
       ...body);
-    if (allModels() && b.models.length > 1) node.append(el("div", { class: "models-scroll" }, models()));
+    if (allModels() && b.models.length > 1) node.append(el("div", { class: "models-scroll", tabindex: "0", role: "group", "aria-label": `Answers of all scorers to ${one.toLowerCase()} ${b.ids[q]}` }, models()));
     return node;
   }
   let form = null;

@@ -13,7 +13,7 @@
   function picture(b, i, alt) {
     const [name, number] = b.images[i];
     if (number < 0) return el("span", { class: "name" }, `image ${name}`);
-    return el("img", { src: pictures[number], alt: `${alt} (${name})`, title: name });
+    return enlargeable(el("img", { src: pictures[number], alt: `${alt} (${name})`, title: name }));
   }
   function caption(b, i) {
     const [text, name] = b.captions[i];

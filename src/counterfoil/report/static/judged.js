@@ -81,7 +81,7 @@
   }
   function models(b, q, chosen) {
     const heads = rated(b) ? ["score", "place of 100", "from rating"] : ["", "first", "second"];
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), ...heads.map((text) => el("th", { scope: "col", class: text ? null : "marks" }, text)));
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), ...heads.map((text) => el("th", { scope: "col", class: text ? null : "marks" }, text || el("span", { class: "visually-hidden" }, "right or wrong"))));
     const rows = b.models.map((model, m) => {
       const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name));
       if (rated(b)) {

@@ -88,7 +88,7 @@
   function choiceModels(b, q, chosen) {
     const k = (b.asks === "image" ? b.captionAt : b.imageAt)[q].length;
     const scored = b.models.some((model) => model.scores);
-    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, ""));
+    const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, el("span", { class: "visually-hidden" }, "right or wrong")));
     if (scored) for (let i = 0; i < k; i++) head.append(el("th", { scope: "col" }, i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong"));
     const rows = b.models.map((model, m) => {
       const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),

@@ -8,7 +8,7 @@ from typing import Any
 
 from counterfoil.evaluation.studies.evidence import Evidence
 from counterfoil.evaluation.studies.findings import Finding
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, extent, plain, short, style
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, check, extent, plain, short, style
 from counterfoil.report.naming import CORRELATIONS, LABELS
 from counterfoil.report.tables import style_of
 
@@ -72,6 +72,7 @@ def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
 
 
 def _figure(width: float, height: float) -> Any:
+    check()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

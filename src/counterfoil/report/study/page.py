@@ -14,6 +14,7 @@ from counterfoil.report.frame import Drawing
 from counterfoil.report.markup import Table
 from counterfoil.report.naming import LABELS
 from counterfoil.report.pictures import Album
+from counterfoil.report.privacy import shareable
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import lines as study_lines
 from counterfoil.report.study.captions import caption_part
@@ -104,7 +105,7 @@ def page(
         captions=caption_part(captions),
         claims=tuple(_said(each) for each in claims),
         trained=trained,
-        facts=facts or {},
+        facts={name: shareable(text) for name, text in (facts or {}).items()},
         browse=browse,
         seen=seen,
         called=called,

@@ -12,6 +12,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report import tables
+from counterfoil.report.naming import group
 from counterfoil.report.pictures import Album
 
 
@@ -50,7 +51,7 @@ def pairs(comparison: Comparison, album: Album) -> tuple[Pair, ...]:
     numbers = album.add(benchmark.images, questions.images[chosen].tolist())
     return tuple(
         Pair(
-            labels[at].replace("_", " "),
+            group(labels[at]),
             (album.uris[numbers[a]], album.uris[numbers[b]]),
             (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
         )

@@ -17,6 +17,7 @@ RECIPES: Mapping[str, Callable[[Case], Finding]] = {
         questions.length_correlation,
         questions.fold_interval,
         questions.detector,
+        questions.both_orders,
         captions.judged,
         captions.judgements,
         captions.example,

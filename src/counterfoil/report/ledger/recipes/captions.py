@@ -20,7 +20,7 @@ _CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 def judged(case: Case) -> Finding:
     """How well a caption metric goes with what people gave, times 100.
 
-    Source: P004, section 4.2.
+    Source: PAC-S, section 4.2.
     """
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
     if measure not in _CORRELATIONS:

@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.metrics.correlation import pearson
+from counterfoil.report.ledger.entry import Basis
 from counterfoil.report.ledger.evidence import Evidence, NoDataError
 from counterfoil.report.ledger.paper import Model, Paper, Spec
 
@@ -18,6 +19,7 @@ class Finding(NamedTuple):
 
     value: float | int
     source: str
+    basis: Basis = Basis.DATA
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Case:
         """The file of the model's answers to the benchmark; raises `NoDataError` where there is none."""
         model, benchmark = self.model, self.need("benchmark")
         if model is None:
-            raise DataError("nobody of this name", where=f"papers/{self.paper.name}.toml", given=self.row)
+            raise DataError("no model of this name", where=f"papers/{self.paper.name}.toml", given=self.row)
         if model.missing or benchmark not in model.files:
             raise NoDataError(model.missing or f"no answers to {benchmark} are known")
         return model.files[benchmark]

@@ -17,7 +17,7 @@ def positives(case: Case) -> Finding:
     queries count that another benchmark over the same items has: COCO's right answers for the queries of ECCV
     Caption. With `per` the number is divided by that of the queries, or by another benchmark's.
 
-    Source: P002, Table 3 and section 1.
+    Source: ECCV Caption, Table 3 and section 1.
     """
     counts, place = _counts(case, case.need("benchmark"))
     if not len(counts):
@@ -50,7 +50,7 @@ def left_out(case: Case) -> Finding:
 def shown(case: Case) -> Finding:
     """What a ranking is worth whose first R items are known, R being that of right answers, in per cent.
 
-    Source: P002, section 4.1.
+    Source: ECCV Caption, section 4.1.
     """
     marks = case.need("shown")
     right = iter(range(len(marks)))

@@ -9,6 +9,7 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import kendall_tau_b
+from counterfoil.report.ledger.entry import Basis
 from counterfoil.report.ledger.formula import evaluate
 from counterfoil.report.ledger.recipes.case import Case, Finding
 
@@ -19,7 +20,7 @@ _EXACT = 9
 def printed_mean(case: Case) -> Finding:
     """The mean of printed numbers."""
     (column,) = case.columns(case.spec.of, 1)
-    return Finding(float(np.mean(list(column.values()))), _as_printed(case))
+    return _derived(float(np.mean(list(column.values()))), _as_printed(case))
 
 
 def printed_correlation(case: Case) -> Finding:
@@ -27,7 +28,7 @@ def printed_correlation(case: Case) -> Finding:
     x, y = case.columns(case.spec.of, 2)
     rows = [row for row in x if row in y and row not in (case.spec.without or ())]
     value = case.pearson(np.array([x[row] for row in rows]), np.array([y[row] for row in rows]))
-    return Finding(value, f"{_as_printed(case)} ({len(rows)} models)")
+    return _derived(value, f"{_as_printed(case)} ({len(rows)} models)")
 
 
 def printed_tau(case: Case) -> Finding:
@@ -35,12 +36,12 @@ def printed_tau(case: Case) -> Finding:
 
     A measure is a printed column, or the mean of several ("image to text" and "text to image").
 
-    Source: P002, Table 5.
+    Source: ECCV Caption, Table 5.
     """
     x, y = (_means(case, references) for references in (case.spec.of, case.spec.against))
     rows = [row for row in x if row in y]
     value = kendall_tau_b(np.array([x[row] for row in rows]), np.array([y[row] for row in rows]))
-    return Finding(value, f"{_as_printed(case)} ({len(rows)} models)")
+    return _derived(value, f"{_as_printed(case)} ({len(rows)} models)")
 
 
 def printed_best(case: Case) -> Finding:
@@ -48,7 +49,7 @@ def printed_best(case: Case) -> Finding:
     (column,) = case.columns(case.spec.of, 1)
     best = max(column.values())
     whose = " and ".join(row for row, value in column.items() if value == best)
-    return Finding(best, f"{_as_printed(case)}: {whose}")
+    return _derived(best, f"{_as_printed(case)}: {whose}")
 
 
 def in_row(case: Case) -> Finding:
@@ -71,7 +72,7 @@ def preference(case: Case) -> Finding:
     The columns of `of` hold how often each row was preferred to the column's thing, rows and columns in the
     same order. The row's name tells which thing.
 
-    Source: P002, appendix D.1.
+    Source: ECCV Caption, appendix D.1.
     """
     columns = case.columns(case.spec.of)
     rows = list(columns[0])
@@ -83,7 +84,7 @@ def preference(case: Case) -> Finding:
             given=case.row,
             allowed=rows,
         )
-    return Finding(float(bradley_terry(wins)[rows.index(case.row)]), _as_printed(case))
+    return _derived(float(bradley_terry(wins)[rows.index(case.row)]), _as_printed(case))
 
 
 def annotator_bias(case: Case) -> Finding:
@@ -92,7 +93,7 @@ def annotator_bias(case: Case) -> Finding:
     `of` is the column of results on the benchmark made with that model's proposals, and has its name;
     `against` the column of results on the benchmark made with those of all.
 
-    Source: P002, equation E.5.
+    Source: ECCV Caption, equation E.5.
     """
     (verified,), (reference,) = case.columns(case.spec.of, 1), case.columns(case.spec.against, 1)
     models = list(verified)
@@ -105,7 +106,7 @@ def annotator_bias(case: Case) -> Finding:
         np.array([reference[model] for model in models]),
     )
     value: ndarray = getattr(found, case.need("statistic"))
-    return Finding(float(value[0]), _as_printed(case))
+    return _derived(float(value[0]), _as_printed(case))
 
 
 def _means(case: Case, references: tuple[str, ...] | None) -> dict[str, float]:
@@ -122,10 +123,14 @@ def _arithmetic(case: Case, numbers: list[float]) -> Finding:
     formula = case.need("formula")
     value = evaluate(formula, dict(zip(ascii_lowercase, numbers, strict=False)))
     if not case.spec.of:
-        return Finding(value, f"as printed: {formula}")
+        return _derived(value, f"as printed: {formula}")
     names = (f"{letter} {name}" for letter, name in zip(ascii_lowercase, case.spec.of, strict=False))
-    return Finding(value, f"as printed: {formula} with {'; '.join(names)}")
+    return _derived(value, f"as printed: {formula} with {'; '.join(names)}")
 
 
 def _as_printed(case: Case) -> str:
     return "as printed: " + "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
+
+
+def _derived(value: float, source: str) -> Finding:
+    return Finding(value, source, Basis.DERIVED)

@@ -7,6 +7,7 @@ import numpy as np
 from counterfoil.data.cards import card
 from counterfoil.errors import DataError
 from counterfoil.metrics import choice, detection, quad
+from counterfoil.report.ledger.entry import Basis
 from counterfoil.report.ledger.evidence import mask
 from counterfoil.report.ledger.recipes.case import Case, Finding
 from counterfoil.stats.estimates import t_over_folds
@@ -28,12 +29,12 @@ def chance(form: str, measure: str) -> Finding:
     A quad's four scores have 24 orders, a pair's two have 2, and all are equally likely.
 
     >>> chance("quad", "group")
-    Finding(value=16.666..., source='all 24 orders of 4 scores')
+    Finding(value=16.666..., source='all 24 orders of 4 scores', basis=<Basis.DERIVED: 'derived'>)
     """
     size = 4 if form == "quad" else 2
     orders = np.array(list(permutations(range(size))), dtype=np.float64)
     values = quad.MEASURES[measure](orders.reshape(-1, 2, 2)) if form == "quad" else choice.accuracy(orders)
-    return Finding(100 * float(values.mean()), f"all {len(orders)} orders of {size} scores")
+    return Finding(100 * float(values.mean()), f"all {len(orders)} orders of {size} scores", Basis.DERIVED)
 
 
 def count(case: Case) -> Finding:
@@ -52,7 +53,7 @@ def count(case: Case) -> Finding:
 def length_correlation(case: Case) -> Finding:
     """Pearson's r between a measure and the mean length of the two captions in words, or its p-value.
 
-    Source: P003, Table 6 (right).
+    Source: Winoground, Table 6 (right).
     """
     asked, place = case.evidence.questions(case.need("benchmark"))
     words = case.evidence.lengths(place)
@@ -68,11 +69,26 @@ def fold_interval(case: Case) -> Finding:
 
     The paper does not say which examples make a group; see `t_over_folds`.
 
-    Source: P003, appendix A.
+    Source: Winoground, appendix A.
     """
     values = case.values(case.need("measure"))
     low, high = t_over_folds(values, folds=4, seed=0)
     return Finding(100 * (low if case.need("statistic") == "low" else high), case.file())
+
+
+def both_orders(case: Case) -> Finding:
+    """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders.
+
+    A question that it left open counts as wrong, as in the published totals.
+
+    Source: BiVLC, section 5.3 (GPT-4V on SugarCrepe).
+    """
+    folders = case.spec.answers or ()
+    shares = []
+    for folder in folders:
+        right, count, _ = case.evidence.chosen(folder)
+        shares.append(100 * right / count)
+    return Finding(float(np.mean(shares)), " and ".join(folders))
 
 
 def detector(case: Case) -> Finding:
@@ -81,7 +97,7 @@ def detector(case: Case) -> Finding:
     On BiVLC: how often each is right about single items (`text`, `image`), and the measures of a quad by the
     two-step rule. On SugarCrepe: how often the caption of the photograph looks the more natural.
 
-    Source: P000, Table 5 and section 5.3.
+    Source: BiVLC, Table 5 and section 5.3.
     """
     benchmark, measure = case.need("benchmark"), case.need("measure")
     if case.model is not None and case.model.chance:
@@ -102,4 +118,5 @@ def detector(case: Case) -> Finding:
 def _coin() -> Finding:
     """How often a detector is right that answers without looking: over all answers to a pair, in per cent."""
     answers = np.array(list(product((0.0, 1.0), repeat=2)))
-    return Finding(100 * float(detection.accuracy(answers).mean()), f"all {len(answers)} answers to a pair")
+    value = 100 * float(detection.accuracy(answers).mean())
+    return Finding(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)

@@ -1,0 +1,117 @@
+"""Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report.models import WORST, models
+from counterfoil.report.page import page
+from counterfoil.report.privacy import shareable
+
+
+def test_groups_are_those_of_the_result(quads: Comparison) -> None:
+    for run, model in zip(quads.runs, models(quads, "b-x", "questions", captions=True), strict=True):
+        by_name = {row.name: row for row in model.groups.rows}
+        assert {"all questions", "swap", "add", "replace"} <= set(by_name)
+        for name in ("swap", "add"):
+            for column, cell in zip(model.groups.columns[1:], by_name[name].cells[1:], strict=True):
+                e = run.result.groups[name][column.measure]
+                assert (cell.value, cell.low, cell.high) == (e.value, e.low, e.high)
+        assert [cell.value for cell in by_name["all questions"].cells[1:]] == [
+            run.result.measures[column.measure].value for column in model.groups.columns[1:]
+        ]
+
+
+def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: Comparison) -> None:
+    run = quads.runs[0]
+    s = run.answers.values
+    # The smaller true score of each question less the larger false one, row by row and column by column.
+    gaps = np.min(
+        [s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))],
+        axis=0,
+    )
+    worst = models(quads, "b-x", "questions", captions=True)[0].worst
+    expected = [f"q{q}" for q in np.argsort(gaps, kind="stable")[:WORST] if gaps[q] <= 0]
+    assert [each.id for each in worst] == expected
+    assert f"{-gaps.min():.4g}" in worst[0].how
+    assert all(len(each.captions) == 2 for each in worst)
+    assert not any(each.captions for each in models(quads, "b-x", "questions", captions=False)[0].worst)
+    outcomes = models(quads, "b-x", "questions", captions=True)[2].worst
+    items = quads.runs[2].items
+    choices = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    wrong = [sum(items[name][int(each.id[1:])] < 1 for name in choices) for each in outcomes]
+    assert wrong == sorted(wrong, reverse=True)
+    assert [each.how for each in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
+    late = models(galleries, "b-y", "queries", captions=True)[0].worst
+    numbers = [int(each.how.rsplit(" ", 1)[1].replace(",", "")) for each in late]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[-1] > 1
+
+
+@pytest.mark.browser
+def test_a_name_in_the_table_unfolds_its_scorer_and_a_question_leads_to_its_card(
+    report: str, opened: Callable[..., Any]
+) -> None:
+    view = opened(report)
+    assert not view.locator("#b-drawn-model-0 ol.worst").is_visible()
+    view.locator("#b-drawn table.numbers").first.locator("tbody th a").first.click()
+    assert view.locator("#b-drawn-model-0 ol.worst").is_visible()
+    link = view.locator("#b-drawn-model-0 ol.worst a").first
+    name = link.inner_text()
+    link.click()
+    view.wait_for_selector(f".card[data-question={name}]")
+
+
+def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
+    from dataclasses import replace
+
+    def with_path(run: Any) -> Any:
+        manifest = {
+            "command": [
+                "counterfoil",
+                "evaluate",
+                "given:/home/jane/my data/clip.csv",
+                "--out=/home/jane/runs",
+            ],
+            "benchmark": {"path": "/Users/jane/data", "source": "C:\\Users\\jane\\x.csv"},
+            "note": "written by jane in ~/somewhere/deep/a.json; see https://example.org/a/b",
+        }
+        return replace(run, name=f"given:/home/jane/{run.name}", manifest=manifest)
+
+    runs = tuple(with_path(run) for run in quads.runs)
+    names = {old.name: new.name for old, new in zip(quads.runs, runs, strict=True)}
+    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
+    comparison = replace(quads, runs=runs, baseline=names[quads.baseline], differences=differences)
+    text = page([comparison])
+    for private in ("jane", "/home", "Users", "my data", "somewhere"):
+        assert private not in text, private
+    assert "given:…/good" in text
+    assert "https://example.org/a/b" in text
+    open_text = page([comparison], private=True)
+    assert "/home/jane/my data/clip.csv" in open_text
+
+
+def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
+    from dataclasses import replace
+
+    from counterfoil.report.privacy import shared
+
+    places = ("/a/b/clip", "/a/c/clip", "other")
+    names = dict(zip((run.name for run in quads.runs), places, strict=True))
+    runs = tuple(replace(run, name=names[run.name]) for run in quads.runs)
+    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
+    found = shared(replace(quads, runs=runs, baseline=None, differences=differences))
+    assert [run.name for run in found.runs] == ["…/clip", "…/clip (2)", "other"]
+    assert {d.a for d in found.differences} | {d.b for d in found.differences} == {
+        run.name for run in found.runs
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["runs/clip", "MIT / Apache", "open-clip:ViT-B-32/openai", "a: 3/4", "/", "and/or"]
+)
+def test_what_is_no_path_of_a_machine_stays(text: str) -> None:
+    assert shareable(text) == text
