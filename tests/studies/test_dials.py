@@ -27,11 +27,11 @@ def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) ->
     # Of the seeds that the dial is turned on, the first.
     assert first.seeds == clean.seeds[:1]
     assert all(len(level.seeds) == 1 for each in noise.settings for level in each.levels.values())
-    control = next(each for each in fuller.sweeps if each.key == "noise-alike")
+    control = next(each for each in fuller.sweeps if each.key == "noise-styles")
     assert [(each.x, each.series) for each in control.settings] == [
         (each.x, each.series) for each in noise.settings
     ]
-    assert control.question.startswith("With both pictures in one style, what do wrong")
+    assert control.question.startswith("Where the second picture is synthetic, what do wrong")
 
 
 def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller: Study) -> None:

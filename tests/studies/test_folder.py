@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.store import read_json, write_json
+from counterfoil.inputs.parsed import read_json
+from counterfoil.store import write_json
 from counterfoil.studies import folder
 from tiny_study import TINY
 

@@ -13,8 +13,9 @@ from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, Triple
 def test_the_trainings_that_are_compared_differ_in_nothing_but_their_negatives(plan) -> None:
     recipes = {name: plan.recipe(name, seed=0) for name in TUNED}
     assert [type(each) for each in recipes.values()] == [Coco, NegativeTexts, NegativePairs]
-    for name in ("steps", "lr", "weight_decay", "max_logit_scale", "seed", "select"):
-        assert len({getattr(each, name) for each in recipes.values()}) == 1, name
+    parts = recipes, {name: plan.first(name, seed=0) for name in TUNED}
+    for name in ("steps", "lr", "weight_decay", "max_logit_scale", "seed", "select", "schedule"):
+        assert all(len({getattr(each, name) for each in part.values()}) == 1 for part in parts), name
     # As many captions in a batch: hard negatives come on top of half of it.
     sizes = {name: each.batch_size * (1 if name == "coco" else 2) for name, each in recipes.items()}
     assert set(sizes.values()) == {plan.batch_size}

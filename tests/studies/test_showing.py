@@ -20,7 +20,7 @@ def test_the_end_of_a_demo(made: Study, width: int) -> None:
     lines = [line.rstrip() for line in _shown(made, width).splitlines()]
     assert max(map(len, lines)) <= width
     head = next(i for i, line in enumerate(lines) if line.startswith("model"))
-    assert lines[head].split() == ["model", "I2T", "T2I", "group", "alike", "choice", "mAP@R"]
+    assert lines[head].split() == ["model", "I2T", "T2I", "group", "mixed", "choice", "mAP@R"]
     # Chance first, then the models; intervals where there is room for them.
     names = ["chance", "pretrained", "coco", "trohn-text", "trohn-img", "detectors", "trohn-img-detectors"]
     assert [line.split()[0] for line in lines[head + 1 : head + 1 + len(names)]] == names
@@ -28,14 +28,17 @@ def test_the_end_of_a_demo(made: Study, width: int) -> None:
     assert (" to " in lines[head + 2]) == (width == 160)
     # Words are as far in as the claim they are of.
     claims = [i for i, line in enumerate(lines) if line.startswith(("✓", "✗", "?", "•"))]
-    assert len(claims) == 7 + 1 + 3
+    assert len(claims) == 7 + 2 + 4
     beside = [line for i, line in enumerate(lines) if i > claims[0] and i not in claims and line]
     assert all(line.startswith("  ") and line[2] != " " for line in beside)
 
 
 def test_what_was_found_is_said_in_full(fuller: Study) -> None:
     words = " ".join(_shown(fuller, 60).split())
-    assert "networks of seed 0. Alike: group where both pictures are drawn in one style." in words
+    assert (
+        "networks of seed 0. Both pictures in one style; mixed: group where the second picture is synthetic."
+        in words
+    )
     assert "What follows is over seeds 0, 1." in words
     for each in fuller.findings:
         assert f"{each.claim} {each.verdict.capitalize()} in this run. {each.sentence}" in words

@@ -7,16 +7,19 @@ import pytest
 
 from counterfoil.data.questions import Quad
 from counterfoil.evaluation.run import load_run
+from counterfoil.report.study.page import Trained
 from counterfoil.studies import folder
 from counterfoil.studies.demo import DETECTORS, Study
 from counterfoil.studies.measuring import world
-from counterfoil.studies.trainings import LEARNED, TUNED, Workshop, combined
+from counterfoil.studies.trainings import FIRST, LEARNED, TUNED, Workshop, combined
+from counterfoil.world.edits import SUBSETS
 from tiny_study import TINY
 
 
 def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> None:
     names = ("pretrained", *TUNED, *DETECTORS)
-    assert {path.name for path in (place / folder.NETWORKS).iterdir()} == {f"{name}-0" for name in names}
+    networks = {path.name for path in (place / folder.NETWORKS).iterdir()}
+    assert networks == {f"{name}-0" for name in (*names, "pac", *(f"{name}-first" for name in TUNED))}
     for name in names:
         found = {path.name for path in (place / folder.RUNS / f"{name}-0").iterdir()}
         more = set() if name in DETECTORS else {"world-gallery", "world-quads-alike"}
@@ -26,12 +29,13 @@ def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> No
 
 
 def test_steps_rows_and_curves_are_as_planned(made: Study) -> None:
-    assert [each.name for each in made.trained] == ["pretrained", *TUNED]
+    assert [each.name for each in made.trained] == ["pretrained", *TUNED, "pac"]
+    sizes = {"pretrained": (TINY.first_steps, TINY.loose), "pac": (TINY.generated_steps, TINY.generated)}
     for each in made.trained:
-        first = each.name == "pretrained"
-        assert each.steps == (TINY.first_steps if first else TINY.steps)
-        assert each.rows == (TINY.loose if first else TINY.contrasts)
+        tuned = TINY.relation_steps + TINY.steps, TINY.contrasts
+        assert (each.steps, each.rows) == sizes.get(each.name, tuned)
         assert each.learned == LEARNED[each.name]
+        assert [row["step"] for row in each.history] == sorted({row["step"] for row in each.history})
         assert any("validation_group" in row for row in each.history), each.history
 
 
@@ -40,6 +44,40 @@ def test_what_is_watched_is_never_asked(tmp_path: Path) -> None:
     asked = world(TINY)[0]
     assert isinstance(asked.questions, Quad)
     assert not {c.text for c in watched.captions} & {c.text for c in asked.captions}
+
+
+def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
+    from counterfoil.scorers import trained
+
+    one, other = (
+        trained.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
+        for name in ("trohn-img", "pac")
+    )
+    moved = {name for name, weights in one.items() if not weights.equal(other[name])}
+    # Normalisation counts on, as in all training.
+    assert {name for name in moved if "running" not in name and "tracked" not in name} == {
+        "visual.pooled.projection.weight",
+        "text.pooled.projection.weight",
+    }
+
+
+def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def fit(self, backbone, name, recipe, data, seed, *, first=False):
+        seen.append((name, first, sorted(set(data.groupings["subset"]))))
+        return Trained(name, "", len(data), 1, 0.0)
+
+    monkeypatch.setattr("counterfoil.scorers.trained.read", lambda place: None)
+    monkeypatch.setattr(Workshop, "_fit", fit)
+    workshop = Workshop(TINY, tmp_path)
+    workshop.tuned("coco", 0)
+    workshop.tuned("mining-sum", 0, recipe="sum")
+    assert seen == [
+        ("coco-first", True, sorted(FIRST)),
+        ("coco", False, sorted(SUBSETS)),
+        ("mining-sum", False, sorted(SUBSETS)),
+    ]
 
 
 def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Study) -> None:

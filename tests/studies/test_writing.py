@@ -42,7 +42,7 @@ def test_the_page_opens_with_the_findings(made: Study, written: Path) -> None:
 def test_every_verdict_is_said_of_this_run(made: Study, verdict: str) -> None:
     first, *rest = made.findings
     html = re.sub(r"\s+", " ", page([replace(first, verdict=verdict), *rest]))
-    said = html[: html.index(first.claim + "</h3>")].rpartition("In this run it ")[2]
+    said = html[: html.index(first.claim + "</a></h3>")].rpartition("In this run it ")[2]
     assert said.removeprefix("is ").startswith(f"<b>{verdict}</b>")
     assert said.startswith("is ") == (verdict == "undecided")
 

@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -41,7 +42,6 @@ CHANGES = {
     "replace_rel": ({1, 2, 3, 4}, {"x", "y"}),
     "swap_obj": ({2, 3, 4}, {"x", "y"}),
     "swap_att": ({2}, {"colour", "size", "texture"}),
-    "add_att": ({1}, {"texture"}),
 }
 
 
@@ -76,6 +76,30 @@ def test_an_added_object_is_one_more_thing():
         assert len(held) <= 1
         inside += len(held)
     assert inside > 0
+
+
+def test_an_added_attribute_is_of_things_that_are_counted_and_one_more_of_them_is_plain():
+    for contrast in drawn("add_att", 200):
+        before, after = contrast.scenes
+        pairs = list(zip(before.things, after.things, strict=False))
+        changed = [pair for pair in pairs if pair[0] != pair[1]]
+        (more,) = after.things[len(before.things) :]
+        one, two = (caption.phrases[0] for caption in contrast.captions)
+        assert (one.count, two.count) == (len(changed), len(changed))
+        assert all(b == replace(a, texture=two.texture) and a.texture == "plain" for a, b in changed)
+        # With it there is one too many for the shorter caption; without its pattern it is none of the longer.
+        assert one.fits(more)
+        assert not two.fits(more)
+        assert contrast.captions[0].phrases[1:] == contrast.captions[1].phrases[1:]
+        # Nothing turns on a closing clause.
+        assert not any(caption.closed for caption in contrast.captions)
+
+
+def test_a_reversed_contrast_is_the_same_question():
+    for contrast in drawn("add_att", 5):
+        assert contrast.reversed.captions == contrast.captions[::-1]
+        assert contrast.reversed.unambiguous()
+        assert contrast.reversed.reversed == contrast
 
 
 def test_swapped_objects_have_changed_places():
@@ -118,7 +142,7 @@ def test_containment_and_counts_are_used():
         assert relations["swap_obj"][inner, inner] > 0
     # Nothing lies around what lay around it, so the two never replace one another.
     assert not {("inside", "around"), ("around", "inside")} & set(relations["replace_rel"])
-    for subset in ("replace_obj", "replace_att", "add_obj"):
+    for subset in ("replace_obj", "replace_att", "add_obj", "add_att"):
         assert any(
             phrase.count > 1
             for contrast in drawn(subset, 400)
@@ -172,10 +196,11 @@ def test_a_scene_without_room_says_so():
     star = Thing("star", "small", "plain", "red", x=0.185, y=0.185)
     other_star = Thing("star", "small", "plain", "red", x=0.5, y=0.5)
     twins = Scene((star, other_star))
-    # Nothing to swap between equal things, no one relation between things askew, no pattern yet.
-    assert [edit(twins, subset, rng) for subset in ("swap_obj", "swap_att", "replace_rel", "add_att")] == [
-        None
-    ] * 4
+    # Nothing to swap between equal things, no one relation between things askew, and nothing to count where
+    # no two things are alike.
+    assert [edit(twins, subset, rng) for subset in ("swap_obj", "swap_att", "replace_rel")] == [None] * 3
+    moon = Thing("moon", "large", "plain", "blue", x=0.5, y=0.5)
+    assert edit(Scene((star, moon)), "add_att", rng) is None
 
 
 def test_one_thing_alone_is_no_room():

@@ -13,7 +13,8 @@ from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS
 from counterfoil.world.galleries import described
 from counterfoil.world.generator import imagine
-from counterfoil.world.render import draw_many
+from counterfoil.world.reading import matches as matches_said
+from counterfoil.world.render import STYLES, draw_many
 from counterfoil.world.sample import STREAMS, contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
 from counterfoil.world.training import KINDS, Filter, training
@@ -38,7 +39,7 @@ def test_same_seed_same_bytes(kind):
 
 
 def test_three_kinds_have_the_same_rows_and_ever_more_columns():
-    sets = [training(60, kind=kind, seed=1, size=32) for kind in KINDS[1:]]
+    sets = [training(60, kind=kind, seed=1, size=32) for kind in ("coco", "trohn-text", "trohn-img")]
     assert [list(made.rows) for made in sets] == [
         ["image", "caption"],
         ["image", "caption", "negative_caption"],
@@ -88,6 +89,36 @@ def test_loose_captions_are_true():
         assert made.captions[made.rows["caption"][row]].text == text(meaning, opening=one_of(OPENINGS, rng))
         pixels = made.images[made.rows["image"][row]].source.pixels
         assert (pixels == draw_many([scene], 32, style="natural")[0]).all()
+
+
+def test_positives_take_turns_in_the_styles():
+    one, both = (training(20, kind="loose", seed=2, size=32, styles=each) for each in (STYLES[:1], STYLES))
+    assert shown(one, "caption") == shown(both, "caption")
+    same = [a == b for a, b in zip(shown(one, "image"), shown(both, "image"), strict=True)]
+    assert same == [row % 2 == 0 for row in range(20)]
+    rng = stream("loose", 2)
+    for row in range(20):
+        scene = sample_scene(rng)
+        text(describe(scene, rng), opening=one_of(OPENINGS, rng))
+        pixels = both.images[both.rows["image"][row]].source.pixels
+        assert (pixels == draw_many([scene], 32, style=STYLES[row % 2])[0]).all()
+    with pytest.raises(UnknownNameError, match="unknown style; given: cubist"):
+        training(7, kind="coco", styles=("cubist",))
+
+
+def test_generated_positives_are_true_of_the_row_s_scene():
+    made, loose = (training(60, kind=kind, seed=4, size=32) for kind in ("pac", "loose"))
+    for role in loose.rows:
+        assert shown(made, role) == shown(loose, role)
+    rng = stream("loose", 4)
+    for row in range(60):
+        scene = sample_scene(rng)
+        text(describe(scene, rng), opening=one_of(OPENINGS, rng))
+        assert matches_said(made.captions[made.rows["generated_caption"][row]].text, scene)
+        pixels = made.images[made.rows["generated_image"][row]].source.pixels
+        assert (pixels == draw_many([scene], 32, style="synthetic")[0]).all()
+    # A machine says something else about most pictures.
+    assert np.mean(made.rows["caption"] != made.rows["generated_caption"]) > 0.8
 
 
 @pytest.fixture(scope="module")

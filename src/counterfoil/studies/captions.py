@@ -37,17 +37,22 @@ READING = ("length", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider",
 #: What looks at pictures, and at clips, whose captions are matched to every frame.
 LOOKING = ("clip-s", "ref-clip-s", "pac-s", "ref-pac-s")
 MATCHING = ("em-score", "ref-em-score")
-#: The networks that look, by the name of their training; the first one goes without saying.
-NETWORKS = ("trohn-img", "coco")
-#: What of those looks through the second network too.
-_ALSO = ("clip-s", "em-score")
+#: What looks through which network, by the name of its training.
+NETWORKS: Mapping[str, tuple[str, ...]] = {
+    "trohn-img": ("clip-s", "ref-clip-s", *MATCHING),
+    "coco": ("clip-s", "em-score"),
+    # The first one again, trained on with generated positives: what makes PAC-S more than another weight.
+    "pac": ("pac-s", "ref-pac-s"),
+}
+#: The network that is named where a metric looks through it.
+_NAMED = ("coco",)
 #: The prompt is for models that have seen it; the world's have not.
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     **{name: {"prefix": ""} for name in LOOKING},
     **{name: {"idf": "none"} for name in MATCHING},
 }
 #: Whose answers can be looked at one by one: of those that hardly differ, one.
-BROWSED = (ORACLE, "length", "bleu-4", "rouge-l", "cider", "clip-s", "ref-clip-s", "em-score")
+BROWSED = (ORACLE, "length", "bleu-4", "rouge-l", "cider", "clip-s", "ref-clip-s", "pac-s", "em-score")
 #: Draws of the bootstrap behind the intervals, and of the tests.
 _DRAWS = 2_000
 
@@ -129,13 +134,12 @@ def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
 
         model = trained.load(str(checkpoints[network]), Options(device="cpu"))
         whole = WholeCaptions(model)
-        first = network == NETWORKS[0]
-        for name in (*LOOKING, *MATCHING) if first else _ALSO:
+        for name in NETWORKS[network]:
             behind = whole if name in MATCHING else model
             options = Options(device="cpu", backbone=f"checkpoint:{network}", settings=_SETTINGS[name])
             # The prefix is set to nothing, so the model stands behind the metric as it is.
             made = metric_names.load(name, options, partial(_given, behind))
-            found[name if first else f"{name}, {network}"] = made
+            found[f"{name}, {network}" if network in _NAMED else name] = made
     return found
 
 

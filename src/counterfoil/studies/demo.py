@@ -1,11 +1,11 @@
 """The study of the demo: four trainings and two detectors on the small world, and what they show.
 
-It repeats what P000 found, on networks from scratch and a world in which every answer is known. Whether a
+It repeats what BiVLC found, on networks from scratch and a world in which every answer is known. Whether a
 finding holds is decided by the runs; nothing here depends on how it comes out.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,17 +15,20 @@ from counterfoil.data.questions import Quad
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.findings import Finding, Ordering, findings, ordering
+from counterfoil.evaluation.studies.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report.study.page import Trained
 from counterfoil.studies import captions, dials, folder
 from counterfoil.studies.captions import CaptionStudy
 from counterfoil.studies.measuring import ALIKE, Bench, world
+from counterfoil.studies.pace import Pace
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.trainings import TUNED, Workshop, combined
 
 #: Which network each pair of detectors stands on.
 DETECTORS = {"detectors": "pretrained", "trohn-img-detectors": "trohn-img"}
+#: Which network learns from generated positives on top.
+AUGMENTED = "trohn-img"
 #: What every model is compared with.
 BASELINE = "pretrained"
 
@@ -35,7 +38,7 @@ class Study:
     """What came of it."""
 
     plan: Plan
-    #: P000's findings, then those of them that the control can answer as well.
+    #: BiVLC's findings from the control, then where the second picture is synthetic.
     findings: tuple[Finding, ...]
     order: Ordering | None
     sweeps: tuple[Sweep, ...]
@@ -47,6 +50,8 @@ class Study:
     captions: CaptionStudy
     #: What took how many seconds, in order.
     seconds: Mapping[str, float]
+    #: Rows that were drawn to learn from.
+    rows: int = 0
 
 
 def study(
@@ -66,13 +71,14 @@ def study(
     raise.
     """
     clock = _Clock(note)
-    if folder.claim(out, plan):
+    if begun := folder.claim(out, plan):
         note(f"going on with the study in {out}")
-    workshop = Workshop(plan, out / folder.NETWORKS, progress=progress)
+    # What is left of a study that was begun is not known; of a new one, its first steps tell.
+    pace = progress if begun else Pace(plan.work, progress, note)
+    workshop = Workshop(plan, out / folder.NETWORKS, progress=pace)
     with clock("drawing the world"):
         bench = Bench(world(plan), out / folder.RUNS, facts, progress)
-        rows = len(workshop.loose) + len(workshop.contrasts)
-    note(f"drew {rows:,} rows to learn from and {sum(map(len, bench.benchmarks)):,} questions")
+        rows = len(workshop.loose) + len(workshop.contrasts) + len(workshop.generated)
 
     runs: dict[str, list[Run]] = {}
     controls: dict[str, list[Run]] = {}
@@ -84,9 +90,11 @@ def study(
         for name in TUNED:
             with clock("training", f"trained {name}{suffix}"):
                 made[name] = workshop.tuned(name, seed)
+        places = {name: workshop.place(name, seed) for name in made}
+        with clock("training", f"trained pac on generated positives{suffix}"):
+            made["pac"] = workshop.augmented("pac", seed, on=AUGMENTED)
         makings.append(made)
         with clock("training", f"trained detectors of what is synthetic{suffix}"):
-            places = {name: workshop.place(name, seed) for name in made}
             places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
         with clock("measuring", f"measured {len(places)} models{suffix}"):
             for name, place in places.items():
@@ -109,8 +117,8 @@ def study(
         looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
         metrics = captions.study(plan, looking, out / folder.RUNS, facts=facts, progress=progress)
     with clock("statistics"):
-        found = (*findings(runs, draws=draws), *map(controlled, findings(controls, draws=draws)))
-        order = ordering(runs, draws=draws)
+        found = led(runs, controls, draws=draws)
+        order = ordering(controls, draws=draws)
         first = [
             run
             for of_models in (runs, controls)
@@ -128,13 +136,25 @@ def study(
         bench.benchmarks,
         metrics,
         clock.seconds,
+        rows,
     )
 
 
-def controlled(finding: Finding) -> Finding:
-    """A finding from the control, called so."""
-    claim = finding.claim[0].lower() + finding.claim[1:]
-    return replace(finding, key=f"{finding.key}-alike", claim=f"With both pictures in one style, {claim}")
+def led(
+    runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]], *, draws: int
+) -> tuple[Finding, ...]:
+    """BiVLC's findings from the control, then where the second picture is synthetic, held to the control.
+
+    In the control style says nothing, so what it denies is no finding, however the other quads come out.
+    Questions of other forms are the same for both.
+    """
+    others = {
+        name: [run for run in each if not isinstance(run.benchmark.questions, Quad)]
+        for name, each in runs.items()
+    }
+    first = findings({name: [*each, *others[name]] for name, each in controls.items()}, draws=draws)
+    usual = findings(runs, draws=draws)
+    return (*first, *confirmed(usual, first, where="Where the second picture is synthetic", suffix="styles"))
 
 
 class _Clock:

@@ -13,7 +13,7 @@ from counterfoil.world.training import training
 
 #: Training data as the generator made them.
 _RAW = "as generated"
-#: Ways to choose negatives, as P002 calls them.
+#: Ways to choose negatives, as ECCV Caption calls them.
 _WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
 
 
@@ -22,9 +22,9 @@ def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int)
 
     `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
     the last rate there is a second training, after a perfect filter: the most that filtering can bring back.
-    Judged twice: by quads whose second picture is synthetic, as the negatives in training are, and by the
-    same quads in one style. A network can learn from wrong pictures that what looks synthetic goes with a
-    caption that reads like a negative; the second judge pays nothing for that.
+    Judged twice: by quads in one style, and by the same quads whose second picture is synthetic, as the
+    negatives in training are. A network can learn from wrong pictures that what looks synthetic goes with a
+    caption that reads like a negative; the first judge pays nothing for that.
 
     Raises `InputError` for a plan without rates of noise.
     """
@@ -52,13 +52,15 @@ def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int)
             draws=draws,
         )
 
-    alike = judged(True)
-    question = f"With both pictures in one style, {alike.question[0].lower()}{alike.question[1:]}"
-    return judged(False), replace(alike, key=f"{alike.key}-alike", question=question)
+    question = sweeps.NOISE[0].lower() + sweeps.NOISE[1:]
+    styles = replace(
+        judged(False), key="noise-styles", question=f"Where the second picture is synthetic, {question}"
+    )
+    return judged(True), styles
 
 
 def mining(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
-    """A triplet loss with each way to choose negatives, judged on the gallery (P002 Figure 5a).
+    """A triplet loss with each way to choose negatives, judged on the gallery (ECCV Caption Figure 5a).
 
     By R@1 as COCO counts it, one right image per caption, and by mAP@R over all that are true.
     """

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from counterfoil import __version__
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.store import digest_value, read_json, write_json
+from counterfoil.inputs.parsed import read_json
+from counterfoil.outputs.guard import overwriting
+from counterfoil.store import UNFINISHED, digest_value, write_json
 from counterfoil.studies.plan import Plan
 
 PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"
 REPORT, QUESTIONS, NUMBERS = "report.html", "questions.html", "findings.json"
 #: What a study keeps of a network and of a run; everything else in a folder is somebody else's.
-_OF_NETWORKS = ("card.json", "model.safetensors", "resume.pt", "journal.csv")
-_OF_RUNS = ("manifest.json", "result.json", "*.parquet")
+_OF_NETWORKS = ("card.json", "model.safetensors", "resume.pt", "journal.csv", UNFINISHED)
+_OF_RUNS = ("manifest.json", "result.json", "*.parquet", UNFINISHED)
 
 
 def claim(out: Path, plan: Plan) -> bool:
@@ -39,8 +41,11 @@ def claim(out: Path, plan: Plan) -> bool:
 
 
 def check(out: Path) -> None:
-    """Raise `InputError` where a folder that is no study's has something of the names a study writes."""
-    if _read(out / PLAN) is not None:
+    """Raise `InputError` where a folder that is no study's has something of the names a study writes.
+
+    Unless replacing that was asked for.
+    """
+    if overwriting() or _read(out / PLAN) is not None:
         return
     taken = [name for name in (PLAN, NETWORKS, RUNS, REPORT, QUESTIONS, NUMBERS) if (out / name).exists()]
     if taken:

@@ -59,7 +59,7 @@ def load(argument: str, options: Options = DEFAULT) -> Oracle:
     if argument != "oracle":
         raise UnknownNameError("scorer of the world", argument, ["oracle"])
     only(where, options)
-    identity = Identity(name=where, options={"seed": options.seed})
+    identity = Identity(name=where, revision="1", options={"seed": options.seed})
     return Oracle(identity, Random(identity, options.seed))
 
 

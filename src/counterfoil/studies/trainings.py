@@ -6,11 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.report.study.page import Trained
 from counterfoil.studies.plan import Plan
+from counterfoil.world.render import STYLES
 from counterfoil.world.sample import quads
 from counterfoil.world.training import training
 
@@ -21,10 +24,13 @@ LEARNED = {
     "coco": "pictures and captions",
     "trohn-text": "the same, and hard-negative captions",
     "trohn-img": "the same, and the pictures that those describe",
+    "pac": "pictures and captions, and generated ones",
     "sum": "pictures and captions, all negatives",
     "semi-hard": "pictures and captions, semi-hard negatives",
     "hardest": "pictures and captions, the hardest negatives",
 }
+#: Kinds of edit that change how things lie or what is whose: a training begins with those.
+FIRST = ("replace_rel", "swap_obj", "swap_att")
 #: A stream of questions that no benchmark takes its own from.
 _WATCHED = 1_000_003
 
@@ -40,7 +46,9 @@ class Workshop:
     @cached_property
     def loose(self) -> TrainingSet:
         """What every network learns from first."""
-        return training(self.plan.loose, kind="loose", size=self.plan.size, progress=self.progress)
+        return training(
+            self.plan.loose, kind="loose", size=self.plan.size, styles=STYLES, progress=self.progress
+        )
 
     @cached_property
     def contrasts(self) -> TrainingSet:
@@ -66,14 +74,43 @@ class Workshop:
             small.backbone(words, sizes=sizes, seed=seed), "pretrained", "pretrained", self.loose, seed
         )
 
+    @cached_property
+    def generated(self) -> TrainingSet:
+        """Loose captions, and what machines make of them."""
+        return training(
+            self.plan.generated, kind="pac", size=self.plan.size, styles=STYLES, progress=self.progress
+        )
+
     def tuned(
         self, name: str, seed: int, *, recipe: str | None = None, data: TrainingSet | None = None
     ) -> Trained:
-        """The pretrained network of that seed, trained on as `recipe` (by default `name`) says."""
+        """The pretrained network of that seed, trained on as `recipe` (by default `name`) says.
+
+        First on the rows of relations and swaps, then on all: among all edits those are the ones that are
+        learned last, and not at all in few steps. A way of mining has no such part.
+        """
         from counterfoil.scorers import trained
 
-        start = trained.read(self.place("pretrained", seed))
-        return self._fit(start, name, recipe or name, self.contrasts if data is None else data, seed)
+        recipe, data = recipe or name, self.contrasts if data is None else data
+        backbone = trained.read(self.place("pretrained", seed))
+        if recipe not in TUNED:
+            return self._fit(backbone, name, recipe, data, seed)
+        rows = np.flatnonzero(np.isin(data.groupings["subset"], FIRST))
+        before = self._fit(backbone, f"{name}-first", recipe, data.select(rows), seed, first=True)
+        after = self._fit(backbone, name, recipe, data, seed)
+        later = tuple({**line, "step": line["step"] + before.steps} for line in after.history)
+        return replace(
+            after,
+            steps=before.steps + after.steps,
+            seconds=before.seconds + after.seconds,
+            history=(*before.history, *later),
+        )
+
+    def augmented(self, name: str, seed: int, *, on: str) -> Trained:
+        """The network `on` of that seed with its projections trained on generated positives (PAC-S)."""
+        from counterfoil.scorers import trained
+
+        return self._fit(trained.read(self.place(on, seed)), name, "pac", self.generated, seed)
 
     def detectors(self, name: str, seed: int, *, on: str) -> Path:
         """Detectors of what is synthetic on the frozen network `on`, from the same rows."""
@@ -87,13 +124,15 @@ class Workshop:
         detectors.fit(backbone, recipe, self.contrasts, out=self.place(name, seed))
         return self.place(name, seed)
 
-    def _fit(self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int) -> Trained:
+    def _fit(
+        self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int, *, first: bool = False
+    ) -> Trained:
         from counterfoil.train.live import accuracy
         from counterfoil.train.loop import fit
 
         fitted = fit(
             backbone,
-            self.plan.recipe(recipe, seed=seed),
+            (self.plan.first if first else self.plan.recipe)(recipe, seed=seed),
             data,
             validate=lambda network: {"group": accuracy(network, self.watched)},
             out=self.place(name, seed),

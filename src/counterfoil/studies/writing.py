@@ -21,6 +21,11 @@ from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
 from counterfoil.studies.measuring import ALIKE, world
 from counterfoil.world.drawings import sized
 
+#: What the page says before its findings.
+_STANDFIRST = (
+    "First what holds where both pictures of a question are in one style, so that style says nothing; then "
+    "the same where the second picture is synthetic, as in BiVLC, which holds only where the first does."
+)
 #: Pixels to a side at which the pages show what the networks see smaller: the few pictures of the report, and
 #: the many beside the questions.
 _SHOWN, _SHOWN_SMALL = 192, 96
@@ -56,6 +61,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         out / REPORT,
         page(
             study.findings,
+            standfirst=_STANDFIRST,
             order=study.order,
             comparisons=_pictured(study.comparisons, drawn),
             seen=f"{plan.size} x {plan.size}",

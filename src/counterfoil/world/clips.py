@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Rated
@@ -27,6 +30,7 @@ from counterfoil.world.sample import (
     stream,
 )
 from counterfoil.world.scenes import Scene, one_of
+from counterfoil.world.told import in_order
 
 #: References of a clip.
 REFERENCES = 5
@@ -61,7 +65,8 @@ def clips(
     The rating is 1 where the caption is true of every frame, 1/2 where it is true of some (a fifth to four
     fifths of them), 0 where it is true of none; where n is a multiple of 3 each comes as often, so that tau-c
     can be 1. References are five other captions that are true of the whole clip and say other things than the
-    candidate does. Captions of one clip are about equally long. Groupings: `motion`, one of `MOTIONS`.
+    candidate does. Captions of one clip are a word apart in length, each grade being as often the
+    longest. Groupings: `motion`, one of `MOTIONS`.
 
     Frames are drawn when they are looked at. Raises `InputError` for n below 1 and pictures too small to see,
     `UnknownNameError` for unknown styles.
@@ -74,9 +79,12 @@ def clips(
     check_size(size)
     check_styles([style])
     rng = stream("clips", seed)
+    ranks = np.asarray(list(permutations(range(len(GRADES)))))
     told: list[Told] = []
     while len(told) * len(GRADES) < n:
-        made = tell(MOTIONS[len(told) % len(MOTIONS)], rng)
+        if len(told) % len(ranks) == 0:
+            ranks = rng.permutation(ranks)
+        made = tell(MOTIONS[len(told) % len(MOTIONS)], ranks[len(told) % len(ranks)], rng)
         if made is not None:
             told.append(made)
             progress("making up clips", min(n, len(told) * len(GRADES)), n)
@@ -104,23 +112,34 @@ def clips(
     )
 
 
-def tell(motion: str, rng: np.random.Generator) -> Told | None:
-    """A clip and what may be said of it; None where too little can."""
+def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) -> Told | None:
+    """A clip and what may be said of it; None where too little can.
+
+    `rank` says of each grade how many words longer its caption is than the shortest (`told.in_order`).
+    """
     frames = moving(motion, rng)
+    # Each begins alike, or how it begins would make it longer.
+    opening = one_of(OPENINGS, rng)
     said: dict[str, dict[str, Meaning]] = {name: {} for name in GRADES}
     for meaning in _meanings(frames, rng):
         true = share(meaning, frames)
         name = "whole" if true == 1 else "nothing" if true == 0 else "part"
         if name != "part" or _PART <= true <= 1 - _PART:
-            said[name][text(meaning, opening=one_of(OPENINGS, rng))] = meaning
+            said[name][text(meaning, opening=opening)] = meaning
     if len(said["whole"]) <= REFERENCES or not all(said.values()):
         return None
-    part = one_of(list(said["part"]), rng)
-    candidates = tuple(part if name == "part" else _as_long(part, list(said[name])) for name in GRADES)
-    # One of the true captions is asked about; the references are all others than that.
+    of_grade = [list(said[name]) for name in GRADES]
+    chosen = in_order([words(each) for each in of_grade], rank, rng)
+    candidates = tuple(each[at] for each, at in zip(of_grade, chosen, strict=True))
+    # What is true of a whole clip is short as a rule: clips of which it cannot be long enough are left out.
+    long = words(candidates)
+    if (long - long.min() != rank).any():
+        return None
+    # One of the true captions is asked about; the references are others than that, each begun as it comes.
     others = [true for true in said["whole"] if true != candidates[0]]
-    chosen = rng.permutation(len(others))[:REFERENCES]
-    return Told(motion, frames, candidates, tuple(others[i] for i in sorted(chosen)))
+    rows = sorted(rng.permutation(len(others))[:REFERENCES])
+    references = tuple(text(said["whole"][others[i]], opening=one_of(OPENINGS, rng)) for i in rows)
+    return Told(motion, frames, candidates, references)
 
 
 def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning]:
@@ -132,8 +151,3 @@ def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning
         if contrast is not None:
             found += contrast.captions
     return list(dict.fromkeys(found))
-
-
-def _as_long(said: str, choices: Sequence[str]) -> str:
-    """The first of the choices that is nearest in words, so that length tells nothing."""
-    return choices[int(np.argmin(abs(words(choices) - len(said.split()))))]

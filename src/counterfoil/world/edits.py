@@ -2,9 +2,9 @@
 
 The seven kinds are SugarCrepe's. Each gives two captions and two scenes of which the exact checker says
 that caption 0 is true of scene 0 only and caption 1 of scene 1 only, so the question has one answer in
-both directions. ADD needs care for that: "a heart" stays true when a star is laid beside it. So captions
-of ADD close what they say: "..., and nothing else" where a thing is added, "..., with no other stripes or
-dots" where a pattern is.
+both directions. ADD needs care for that: "a heart" stays true when a star is laid beside it, so captions of
+added objects close what they say ("..., and nothing else"). An added attribute is one of things that are
+counted: "two stars" become "two striped stars", and a plain star beside them makes the shorter caption false.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,6 +57,11 @@ class Contrast:
     def type(self) -> str:
         """ "replace", "swap" or "add"."""
         return self.subset.split("_")[0]
+
+    @property
+    def reversed(self) -> "Contrast":
+        """The same question from the other side: what was changed comes first."""
+        return replace(self, captions=self.captions[::-1], scenes=self.scenes[::-1])
 
     def unambiguous(self) -> bool:
         """Whether each caption is true of its own scene and false of the other."""
@@ -225,23 +230,32 @@ def _add_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
 
 
 def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Stripes or dots on a plain thing.
+    """Stripes or dots on all of a kind that the caption counts, and one more of the kind, plain.
 
-    Only a texture can be added: whatever has no other size or colour has one already.
+    Only a texture can be added: whatever has no other size or colour has one already. Counted, because a
+    caption with one word less is true of all that the longer one is true of, unless it says how many.
     """
-    patterned = [thing for thing in scene.things if thing.texture != "plain"]
+    free = scene.free()
     plain = [t for t in scene.things if t.texture == "plain" and t.shape not in CONTAINERS]
-    if len(patterned) != 1 or not plain:
+    if len(scene.things) > 3 or not free or len(plain) < 2:
         return None
     target = one_of(plain, rng)
+    phrase = mention(target, rng)
+    group = [thing for thing in scene.things if phrase.fits(thing)]
+    if len(group) < 2 or not all(thing in plain for thing in group):
+        return None
     new = one_of(TEXTURES[1:], rng)
-    phrase = replace(mention(target, rng, "shape"), texture=None)
-    other = mention(patterned[0], rng, "texture")
-    changed = with_things(scene, (target, replace(target, texture=new)))
+    phrase = replace(phrase, count=len(group))
+    more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
+    for attribute, value in phrase.said:
+        more = _set(more, attribute, value)
+    changed = with_things(scene, *((thing, replace(thing, texture=new)) for thing in group))
+    others = [thing for thing in scene.things if thing not in group]
+    second = (mention(one_of(others, rng), rng),) if others and rng.random() < _SECOND else ()
     return (
-        Meaning((phrase, other), closed="textures"),
-        Meaning((replace(phrase, texture=new), other), closed="textures"),
-        changed,
+        Meaning((phrase, *second)),
+        Meaning((replace(phrase, texture=new), *second)),
+        replace(changed, things=(*changed.things, more)),
     )
 
 

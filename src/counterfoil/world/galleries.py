@@ -14,6 +14,8 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.readers.matches import gallery as from_searches
 from counterfoil.data.readers.matches import own, search
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.amounts import check_amount
+from counterfoil.inputs.memory import check_room
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.describing import describe
 from counterfoil.world.reading import positives
@@ -61,6 +63,7 @@ def gallery(
     """
     check_number(n, "images")
     check_number(captions_each, "captions for each image")
+    check_amount("captions of each image", captions_each)
     check_size(size)
     check_styles([style])
     if known not in KNOWN:
@@ -142,4 +145,10 @@ def described(
 
 def truth(meanings: list[Meaning], scenes: list[Scene]) -> Bool[ndarray, "captions images"]:
     """Which caption is true of which scene: exactly all of them."""
+    check_room(
+        8 * len(meanings) * len(scenes),
+        where="the world",
+        what=f"which of {len(meanings):,} captions are true of which of {len(scenes):,} images",
+        hint="draw a smaller gallery",
+    )
     return np.asarray(positives(meanings, scenes), dtype=bool)

@@ -1,32 +1,52 @@
-"""An image generator that does not always draw what it is told.
+"""An image generator that does not always draw what its caption says.
 
-Negative images of real data are drawn by a machine from the negative caption. Of TROHN-Img, P000 (section
-5.2) estimates that 61 % are wrong: they show the original, or something else, or fit both captions. Here the
-rate is chosen, and what is wrong is known.
+Negative images of real data are drawn by a machine from the negative caption. Of TROHN-Img, BiVLC's authors
+(section 5.2) estimate that 61 % are wrong: they show the original, or something else, or fit both captions.
+Here the rate is chosen, and what is wrong is known.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import matches
-from counterfoil.world.edits import Contrast
-from counterfoil.world.scenes import COLOURS, SHAPES, TEXTURES, Scene, Thing, one_of, sample_scene
+from counterfoil.world.edits import SUBSETS, Contrast
+from counterfoil.world.moves import has_room
+from counterfoil.world.scenes import (
+    COLOURS,
+    CONTAINERS,
+    SHAPES,
+    TEXTURES,
+    Scene,
+    Thing,
+    one_of,
+    place,
+    sample_scene,
+)
 
 #: Tries at one kind of failure before the original is shown.
-_TRIES = 8
+_TRIES = 60
+#: Spoilt scenes have one thing changed; after every so many tries one more.
+_PER_THING = 12
+
+#: Of wrong pictures, how many fit both captions, and how the others divide.
+_FITS_BOTH = 0.1
+_OTHERS = {"original": 0.4, "spoilt": 0.3, "another": 0.2}
+#: Captions of ADD close what they say, so no scene fits both; the other kinds of edit make up for it.
+_OPEN = sum(not subset.startswith("add") for subset in SUBSETS) / len(SUBSETS)
 
 
 def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.0) -> tuple[Scene, bool]:
     """What the generator draws for the negative caption, and whether it is right.
 
     Right is a scene of which the negative caption is true and the positive one false. With probability
-    `failure` it is not: then in four cases of ten the original is shown, in three the right scene with one
-    thing spoilt, in two another scene altogether, in one a scene that fits both captions. Where a kind cannot
-    be had (few captions can be true together), the original is shown. Whatever comes out is checked, so the
-    answer's second part is the truth, and exactly `failure` of many are wrong on average.
+    `failure` it is not. Of what is wrong, over equally many contrasts of each kind of edit, 40 % shows the
+    original (only the positive caption is true of it), 30 % the right scene with a thing spoilt and 20 %
+    another scene altogether (neither caption is true), and 10 % fits both captions. A scene fits both
+    captions of 14 % of the wrong pictures of REPLACE and SWAP and of none of ADD, whose captions cannot be
+    true together. Whatever comes out is checked, so the second part of the answer is the truth.
 
     Raises `InputError` where `failure` is no probability.
 
@@ -43,10 +63,13 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
         raise InputError("the generator's failure is no probability", given=failure, allowed="0 to 1")
     if rng.random() >= failure:
         return contrast.scenes[1], True
-    kind = _KINDS[int(np.searchsorted(np.cumsum(_ODDS), rng.random(), side="right"))]
-    for _ in range(_TRIES):
-        scene = kind(contrast, rng)
-        if not shows(contrast, scene):
+    kind = _drawn_kind(contrast, rng)
+    if kind == "original":
+        return contrast.scenes[0], False
+    wanted, made = _KINDS[kind]
+    for tried in range(_TRIES):
+        scene = made(contrast, rng, tried)
+        if tuple(matches(caption, scene) for caption in contrast.captions) == wanted:
             return scene, False
     return contrast.scenes[0], False
 
@@ -56,31 +79,67 @@ def shows(contrast: Contrast, scene: Scene) -> bool:
     return matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
 
 
-def _original(contrast: Contrast, _: np.random.Generator) -> Scene:
-    return contrast.scenes[0]
+def _drawn_kind(contrast: Contrast, rng: np.random.Generator) -> str:
+    if rng.random() < (0 if contrast.type == "add" else _FITS_BOTH / _OPEN):
+        return "both"
+    odds = np.cumsum(list(_OTHERS.values()))
+    return list(_OTHERS)[int(np.searchsorted(odds, odds[-1] * rng.random(), side="right"))]
 
 
-def _spoilt(contrast: Contrast, rng: np.random.Generator) -> Scene:
-    """The right scene with another shape, colour or texture on one thing."""
-    scene = contrast.scenes[1]
-    at = int(rng.integers(len(scene.things)))
-    changed = _repainted(scene.things[at], rng)
-    return replace(scene, things=(*scene.things[:at], changed, *scene.things[at + 1 :]))
+def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
+    """The right scene with another shape, colour or texture on one thing.
+
+    On more things after some tries: "a heart" is still true where one of two hearts is spoilt.
+    """
+    things = list(contrast.scenes[1].things)
+    for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
+        things[at] = _repainted(things[at], rng)
+    return replace(contrast.scenes[1], things=tuple(things))
 
 
-def _another(_: Contrast, rng: np.random.Generator) -> Scene:
+def _another(_: Contrast, rng: np.random.Generator, __: int) -> Scene:
     return sample_scene(rng)
 
 
-def _both(contrast: Contrast, rng: np.random.Generator) -> Scene:
-    """The original with as many of the right scene's things laid beside it as there is room for."""
+def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
+    """The original and what is changed in the right scene, beside each other.
+
+    What is changed stays where the right scene has it if that is free. Other tries lay it elsewhere: first
+    with what shares its cell ("inside a box"), then alone; and in the last third all things are laid anew,
+    since a relation may need the room.
+    """
     original, right = contrast.scenes
-    things = list(original.things)
-    for thing in right.things:
-        if thing not in things and thing.cell not in {other.cell for other in things}:
-            things.append(thing)
-    scene = replace(original, things=tuple(things))
-    return scene if all(matches(caption, scene) for caption in contrast.captions) else original
+    changed = [thing for thing in right.things if thing not in original.things]
+    if tried == 0 and not {thing.cell for thing in changed} & {thing.cell for thing in original.things}:
+        return replace(original, things=(*original.things, *changed))
+    some = [changed[i] for i in rng.permutation(len(changed))[: int(rng.integers(1, len(changed) + 1))]]
+    if 3 * tried < _TRIES:
+        cells = dict.fromkeys(thing.cell for thing in some)
+        groups = [[thing for thing in right.things if thing.cell == cell] for cell in cells]
+        return replace(original, things=_laid(original.things, groups, rng))
+    if 3 * tried < 2 * _TRIES:
+        return replace(original, things=_laid(original.things, [[thing] for thing in some], rng))
+    return replace(original, things=_laid((), [[thing] for thing in (*original.things, *some)], rng))
+
+
+def _laid(
+    kept: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
+) -> tuple[Thing, ...]:
+    """What is kept, and each of the `groups` laid to a free cell, or a small thing into an empty container.
+
+    What finds no room is left out.
+    """
+    things = list(kept)
+    for group in sorted(groups, key=lambda group: all(thing.shape not in CONTAINERS for thing in group)):
+        scene = Scene(tuple(things))
+        room: list[tuple[int, int] | Thing] = list(scene.free())
+        if len(group) == 1 and group[0].size == "small" and group[0].shape not in CONTAINERS:
+            room += [host for host in things if has_room(host, scene)]
+        if room:
+            spot = one_of(room, rng)
+            x, y = (spot.x, spot.y) if isinstance(spot, Thing) else place(rng, spot)
+            things += [replace(thing, x=x, y=y) for thing in group]
+    return tuple(things)
 
 
 def _repainted(thing: Thing, rng: np.random.Generator) -> Thing:
@@ -95,6 +154,9 @@ def _repainted(thing: Thing, rng: np.random.Generator) -> Thing:
     return one_of([replace(thing, shape=shape), painted, replace(thing, texture=texture)], rng)
 
 
-_KINDS: tuple[Callable[[Contrast, np.random.Generator], Scene], ...] = (_original, _spoilt, _another, _both)
-#: How often each kind is tried where the generator fails.
-_ODDS = (0.4, 0.3, 0.2, 0.1)
+#: What makes each kind, and of which of the two captions it must be true.
+_KINDS: dict[str, tuple[tuple[bool, bool], Callable[[Contrast, np.random.Generator, int], Scene]]] = {
+    "spoilt": ((False, False), _spoilt),
+    "another": ((False, False), _another),
+    "both": ((True, True), _both),
+}

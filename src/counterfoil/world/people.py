@@ -18,7 +18,7 @@ from counterfoil.errors import DataError, InputError
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0
-#: What a simulated person says of a pair: the words of P002's questionnaire.
+#: What a simulated person says of a pair: the words of ECCV Caption's questionnaire.
 _WORDS = ("100% NO", "100% YES")
 
 

@@ -61,8 +61,9 @@ def rated(
 
     The rating is the level, 4 for right to 1 for wrong. With `people` there is a column per person instead:
     each judges every claim of a caption by their own rates and gives the level of what they hold true.
-    Candidates of an image are about equally long. References are five other true captions, all of other
-    meanings: the one that is asked about is left out of them (the policy "drop-reference").
+    Candidates of an image differ by a word or so in length, in every order equally often. References are five
+    other true captions, all of other meanings: the one that is asked about is left out of them (the policy
+    "drop-reference").
     Groupings: `things`, how many the scene has.
 
     Where n is a multiple of 4 the levels come equally often, so that tau-c can be 1. `lazy` pictures are

@@ -11,6 +11,7 @@ from counterfoil.data.cards import card
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.amounts import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.drawings import AS_PIXELS, Drawn
 from counterfoil.world.edits import SUBSETS, Contrast, edit
@@ -39,10 +40,9 @@ def silent(stage: str, done: int, total: int) -> None:
 def stream(name: str, seed: int, *more: int) -> np.random.Generator:
     """The random numbers of one of `STREAMS` under a seed; `more` (1, 2, ...) keeps purposes apart in it.
 
-    Raises `InputError` for a seed below 0.
+    Raises `InputError` for a seed below 0 or above 4,294,967,295.
     """
-    if seed < 0:
-        raise InputError("a seed is a whole number", given=seed, allowed="0, 1, 2, ...")
+    check_amount("seed", seed)
     # Counted from 1: numpy takes [seed, 0] for [seed].
     return np.random.default_rng([seed, 1 + STREAMS.index(name), *more])
 
@@ -51,6 +51,9 @@ def contrasts(
     n: int, *, seed: int = 0, of: str = "quads", distinct: bool = True, progress: Progress = silent
 ) -> list[Contrast]:
     """`n` unambiguous contrasts, the seven kinds of edit equally often, one to three to a scene.
+
+    Every second contrast of a kind is reversed, so what comes first is the scene before the edit as often as
+    the one after it, and the longer caption is right as often as the shorter one.
 
     The same seed gives the same contrasts, and a larger `n` begins with those of a smaller one. `of` is one
     of `STREAMS`. Where captions are `distinct`, none is used for two scenes, so questions share items only
@@ -63,6 +66,7 @@ def contrasts(
     rng = stream(of, seed)
     made: list[Contrast] = []
     queue: list[str] = []
+    turned = dict.fromkeys(SUBSETS, False)
     spoken: set[Meaning] = set()
     while len(made) < n:
         scene = sample_scene(rng)
@@ -75,7 +79,8 @@ def contrasts(
             if contrast is None or (distinct and spoken.intersection(contrast.captions)):
                 break
             said.update(contrast.captions)
-            made.append(contrast)
+            turned[queue[0]] = not turned[queue[0]]
+            made.append(contrast if turned[queue[0]] else contrast.reversed)
             queue.pop(0)
         spoken |= said
         progress("making up scenes", min(len(made), n), n)
@@ -153,8 +158,9 @@ def choices(
 ) -> Benchmark:
     """`n` choices between a caption of an image and its edit, as in SugarCrepe; same seed, same bytes.
 
-    The image always shows the scene before the edit, so what is added is added to the wrong caption. Scenes
-    are others than those of `quads`. `lazy` and groupings as there. Raises `InputError` as `quads` does.
+    The image shows the scene before the edit in every second question of a kind, else the one after it: what
+    is added is right as often as wrong, unlike in SugarCrepe, so the longer caption tells nothing. Scenes are
+    others than those of `quads`. `lazy` and groupings as there. Raises `InputError` as `quads` does.
 
     >>> benchmark = choices(7, size=48)
     >>> [benchmark.captions[i].text for i in benchmark.questions.candidates[0]]  # doctest: +SKIP
@@ -244,13 +250,16 @@ def drawn_with(seed: int, size: int, *styles: str) -> str:
 
 
 def check_number(n: int, what: str) -> None:
-    """Raise `InputError` unless there is at least one."""
+    """Raise `InputError` unless there is at least one, and no more than a command draws."""
     if n < 1:
         raise InputError(f"the number of {what} must be positive", given=n, allowed="1, 2, 3, ...")
+    check_amount("items", n, what=f"the number of {what}")
 
 
 def check_size(size: int) -> None:
-    """Raise `InputError` where a picture would be too small to see what it shows."""
+    """Raise `InputError` where a picture would be too small to see what it shows, or needlessly large."""
+    if size > most("size"):
+        check_amount("size", size, what="pixels to a side")
     if size < SMALLEST:
         raise InputError(
             "the pictures would be too small to see anything",

@@ -1,6 +1,8 @@
 """What is said of scenes, from right to wrong by degrees: candidates of every level, and references."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -36,7 +38,9 @@ class Told:
 def tell(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[Told]:
     """`n` different scenes with a candidate of each level and references.
 
-    Wrong captions are edits of a scene's own ("nearly" as a rule) and what was said of others.
+    Wrong captions are edits of a scene's own ("nearly" as a rule) and what was said of others. Candidates of
+    a scene are a word apart in length as a rule, each level as often the longest as any other, so that length
+    tells nothing, and does not tie either.
     """
     scenes: dict[Scene, list[Meaning]] = {}
     pool: list[Meaning] = []
@@ -64,31 +68,53 @@ def _told(
     rng: np.random.Generator,
 ) -> list[Told]:
     table = level_table(pool, list(scenes))
-    long = words([text(meaning) for meaning in pool])
+    # How long captions are, without an opening and with one, which takes the verb of a relation away.
+    long = [words([text(meaning, opening=opening) for meaning in pool]) for opening in OPENINGS[:2]]
     number = {scene: i for i, scene in enumerate(scenes)}
     source = np.asarray([number[edited[meaning]] if meaning in edited else -1 for meaning in pool])
+    ranks = np.asarray(list(permutations(range(len(LEVELS)))))
     told: list[Told] = []
     for column, (scene, true) in enumerate(scenes.items()):
         fits = [np.flatnonzero(table[:, column] == at) for at in range(1, len(LEVELS))]
         if not all(map(len, fits)):
             continue
-        # Where the scene's own caption was changed a little, that is the wrong one that is hard to tell, and
-        # there are few: the others are as long as that.
+        # Where the scene's own caption was changed a little, that is the wrong one that is hard to tell.
         own = fits[-1][source[fits[-1]] == column]
-        nearly = pool[one_of((own if len(own) else fits[-1]).tolist(), rng)]
-        asked = len(text(nearly).split())
-        wrong = [pool[_as_long(rng.permutation(rows)[:_LOOKED_AT], long, asked)] for rows in fits[:-1]]
-        right = true[_as_long(np.arange(len(true)), words([text(meaning) for meaning in true]), asked)]
-        candidates = (*wrong, nearly, right)
+        fits[-1] = own if len(own) else fits[-1]
+        if len(told) % len(ranks) == 0:
+            ranks = rng.permutation(ranks)
+        opening = one_of(OPENINGS, rng)
+        spoken = long[bool(opening)]
+        wrong = [rng.permutation(rows)[:_LOOKED_AT] for rows in fits]
+        own_words = words([text(each, opening=OPENINGS[bool(opening)]) for each in true])
+        lengths = [*(spoken[rows] for rows in wrong), own_words]
+        chosen = in_order(lengths, ranks[len(told) % len(ranks)], rng)
+        right = true[chosen[-1]]
+        candidates = (*(pool[rows[at]] for rows, at in zip(wrong, chosen, strict=False)), right)
+        said = tuple(text(meaning, opening=opening) for meaning in candidates)
         others = [meaning for meaning in true if meaning != right][:REFERENCES]
-        spoken = [text(meaning, opening=one_of(OPENINGS, rng)) for meaning in (*candidates, *others)]
-        split = len(LEVELS)
-        told.append(Told(scene, tuple(spoken[split:]), candidates, tuple(spoken[:split])))
+        references = tuple(text(meaning, opening=one_of(OPENINGS, rng)) for meaning in others)
+        told.append(Told(scene, references, candidates, said))
         if len(told) == n:
             break
     return told
 
 
-def _as_long(rows: Int64[ndarray, "some"], long: Float64[ndarray, "all"], asked: int) -> int:
-    """The row whose caption is nearest to so many words, so that length tells nothing."""
-    return int(rows[np.argmin(abs(long[rows] - asked))])
+def in_order(
+    lengths: Sequence[Float64[ndarray, "_"]], rank: Int64[ndarray, "kinds"], rng: np.random.Generator
+) -> list[int]:
+    """One of each kind, by their lengths: the one of rank 0 the shortest, each next one a word longer.
+
+    Where no length to begin with gives just that, the one that comes nearest is taken, of several one by
+    chance.
+
+    >>> rng = np.random.default_rng(0)
+    >>> in_order([np.array([3.0, 8.0]), np.array([9.0, 5.0]), np.array([7.0, 2.0])], np.array([1, 2, 0]), rng)
+    [1, 0, 0]
+    """
+    starts = np.unique(np.concatenate([each - at for each, at in zip(lengths, rank, strict=True)]))
+    misses = [abs(each - at - starts[:, None]) for each, at in zip(lengths, rank, strict=True)]
+    missed = np.sum([each.min(axis=1) for each in misses], axis=0)
+    start = one_of(np.flatnonzero(missed == missed.min()).tolist(), rng)
+    rows = [each[start] for each in misses]
+    return [one_of(np.flatnonzero(row == row.min()).tolist(), rng) for row in rows]

@@ -1,14 +1,16 @@
-"""Training sets drawn from the world: loose captions, and the same positives with ever more negatives.
+"""Training sets drawn from the world: loose captions, positives with ever more negatives, further positives.
 
     loose        image, caption: a scene and something true of it, said in passing
     coco         image, caption: the first half of a contrast
     trohn-text   the same, and negative_caption
     trohn-img    the same, and negative_image, as a generator draws it for the negative caption
+    pac          image, caption, and machine-made positives: generated_image, generated_caption
 
-At one seed the last three have the same rows. The generator fails as often as it is told to, and a filter as
-good as it is told to be can drop what it got wrong.
+At one seed coco, trohn-text and trohn-img have the same rows, and so do loose and pac. The generator fails as
+often as it is told to, and a filter as good as it is told to be can drop what it got wrong.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +28,7 @@ from counterfoil.world.sample import (
     Progress,
     check_number,
     check_size,
+    check_styles,
     contrasts,
     drawn_with,
     groupings,
@@ -34,9 +37,13 @@ from counterfoil.world.sample import (
 )
 from counterfoil.world.scenes import one_of, sample_scene
 
-#: The kinds of training set, each with what it has more than the one before.
-KINDS = ("loose", "coco", "trohn-text", "trohn-img")
+#: The kinds of training set.
+KINDS = ("loose", "coco", "trohn-text", "trohn-img", "pac")
+#: Those whose captions are loose: of scenes, not of contrasts.
+_LOOSE = ("loose", "pac")
 
+#: What a machine makes of loose rows.
+_GENERATED = ("generated_image", "generated_caption")
 #: Loose rows between two reports of progress.
 _REPORT = 1000
 
@@ -90,21 +97,24 @@ def training(
     kind: str,
     seed: int = 0,
     size: int = 48,
+    styles: Sequence[str] = ("natural",),
     failure: float = 0.0,
     keep: str | Filter | None = None,
     progress: Progress = silent,
 ) -> TrainingSet:
     """`n` rows to learn from, with pictures of `size` x `size` pixels; the same seed gives the same bytes.
 
-    `kind` is one of `KINDS`. Positives are drawn in the natural style and negative images in the synthetic
-    one, as in TROHN-Img, and no scene is one of the benchmarks'. With chance `failure` a negative image does
-    not show its caption (P000 estimates 0.61 of SDXL's). Where there are negative images, `keep` drops some
-    of the n rows: "faithful" all whose image is wrong, a `Filter` as its rates say. Groupings are `type` and
-    `subset` (empty in "loose") and `faithful` ("yes" or "no": whether the negative image shows its caption;
-    empty without one).
+    `kind` is one of `KINDS`. Positives are drawn in the `styles` in turn, negative and generated images in
+    the synthetic one, as in TROHN-Img; no scene is one of the benchmarks'. A generated image shows the row's
+    own scene, a generated caption is another one that is true of it. With chance `failure` a negative image
+    does not show its caption (BiVLC estimates 0.61 of SDXL's). Where there are negative images, `keep` drops
+    some of the n rows: "faithful" all whose image is wrong, a `Filter` as its rates say. Groupings are `type`
+    and `subset` (empty in "loose" and "pac") and `faithful` ("yes" or "no": whether the negative image shows
+    its caption; empty without one).
 
     Raises `InputError` for n below 1, pictures too small to see, a failure outside [0, 1], failures or a
-    filter of a kind without negative images, and filters that leave nothing; `UnknownNameError` for kinds.
+    filter of a kind without negative images, and filters that leave nothing; `UnknownNameError` for kinds and
+    styles.
 
     >>> made = training(14, kind="trohn-img", failure=0.5)
     >>> len(made), list(made.rows)
@@ -114,6 +124,7 @@ def training(
         raise UnknownNameError("kind of training set", kind, KINDS)
     check_number(n, "rows")
     check_size(size)
+    check_styles(styles)
     if not 0 <= failure <= 1:
         raise InputError("a failure rate is a chance", given=failure, allowed="0 to 1")
     if kind != "trohn-img" and (failure or keep is not None):
@@ -125,15 +136,13 @@ def training(
     if isinstance(keep, str) and keep != "faithful":
         raise UnknownNameError("filter", keep, ["faithful"])
     items = Items()
-    if kind == "loose":
-        rows, labels = _loose(n, seed, items, progress)
-    else:
-        rows, labels = _contrasted(n, kind, seed, failure, items, progress)
+    make = _loose if kind in _LOOSE else _contrasted
+    rows, labels = make(n, kind, seed, styles, failure, items, progress)
     if keep is not None:
         right = np.array([label == "yes" for label in labels["faithful"]], dtype=bool)
         chosen = right if isinstance(keep, str) else keep.keep(right, stream("contrasts", seed, 3))
         rows, labels, items = _kept(rows, labels, items, np.flatnonzero(chosen))
-    styles = ("natural", "synthetic") if kind == "trohn-img" else ("natural",)
+    drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
     return TrainingSet(
         name=f"world-{kind}",
@@ -141,27 +150,33 @@ def training(
         captions=items.captions(),
         rows=rows,
         groupings=labels,
-        source=f"{kind}, {drawn_with(seed, size, *styles)}{failing}{_said(keep)}",
+        source=f"{kind}, {drawn_with(seed, size, *drawn)}{failing}{_said(keep)}",
     )
 
 
 def _loose(
-    n: int, seed: int, items: Items, progress: Progress
+    n: int, kind: str, seed: int, styles: Sequence[str], _: float, items: Items, progress: Progress
 ) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
-    rng = stream("loose", seed)
-    image, caption = np.empty(n, np.int64), np.empty(n, np.int64)
+    rng, generator = stream("loose", seed), stream("loose", seed, 1)
+    roles = ("image", "caption") if kind == "loose" else ("image", "caption", *_GENERATED)
+    columns: dict[str, list[int]] = {role: [] for role in roles}
     for row in range(n):
         scene = sample_scene(rng)
-        image[row] = items.image(scene, "natural")
-        caption[row] = items.caption(text(describe(scene, rng), opening=one_of(OPENINGS, rng)))
+        columns["image"].append(items.image(scene, styles[row % len(styles)]))
+        columns["caption"].append(items.caption(text(describe(scene, rng), opening=one_of(OPENINGS, rng))))
+        if kind == "pac":
+            columns["generated_image"].append(items.image(scene, "synthetic"))
+            said = text(describe(scene, generator), opening=one_of(OPENINGS, generator))
+            columns["generated_caption"].append(items.caption(said))
         if row % _REPORT == 0 or row + 1 == n:
             progress("making up scenes", row + 1, n)
     empty = ("",) * n
-    return {"image": image, "caption": caption}, {"type": empty, "subset": empty, "faithful": empty}
+    rows = {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}
+    return rows, {"type": empty, "subset": empty, "faithful": empty}
 
 
 def _contrasted(
-    n: int, kind: str, seed: int, failure: float, items: Items, progress: Progress
+    n: int, kind: str, seed: int, styles: Sequence[str], failure: float, items: Items, progress: Progress
 ) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
     made = contrasts(n, seed=seed, of="contrasts", distinct=False, progress=progress)
     rng = stream("contrasts", seed, 1)
@@ -175,7 +190,7 @@ def _contrasted(
         ]
 
     columns = {
-        "image": [items.image(contrast.scenes[0], "natural") for contrast in made],
+        "image": [items.image(each.scenes[0], styles[row % len(styles)]) for row, each in enumerate(made)],
         "caption": captions(0),
     }
     if kind != "coco":

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.data.questions import Ids, numbered
+from counterfoil.data.questions import Ids
 from counterfoil.data.training import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError
+from counterfoil.outputs.guard import overwriting
+from counterfoil.stats.sharing import numbered
 from counterfoil.store import writing
 from counterfoil.world.sample import Progress, silent
 
@@ -27,16 +29,31 @@ def check_folder(folder: Path) -> None:
     """Raise `InputError` where `folder` holds anything but a training set that was saved here before."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the training set in")
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    others = _others(folder)
+    if others and not overwriting():
+        raise InputError(
+            "the folder holds other files",
+            where=folder,
+            given=others[0],
+            hint="name a new folder to save the training set in",
+        )
+
+
+def why_foreign(folder: Path) -> str | None:
+    """Why the folder holds no training set that was saved there before, None where it does."""
+    others = _others(folder)
+    return f"the folder holds other files ({', '.join(others[:3])})" if others else None
+
+
+def _others(folder: Path) -> list[str]:
+    """The names of what lies in the folder and is no part of a training set that was saved there."""
+    return [
+        path.name
+        for path in (sorted(folder.iterdir()) if folder.is_dir() else ())
         # What a machine that stopped while saving leaves behind is ours too.
-        left_behind = path.name.startswith(".") and path.name.endswith(".part")
-        if not left_behind and (path.name not in (TRAIN, VALIDATION) or not _ours(path)):
-            raise InputError(
-                "the folder holds other files",
-                where=folder,
-                given=path.name,
-                hint="name a new folder to save the training set in",
-            )
+        if not (path.name.startswith(".") and path.name.endswith(".part"))
+        and not (path.name in (TRAIN, VALIDATION) and _ours(path))
+    ]
 
 
 def _ours(path: Path) -> bool:
