@@ -133,7 +133,7 @@ def test_positives_of_another_gallery_are_refused(counterfoil, world: World) -> 
     assert "allowed: such as c0" in said.err
 
 
-def test_table_3_of_p002_from_judged_queries(counterfoil, tmp_path: Path, shared_data: Path) -> None:
+def test_table_3_of_eccv_caption_from_judged_queries(counterfoil, tmp_path: Path, shared_data: Path) -> None:
     """Right answers of COCO, CxC and ECCV Caption over ECCV Caption's captions: 1,332, 1,895 and 11,279."""
     folder = shared_data / "eccv"
     ids = np.load(folder / "coco_test_ids.npy")

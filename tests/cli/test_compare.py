@@ -1,12 +1,16 @@
 """`counterfoil compare`, from run folders to files."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from counterfoil.data import Scores
+from counterfoil.data.folder import save
 from counterfoil.evaluation import evaluate, save_run
 from counterfoil.world.sample import quads
 
@@ -32,7 +36,7 @@ def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: 
     results = {result["scorer"]: result for result in json.loads((tmp_path / "c.json").read_text())}
     assert set(results) == {"noise", "more-noise", "good"}
     group = results["good"]["measures"]["group"]
-    assert set(group) == {"value", "low", "high", "n", "chance"}
+    assert set(group) == {"value", "low", "high", "n", "chance", "effective"}
     against = results["good"]["against"]["noise"]["group"]
     assert against["difference"] == pytest.approx(
         group["value"] - results["noise"]["measures"]["group"]["value"]
@@ -45,6 +49,51 @@ def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: 
     assert f",{group['value']!r}," in (tmp_path / "c.csv").read_text()
     assert "Noise &amp; truth" in (tmp_path / "c.html").read_text()
     assert printed in said.out
+
+
+def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs: Path, tmp_path: Path) -> None:
+    """Nothing can be compared then; with one benchmark in common the others are named."""
+    world = quads(6, seed=2, size=32)
+    world = replace(world, card=world.card.model_copy(update={"name": "elsewhere"}))
+    values = Scores(np.random.default_rng(0).normal(size=(6, 2, 2)))
+    other = tmp_path / "other" / "elsewhere"
+    save_run(other, world, values, evaluate(world, values, scorer="other", draws=100), {})
+    said = counterfoil("compare", runs / "good", other)
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert "given: 'good' has world-quads; 'other' has elsewhere; evaluate both on the same" in said.err
+    said = counterfoil("compare", runs, other, "--draws", 100)
+    assert said.code == 0, said.err
+    assert "elsewhere: only 'other' was run on it, so nothing is compared there" in said.err
+    assert counterfoil("compare", other).code == 0
+
+
+def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs: Path, tmp_path: Path) -> None:
+    """Runs that Python saved say nothing of where their images are."""
+    save(quads(60, seed=1, size=32), tmp_path / "right")
+    save(quads(60, seed=2, size=32), tmp_path / "wrong")
+    page = tmp_path / "page.html"
+    compare = ("compare", runs, "--draws", 100, "--pictures", "always", "--html", page, "--data")
+    said = counterfoil(*compare, tmp_path / "right")
+    assert said.code == 0, said.err
+    assert "data:image" in page.read_text()
+    said = counterfoil(*compare, tmp_path / "wrong")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "wrong: not the questions, captions and images that the runs were measured on" in said.err
+
+
+def test_files_are_written_whoever_reads_the_output(runs: Path, tmp_path: Path) -> None:
+    """As in `counterfoil compare ... --markdown t.md | head -1`: the reader leaves before the end."""
+    files = [tmp_path / name for name in ("t.md", "t.html", "t.json")]
+    command = [sys.executable, "-m", "counterfoil", "compare", runs, "--draws", 100]
+    for option, file in zip(("--markdown", "--html", "--json"), files, strict=True):
+        command += [option, file]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert all(file.is_file() for file in files)
+    assert b"Traceback" not in errors
 
 
 def test_the_same_seed_gives_the_same_page(counterfoil, runs: Path, tmp_path: Path) -> None:
@@ -114,7 +163,12 @@ def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs
         "--markdown", tmp_path / "c.md", "--latex", tmp_path / "c.tex",
     )  # fmt: skip
     assert said.code == 0, said.err
-    tables = [part.splitlines() for part in (tmp_path / "c.md").read_text().strip().split("\n\n")]
+    parts = (tmp_path / "c.md").read_text().strip().split("\n\n")
+    rests = [part for part in parts if ": intervals rest on " in part]
+    assert len(rests) == 2
+    # A caption, and the table under it.
+    parts = parts[: parts.index(rests[0])]
+    captions, tables = parts[::2], [part.splitlines() for part in parts[1::2]]
     heads = [[cell.strip() for cell in table[0].strip("|").split("|")] for table in tables]
     # The drawn world, the gallery with what its card reports in three directions, the world by group.
     assert [head.split()[-1] for head in heads[0][1:4]] == ["I2T", "T2I", "Group"]
@@ -122,6 +176,33 @@ def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs
     assert {len(table) for table in tables[:2]} == {6, 5}
     assert not any("nDCG" in head for head in heads[1])
     assert (tmp_path / "c.tex").read_text().count("\\begin{tabular}") == len(tables)
+    for text in ("c.md", "c.tex"):
+        # Every value of a model has its interval, and every difference its tests.
+        assert (tmp_path / text).read_text().count("[") >= 2 * 3 + 2 * 15
+        assert "p (Holm)" in (tmp_path / text).read_text()
+    assert any(caption.startswith("Differences in Group on") for caption in captions)
     written = (tmp_path / "c.csv").read_text()
+    assert ",p (Holm)," in written
     assert "i2t_ndcg" in written
     assert ",group," in written
+
+
+def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs: Path, tmp_path: Path) -> None:
+    found = {}
+    for interval in ("wilson", "bootstrap", "crossed", "folds"):
+        said = counterfoil(
+            "compare", runs, "--interval", interval, "--draws", 100, "--json", tmp_path / f"{interval}.json"
+        )
+        assert said.code == 0, said.err
+        # The world's 60 quads come in families that share an image.
+        assert "intervals rest on" in said.out
+        result = json.loads((tmp_path / f"{interval}.json").read_text())[0]
+        assert result["provenance"]["interval"]["method"] == interval
+        estimate, against = result["measures"]["group"], next(iter(result["against"].values()))["group"]
+        found[interval] = (estimate["low"], estimate["high"], against["low"], against["high"])
+        assert (estimate["effective"] is None) == (interval == "folds")
+        assert -1 <= against["low"] <= against["difference"] <= against["high"] <= 1
+    assert len(set(found.values())) == 4
+    refused = counterfoil("compare", runs, "--interval", "jackknife")
+    assert refused.code == 2
+    assert "'wilson'" in refused.err

@@ -88,23 +88,16 @@ def test_winoground_embeddings(counterfoil, shared_data: Path) -> None:
 
 def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path: Path, table: Path) -> None:
     out = tmp_path / "runs" / "length"
-    said = counterfoil(
-        "evaluate",
-        "blind:length",
-        "pairs",
-        "pairs",
-        "--data",
-        table,
-        "--out",
-        out,
-        "--json",
-        tmp_path / "r.json",
-    )
+    two = ("evaluate", "blind:length", "pairs", "pairs", "--data", table, "--json", tmp_path / "r.json")
+    said = counterfoil(*two)
     assert said.code == 0, said.err
     assert [result["benchmark"] for result in json.loads((tmp_path / "r.json").read_text())] == [
         "pairs",
         "pairs",
     ]
+    said = counterfoil(*two, "--overwrite", "--out", out)
+    _one_line(said, "two benchmarks would be written to one run folder")
+    assert counterfoil("evaluate", "blind:length", "pairs", "--data", table, "--out", out).code == 0
     assert sorted(path.name for path in (out / "pairs").iterdir()) == [
         "items.parquet", "manifest.json", "result.json", "scores.parquet",
     ]  # fmt: skip

@@ -171,7 +171,7 @@ IMAGES, CAPTIONS = ["a.jpg", "b.jpg", "c.jpg"], ["c0", "c1", "c2", "c3"]
     [
         ("turned", ("4 x 3", "3 images", "transpose")),
         ("shape", ("3 x 5", "3 images", "--ids")),
-        ("nan", ("not a number", "b.jpg", "c2")),
+        ("nan", ("not a finite number", "b.jpg", "c2")),
         ("ids", ("captions of gallery have no", "c3")),
         ("doubled", ("twice", "c1")),
         ("few ids", ("3 ids", "4")),
@@ -272,14 +272,16 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil,
     own = _own(tmp_path)
     kept = (tmp_path / "judged.csv").read_bytes()
     for option, place, why in (
-        ("--out", tmp_path / "judged.csv", "cannot be written: it is a file"),
+        ("--out", tmp_path / "judged.csv", f"cannot be written: {tmp_path}/judged.csv is a file"),
         ("--out", tmp_path / "judged.csv" / "runs", f"cannot be written: {tmp_path}/judged.csv is a file"),
         ("--json", tmp_path, "cannot be written: it is a folder; name a file in it"),
         ("--json", tmp_path / "s.npy" / "r.json", f"cannot be written: {tmp_path}/s.npy is a file"),
     ):
         said = counterfoil("evaluate", *own, option, place)
         assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
-        assert f"counterfoil: {place}: {why}" in said.err
+        # Of a folder of runs the run's own folder is named.
+        assert f"counterfoil: {place}" in said.err
+        assert why in said.err
     # A file where the run's own folder would be.
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "gallery").write_text("mine")

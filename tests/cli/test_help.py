@@ -1,6 +1,7 @@
 """Help answers at once, with examples; lists tell the truth."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -73,3 +74,59 @@ def test_lists(counterfoil) -> None:
 def test_unknown_commands_and_options_exit_with_2(counterfoil) -> None:
     assert counterfoil("evalute").code == 2
     assert counterfoil("evaluate", "--nonsense").code == 2
+
+
+#: Every command, as it is typed.
+COMMANDS = [
+    *(("evaluate",), ("fetch",), ("compare",), ("pool",), ("bias",), ("preferences",), ("rankings",)),
+    *(("reproduce",), ("train",), ("mix",), ("demo",), ("captions", "score"), ("captions", "systems")),
+    *(("world", "build"), ("list", "benchmarks"), ("list", "recipes"), ()),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_shows_flags_as_flags(counterfoil, monkeypatch, command: tuple[str, ...]) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    said = counterfoil(*command, "--help")
+    assert said.code == 0, said.err
+    assert "<bool>" not in said.out
+    assert "BOOLEAN" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        (("evaluate", "op"), {"open-clip:"}),
+        (("evaluate", "metric:cid"), {"metric:cider", "metric:cider-d"}),
+        (("evaluate", "given:x", "winog"), {"winoground"}),
+        (("list", "benchmarks", "bivl"), {"bivlc"}),
+        (("list", "recipes", "trohn"), {"trohn-text", "trohn-img"}),
+        (("train", "pvs"), {"pvse"}),
+        (("reproduce", "--paper", "pac"), {"pac-s"}),
+        (("captions", "score", "--metrics", "cider,rou"), {"cider,rouge-l"}),
+        (("mix", "a", "b", "--task", "bivl"), {"bivlc"}),
+    ],
+)
+def test_a_shell_completes_names(typed: tuple[str, ...], completed: set[str]) -> None:
+    words = " ".join(("counterfoil", *typed))
+    shell = {"_COUNTERFOIL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(typed))}
+    script = "from counterfoil.cli import app; app(prog_name='counterfoil', args=[])"
+    environment = {**os.environ, **shell}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert set(done.stdout.split()) == completed, done.stderr
+
+
+def test_completing_loads_nothing_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from counterfoil.cli import completion\n"
+        "for each in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
+        "    assert getattr(completion, each)(''), each\n"
+        "print(sorted({'torch', 'scipy', 'matplotlib', 'transformers'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

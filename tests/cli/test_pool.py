@@ -83,10 +83,12 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     }
     asked = world.folder / "queries.csv"
     asked.write_text("direction,query\ni2t,103\nt2i,103\n")
-    said = counterfoil("pool", *world.files(), "--queries", asked, "--out", out)
+    said = counterfoil("pool", *world.files(), "--queries", asked, "--out", out, "--overwrite")
     assert said.code == 0, said.err
     assert "for 1 images and 1 captions" in said.out
-    said = counterfoil("pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out)
+    said = counterfoil(
+        "pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out, "--overwrite"
+    )
     assert "queries that nobody knows; given: 1 of them, such as 103; allowed: ids of captions" in said.err
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 
-def test_preferences_of_p002(counterfoil, tmp_path: Path) -> None:
+def test_preferences_of_eccv_caption(counterfoil, tmp_path: Path) -> None:
     """Table D.1: the printed votes give the printed strengths, to C, D, A, B, E in that order."""
     votes = tmp_path / "votes.csv"
     votes.write_text(
@@ -25,7 +25,21 @@ def test_preferences_of_p002(counterfoil, tmp_path: Path) -> None:
     }
     assert "<svg" in plot.read_text()
     printed = counterfoil("preferences", votes, "--json", "-", "--draws", 500)
+    assert facts.pop("written_by").startswith("counterfoil preferences ")
     assert json.loads(printed.out) == facts
+
+
+def test_votes_for_oneself_are_counted(counterfoil, tmp_path: Path) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3 + "a,a\n" * 2)
+    said = counterfoil("preferences", votes, "--draws", 100, "--json", "-")
+    assert said.code == 0, said.err
+    facts = json.loads(said.out)
+    assert (facts["votes"], facts["votes_for_oneself"]) == (11, 2)
+    assert "warning: left out, since they prefer something to itself: 2 votes" in said.err
+    said = counterfoil("preferences", votes, "--self-votes", "error")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "votes.csv: votes for something over itself; given: 2 of 13; correct them" in said.err
 
 
 def test_what_are_no_votes_is_said_in_one_line(counterfoil, tmp_path: Path) -> None:

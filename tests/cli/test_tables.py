@@ -1,5 +1,6 @@
 """What results on galleries look like in a terminal."""
 
+import re
 from dataclasses import replace
 from io import StringIO
 
@@ -102,22 +103,48 @@ def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
 
 
 def test_no_name_and_no_number_is_cut(gallery) -> None:
-    """At sixty columns intervals give way; a wide chance costs a digit of theirs, never a measure's name."""
+    """A wide chance costs a digit of the intervals, and at sixty columns these stand below their values."""
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
     for width in (60, 80, 84, 111):
-        lines = shown(measures_table(result, gallery, width=width), width)[:11]
+        lines = shown(measures_table(result, gallery, width=width), width)
+        lines = lines[: next(i for i, line in enumerate(lines) if "are queries" in line)]
         assert max(map(len, lines)) <= width
         assert not any("…" in line for line in lines)
         names = list(dict.fromkeys(parted(name)[1] for name in result.measures))
-        assert [line.split()[0] for line in lines[2:]] == names
-        for base, line in zip(names, lines[2:], strict=True):
+        rows = [line for line in lines[2:] if not line.startswith(" ")]
+        assert [line.split()[0] for line in rows] == names
+        below = lines[3::2] if width == 60 else rows
+        for base, line, ends in zip(names, rows, below, strict=True):
             found = [result.measures[f"{side}_{base}"] for side in ("i2t", "t2i", "mean")]
             assert {f"{100 * each.value:.2f}" for each in found} <= set(line.split())
             assert line.endswith(f" {100 * found[2].chance:.2f}")
-            assert line.count("–") == (0 if width == 60 else 3)
+            assert ends.count("–") == 3
+            for each in found:
+                spans = [f"{100 * each.low:.{d}f}–{100 * each.high:.{d}f}" for d in (1, 2)]
+                assert any(re.sub(r"100\.0+", "100", span) in ends for span in spans)
     assert shown(measures_table(result, gallery, width=60), 60)[1].split()[1:] == [
         "I2T", "T2I", "mean", "chance",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width: int) -> None:
+    runs = []
+    for name, depth in (("a long name of a model, number one", 8), ("two", 4)):
+        result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
+        runs.append(save_run(tmp_path / name, gallery, rankings(depth), result, {}))
+    [comparison] = compare(runs, draws=100)
+    for part in (comparison_table(comparison, width=width), differences_table(comparison, width=width)):
+        assert max(map(len, shown(part, width))) <= width
+    above = " ".join(" ".join(shown(comparison_table(comparison, width=width), width)).split())
+    for run in comparison.runs:
+        for side in ("i2t", "t2i", "mean"):
+            e = run.result.measures[f"{side}_map_at_r"]
+            assert f"{100 * e.value:.2f}" in above
+            assert f"[{100 * e.low:.2f}, {100 * e.high:.2f}]" in above
+    below = "\n".join(shown(differences_table(comparison, width=width), width))
+    assert below.count("[") == len(comparison.differences)
+    assert ("\n− two" in below) == (width < 200)
 
 
 def test_short_names_leave_room_for_digits(gallery) -> None:
@@ -149,8 +176,9 @@ def test_groups_without_a_value_have_no_row(gallery) -> None:
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
     lines = shown(groups_table(result, gallery), 80)
     # The only query of "none" has no right answer; "far" has images alone, so no mean.
-    assert [line.split()[0] for line in lines[2:]] == ["near", "far"]
-    assert lines[3].split() == ["far", "3", "83.33"]
+    rows = [line.split() for line in lines[2:] if not line.startswith(" ")]
+    assert [row[0] for row in rows] == ["near", "far"]
+    assert rows[1] == ["far", "3", "83.33"]
 
 
 def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path) -> None:
@@ -201,8 +229,13 @@ def test_correlations_are_times_a_hundred_with_two_decimals(rated: Benchmark, wi
         "0.00",
     ]
     assert "%" not in "".join(lines).replace("95 % interval", "")
-    grouped = shown(groups_table(result, rated), width)
-    assert [line.split()[0] for line in grouped[2:]] == ["flat", "near", "far"]
+    grouped = shown(groups_table(result, rated, width=width), width)
+    rows = [line for line in grouped[2:] if not line.startswith(" ")]
+    assert [row.split()[0] for row in rows if not row.startswith("group")] == ["flat", "near", "far"] * (
+        1 if width == 160 else 2
+    )
+    # Three groups, four correlations.
+    assert sum(line.count("[") for line in grouped) == 3 * 4
     assert "pairs of captions score the same" in ties_line(result)
 
 

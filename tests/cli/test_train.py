@@ -151,6 +151,16 @@ def test_a_guard_is_measured_on_the_way(train, monkeypatch) -> None:
     assert all(0 <= point["world-choices"] <= 1 for point in moments.values())
 
 
+def test_a_guard_of_ones_own(train, counterfoil, tmp_path: Path) -> None:
+    counterfoil("world", "build", "choices", "--n", 6, "--size", 32, "--out", tmp_path / "guard")
+    said = train("coco", "--steps", 2, "--guard", tmp_path / "guard", "--json", "-", "--quiet")
+    assert said.code == 0, said.err
+    said = train("coco", "--steps", 2, "--guard", "pairs=nowhere.csv", "--no-resume")
+    assert (said.code, "nowhere.csv: no such file or folder" in said.err) == (2, True)
+    said = train("coco", "--guard", "pairs", "--no-resume")
+    assert (said.code, "give it with --data" in said.err) == (2, True)
+
+
 def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
     said = train("pcme", "--dry-run", "--lr", "0.5")
     assert said.code == 0, said.err
@@ -201,7 +211,7 @@ def test_the_folder_of_something_else_stays_as_it_is(train, tmp_path: Path) -> N
     for recipe in ("coco", "detector"):
         said = train(recipe, "--steps", 1, "--out", benchmark, "--quiet")
         assert (said.code, said.err.count("\n")) == (2, 1)
-        assert "the folder holds a card.json that is no checkpoint's" in said.err
+        assert "the folder holds files that no training wrote; name another folder" in said.err
     assert [each.name for each in benchmark.iterdir()] == ["card.json"]
 
 

@@ -148,7 +148,7 @@ def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
         (("--out", "sheet.png", "--each", 0), "the number of pairs of each kind must be positive; given: 0"),
         (("--out", "sheet.png", "--size", 9), "too small to see anything"),
         (("--out", "sheet.png", "--style", "cubist"), "unknown style; given: cubist"),
-        (("--out", "sheet.png", "--seed", -3), "a seed is a whole number; given: -3"),
+        (("--out", "sheet.png", "--seed", -3), "seed: out of range; given: -3"),
     ],
 )
 def test_what_cannot_be_a_sheet_is_one_line(
@@ -173,7 +173,7 @@ def test_what_cannot_be_a_sheet_is_one_line(
         (("gallery", "--n", -2), "the number of images must be positive; given: -2"),
         (("training", "--n", 0), "the number of rows must be positive; given: 0"),
         (("quads", "--size", 12), "too small to see anything; given: 12 x 12 pixels; allowed: 32"),
-        (("quads", "--seed", -1), "a seed is a whole number; given: -1"),
+        (("quads", "--seed", -1), "seed: out of range; given: -1"),
         (("quads", "--style", "naturl"), "unknown style; given: naturl"),
         (("choices", "--style", "mixed"), "unknown style; given: mixed; allowed: natural, synthetic"),
         (("quads", "--kind", "coco"), "--kind does not go with 'quads'"),

@@ -1,13 +1,15 @@
 """The command line: parse, call, print, exit code. Everything heavy is imported when a command needs it.
 
-Exit codes: 0 on success, 2 on input that cannot be used, 130 on Ctrl-C.
+Exit codes: 0 on success, 2 on input that cannot be used, 70 on a fault of the program, 130 on Ctrl-C.
 """
 
 import _thread
+import io
 import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, NoReturn
@@ -17,22 +19,28 @@ import typer
 from counterfoil import __version__
 from counterfoil.cli import (
     bias,
+    cache,
     captions,
     compare,
     demo,
     evaluate,
+    faults,
+    fetch,
+    lengths,
+    levels,
     list,
     mix,
     pool,
     preferences,
     rankings,
     reproduce,
+    save,
     train,
     usage,
     world,
 )
+from counterfoil.cli.plain_text import complain
 from counterfoil.cli.processes import main_process
-from counterfoil.errors import CounterfoilError
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
@@ -55,15 +63,39 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (evaluate, compare, pool, bias, preferences, rankings, reproduce, train, mix, demo):
+for module in (
+    evaluate,
+    fetch,
+    compare,
+    pool,
+    bias,
+    preferences,
+    rankings,
+    lengths,
+    reproduce,
+    save,
+    train,
+    mix,
+    demo,
+):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
-    app.command(name, help=_flowing(about), epilog=_flowing(module.EPILOG))(module.command)
-for command in (*world.app.registered_commands, *captions.app.registered_commands):
+    app.command(name, cls=usage.Command, help=_flowing(about), epilog=_flowing(module.EPILOG))(
+        levels.with_levels(module.command)
+    )
+for command in (
+    *world.app.registered_commands,
+    *captions.app.registered_commands,
+    *list.app.registered_commands,
+    *cache.app.registered_commands,
+):
+    command.cls = usage.Command
+    command.callback = command.callback and levels.with_levels(command.callback)
     command.help = _flowing((command.callback and command.callback.__doc__) or "")
     command.epilog = _flowing(command.epilog or "")
 app.add_typer(captions.app, name="captions")
 app.add_typer(world.app, name="world")
 app.add_typer(list.app, name="list")
+app.add_typer(cache.app, name="cache")
 
 
 def _show_version(wanted: bool | None) -> None:
@@ -78,6 +110,9 @@ def _top(
         bool | None,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave."),
     ] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of an error; also after the command.")
+    ] = False,
 ) -> None:
     """Do these images and captions belong together, and how sure can we be of the answer?"""
 
@@ -94,32 +129,48 @@ def _pass_on(otherwise: Callable[[Any], object], unraisable: Any) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line; every error we raise on purpose is one line on stderr."""
+    """Run the command line; whatever goes wrong is one line on stderr."""
     hook = sys.unraisablehook
     sys.unraisablehook = partial(_pass_on, hook)
+    for stream in (sys.stdout, sys.stderr):
+        # What the terminal's encoding lacks is written as an escape, not a reason to stop.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    debug, arguments = faults.debugging(sys.argv[1:])
     try:
-        app(standalone_mode=True)
-    except CounterfoilError as error:
-        if not main_process():
-            # Of several processes that find the same fault one says it: who starts them ends the others
-            # when the first one ends. Who lives on has found a fault of its own.
-            time.sleep(_OTHERS_FIRST)
-        print(f"counterfoil: {error}", file=sys.stderr)
-        sys.exit(2)
+        with warnings.catch_warnings():
+            # Numbers that overflow are an error; what else libraries warn of is for those who develop.
+            warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
+            if not debug:
+                warnings.filterwarnings("ignore", append=True)
+            faults.check_names(arguments)
+            app(args=arguments, standalone_mode=True)
     except BrokenPipeError:
         # The reader of our output (head, less) left: not an error, but Python would print one at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from counterfoil.cli.terminal import drop_output
+
+        drop_output()
         sys.exit(0)
     except (KeyboardInterrupt, SystemExit) as stop:
         # Typer turns Ctrl-C into this exit code before we see it.
         if isinstance(stop, KeyboardInterrupt) or stop.code == INTERRUPTED:
-            print("counterfoil: stopped; finished work is kept and will not be repeated", file=sys.stderr)
+            complain("stopped; finished work is kept and will not be repeated")
             sys.stdout.flush()
             sys.stderr.flush()
             # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
             # then end by the signal in spite of sys.exit. All our cleaning up has been done on the way here.
             os._exit(INTERRUPTED)
         raise
+    except BaseException as error:
+        if not main_process():
+            # Of several processes that find the same fault one says it: who starts them ends the others
+            # when the first one ends. Who lives on has found a fault of its own.
+            time.sleep(_OTHERS_FIRST)
+        if debug:
+            faults.print_traceback(error)
+        known = faults.foreseen(error)
+        complain(faults.unforeseen(error, arguments) if known is None else str(known))
+        sys.exit(faults.SOFTWARE if known is None else 2)
     finally:
         sys.unraisablehook = hook
     sys.exit(0)

@@ -1,6 +1,7 @@
 """What `evaluate` needs before it can measure: benchmarks found and read, scorers asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from counterfoil.cli import terminal
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.scores import Answers
+from counterfoil.errors import CounterfoilError, InputError
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
@@ -17,7 +19,6 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
     Raises what `evaluate` would, before anything is scored: where no benchmark has a measure, and where a
     benchmark has none of them.
     """
-    from counterfoil.errors import InputError
     from counterfoil.evaluation.evaluate import check_measures
 
     if not named:
@@ -40,43 +41,58 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
     return [*found]
 
 
-def answers(
-    benchmarks: Sequence[Benchmark],
-    scorer: Any,
-    *,
-    first: Any,
-    depth: int,
-    top: int,
-    beyond_is_wrong: bool,
-    quiet: bool,
-    **how: Any,
-) -> Iterator[Answers]:
-    """The answers to each benchmark in turn; galleries are asked together, when the first one's turn is."""
-    from counterfoil.engine.answers import answers as of_galleries
-    from counterfoil.engine.run import run
+@dataclass
+class Asking:
+    """A scorer asked benchmark by benchmark; galleries are ranked together, when the first's turn is."""
 
-    galleries = [each for each in benchmarks if isinstance(each.questions, Gallery)]
-    ranked: Iterator[Answers] | None = None
-    for benchmark in benchmarks:
-        answer: Answers
-        with terminal.progress(quiet=quiet) as report:
+    scorer: Any
+    galleries: Sequence[Benchmark]
+    first: Any
+    depth: int
+    top: int
+    beyond_is_wrong: bool
+    quiet: bool
+    how: Mapping[str, Any]
+    _ranked: dict[int, Answers] | None = None
+
+    def answers(self, benchmark: Benchmark, answering: Any = None) -> Answers:
+        """The answers to one benchmark; `benchmark` is one of `galleries` where it is a gallery.
+
+        `answering` is the part of given answers that is of this benchmark, where there is one.
+        """
+        from counterfoil.engine.answers import answers as of_galleries
+        from counterfoil.engine.run import run
+
+        with terminal.progress(quiet=self.quiet) as report:
             if not isinstance(benchmark.questions, Gallery):
-                answer = run(benchmark, scorer, progress=report, **how)
-            else:
-                if ranked is None:
-                    found = of_galleries(
-                        galleries,
-                        scorer,
-                        first_stage=first,
-                        depth=depth,
-                        top=top,
-                        beyond_is_wrong=beyond_is_wrong,
-                        progress=report,
-                        **how,
-                    )
-                    ranked = iter(found)
-                answer = next(ranked)
-        yield answer
+                scorer = self.scorer if answering is None else answering
+                return run(benchmark, scorer, progress=report, **self.how)
+            if self._ranked is None:
+                found = of_galleries(
+                    self.galleries,
+                    self.scorer,
+                    first_stage=self.first,
+                    depth=self.depth,
+                    top=self.top,
+                    beyond_is_wrong=self.beyond_is_wrong,
+                    progress=report,
+                    **self.how,
+                )
+                self._ranked = {id(each): answer for each, answer in zip(self.galleries, found, strict=True)}
+            return self._ranked[id(benchmark)]
+
+
+def not_measured(missing: Sequence[tuple[str, CounterfoilError]], asked: int) -> CounterfoilError:
+    """The error that ends a command which measured some of its benchmarks and names the others.
+
+    >>> print(not_measured([("bivlc", CounterfoilError("no such folder", where="b"))], 3))
+    1 of 3 benchmarks was not measured: bivlc (b: no such folder)
+    """
+    one = len(missing) == 1
+    return InputError(
+        f"{len(missing)} of {asked} benchmarks {'was' if one else 'were'} not measured: "
+        + ", ".join(f"{name} ({error})" for name, error in missing)
+    )
 
 
 def settings(pairs: Sequence[str]) -> dict[str, str]:
@@ -85,8 +101,6 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
     >>> settings(["prefix=", "references=paper"])
     {'prefix': '', 'references': 'paper'}
     """
-    from counterfoil.errors import InputError
-
     found: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -121,7 +135,7 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     The table is read before the benchmarks are, since it may carry their questions.
     """
     from counterfoil.errors import DataError
-    from counterfoil.store import read_json
+    from counterfoil.inputs.parsed import read_json
 
     def form(name: str) -> Any:
         if name in catalog.benchmarks():
@@ -145,28 +159,54 @@ def beside_data(scorer: str, data: Path | None) -> str:
     return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
 
 
-def place(data: Path | None, benchmark_name: str, *, many: bool) -> Path | None:
-    """Where one of several benchmarks lies: `data/NAME` where there is such a folder, else `data` itself.
-
-    Several sets of people's judgements come in one folder, so of those a folder called as the first words of
-    the name will do: flickr8k for flickr8k-expert and flickr8k-cf.
-    """
-    if data is None or not many:
-        return data
-    names = [benchmark_name]
-    card = catalog.benchmarks().get(benchmark_name)
-    if card is not None and card.form in ("rated", "preference"):
-        words = benchmark_name.split("-")
-        names += ["-".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
-    return next((data / name for name in names if (data / name).exists()), data)
-
-
-def benchmark(name: str, data: Path | None, images: Path | None, scorer: Any) -> Benchmark:
+def benchmark(
+    name: str, data: Path | None, images: Path | None, scorer: Any, *, counts: bool = True
+) -> Benchmark:
     """The benchmark from its data; from the questions that given answers carry where no data is named."""
     from counterfoil.scorers.given import GivenTable
 
-    if data is None and isinstance(scorer, GivenTable) and not Path(name).is_dir():
+    if data is None and isinstance(scorer, GivenTable) and name in catalog.benchmarks():
         carried = catalog.benchmark_from_answers(name, scorer.table)
         if carried is not None:
             return carried
-    return catalog.benchmark(name, data=data, images=images)
+    return catalog.benchmark(name, data=data, images=images, counts=counts)
+
+
+def narrowed(
+    scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, note: Callable[[str], None]
+) -> tuple[Any, Benchmark, int]:
+    """The given answers (None for other scorers), the questions asked, and how many lack an answer.
+
+    `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
+    """
+    from counterfoil.engine.align import answered, matched
+    from counterfoil.scorers.given import GivenTable
+
+    if not isinstance(scorer, GivenTable) or (scorer.unanswered is None and limit is None):
+        return None, benchmark if limit is None else benchmark.limited(limit), 0
+    scorer = matched(scorer, benchmark, note=terminal.warn)
+    if limit is not None:
+        scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)
+    empty = 0 if scorer.unanswered is None else int(scorer.unanswered.sum())
+    if empty:
+        what = "left out" if unanswered == "leave-out" else "counted as wrong"
+        note(f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}")
+        if unanswered == "leave-out":
+            scorer, benchmark = answered(scorer, benchmark)
+    return scorer, benchmark, empty
+
+
+def check_at_hand(spec: str, behind: str, benchmark: Benchmark) -> None:
+    """Raise `DataError` where images or captions that the scorer `spec` will look at are missing.
+
+    This is known before anything is loaded for dual encoders of a library, alone or `behind` a metric;
+    embeddings that are given need no items.
+    """
+    from counterfoil.engine.content import check_at_hand as check_items
+
+    kind, _, name = spec.partition(":")
+    models = ("open-clip", "hf")
+    if kind in models:
+        check_items(benchmark)
+    elif kind == "metric" and behind.partition(":")[0] in models and benchmark.card.shows == "image":
+        check_items(benchmark, images="images" in catalog.metrics()[name].needs)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
+
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.data.pools import Judgements
@@ -36,7 +39,11 @@ def command(
     ],
     k: Annotated[
         int | None,
-        typer.Option(min=1, help="How many items each model proposes: all in the table's places, else 5."),
+        typer.Option(
+            min=1,
+            max=most("k"),
+            help="How many items each model proposes: all in the table's places, else 5.",
+        ),
     ] = None,
     measure: Annotated[
         str, typer.Option(help="recall_at_1, r_precision, and both with graded_ before them; commas between.")
@@ -69,8 +76,9 @@ def command(
     json: Annotated[
         str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
     ] = None,
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of the bootstrap.")] = 0,
+    overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:
     """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
@@ -78,7 +86,7 @@ def command(
     Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
     that of the annotators themselves, non-self-bias that of the rest.
     """
-    from counterfoil.cli import terminal
+    from counterfoil.cli import targets, terminal
     from counterfoil.cli.judged import verified as verified_pairs
     from counterfoil.cli.lists import load
     from counterfoil.cli.report_tables import printed
@@ -88,7 +96,8 @@ def command(
     from counterfoil.evaluation.coverage import against
     from counterfoil.report import annotator_tables as tables
 
-    terminal.check_targets(html, json, plot=plot)
+    targets.check(html=html, json=json, plot=plot)
+    terminal.check_drawing(html)
     measures = tuple(dict.fromkeys(name.strip() for name in measure.split(",")))
     with terminal.busy("reading judgements and lists", quiet=quiet):
         judged = read_judgements(judgements, direction=direction, several=several)

@@ -91,15 +91,18 @@ def asked(
     policy: Policy | None = None,
     needs: Iterable[str] = (),
     embedded: bool = False,
+    empty: Literal["refuse", "leave-out"] = "refuse",
     note: Note,
 ) -> Asked:
     """All that is asked about one file of candidates; images that are `embedded` already need no folder.
 
     Where metrics do not need images, or references, what is named is read all the same, so that a mistake in
     it is found. References that say what the candidate says are dealt with as `policy` says; without one
-    they are kept, and `note` is told.
+    they are kept, and `note` is told. Images whose candidate is empty are left out where `empty` says so.
     """
-    written = read_candidates(candidates)
+    written = read_candidates(candidates, empty=empty)
+    if written.left_out:
+        note(f"{candidates}: {written.left_out:,} images with an empty candidate are left out")
     people = None if references is None else read_references(references)
     images = shown.items(written, note)
     if people is None and policy is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from counterfoil.cli.amounts import amount
 from counterfoil.cli.caption_tables import agreement_table, systems_table
 from counterfoil.cli.caption_values import Value
-from counterfoil.data.tables import floats, read_table
+from counterfoil.data.tables import first_double, floats, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
 
@@ -23,7 +23,7 @@ _NAMES = ("system", "name", "model", "captioner", "id")
 def names(files: Sequence[Path]) -> tuple[str, ...]:
     """What systems are called: their files, without endings; raises `InputError` for two of one name."""
     found = tuple(file.stem for file in files)
-    double = next((name for name in found if found.count(name) > 1), None)
+    double = first_double(found)
     if double is not None:
         raise InputError("two systems of one name", given=double, hint="files are called after their systems")
     return found
@@ -63,7 +63,7 @@ def read_humans(path: Path, systems: Sequence[str]) -> dict[str, dict[str, float
     if not scores:
         raise DataError("no scores of people", where=path, hint="a column for each, such as M1 and M2")
     called = [str(cell).strip() for cell in table[column]]
-    double = next((name for name in called if called.count(name) > 1), None)
+    double = first_double(called)
     if double is not None:
         raise DataError("a system occurs twice", where=path, given=double)
     missing = [name for name in systems if name not in called]
@@ -76,9 +76,8 @@ def read_humans(path: Path, systems: Sequence[str]) -> dict[str, dict[str, float
             hint="a system is called as its file, without the ending",
         )
     numbers = {name: floats(table, name) for name in scores}
-    return {
-        system: {name: float(numbers[name][called.index(system)]) for name in scores} for system in systems
-    }
+    place = {name: row for row, name in enumerate(called)}
+    return {system: {name: float(numbers[name][place[system]]) for name in scores} for system in systems}
 
 
 def agreement(
@@ -98,10 +97,14 @@ def shown(
     agreed: SystemCorrelations | None,
     *,
     captions: int,
+    width: int = 80,
 ) -> list[Any]:
     """The tables for a terminal."""
     lines = systems_table(
-        found, people, title=f"{amount(len(found), 'system')} on {amount(captions, 'image')}"
+        found,
+        people,
+        title=f"{amount(len(found), 'system')} on {amount(captions, 'image')}",
+        width=width,
     )
     return lines if agreed is None else [*lines, *agreement_table(agreed)]
 

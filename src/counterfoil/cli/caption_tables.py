@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from counterfoil.cli.report_tables import printed
+from counterfoil.report.markup import Cell, Column, Row
+from counterfoil.report.markup import Table as Report
+
 if TYPE_CHECKING:
     from counterfoil.cli.caption_values import Value
     from counterfoil.evaluation.judged.systems import SystemCorrelations
@@ -15,8 +19,13 @@ if TYPE_CHECKING:
 _CALLED = {"kendall_tau_b": "Kendall τ-b", "spearman": "Spearman", "pearson": "Pearson"}
 
 
-def values_table(found: "Mapping[str, Value]", *, title: str) -> list[Any]:
-    """A row per metric: its value, and its interval where it is a mean over captions."""
+def values_table(
+    found: "Mapping[str, Value]", *, title: str, titles: Mapping[str, str] | None = None
+) -> list[Any]:
+    """A row per metric: its value, and its interval where it is a mean over captions.
+
+    `titles` are what metrics are where their names would say too much; each stands below the table.
+    """
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("metric", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
@@ -34,35 +43,56 @@ def values_table(found: "Mapping[str, Value]", *, title: str) -> list[Any]:
             # Of what is no mean over captions the mean stands beside it; it is another number.
             cells.append("" if each.is_mean else f"{each.mean:.4f}")
         table.add_row(*cells)
-    lines: list[Any] = [Text(title, style="bold"), table]
-    # Each reason once, with the metrics that it concerns.
-    reasons: dict[str, list[str]] = {}
-    for name, each in found.items():
-        if each.no_interval is not None:
-            reasons.setdefault(each.no_interval, []).append(name)
-    lines += [Text(f"{', '.join(names)}: {why}", style="dim") for why, names in reasons.items()]
+    return [Text(title, style="bold"), table, *_reasons({"": found}), *titles_lines(titles or {})]
+
+
+def _reasons(rows: "Mapping[str, Mapping[str, Value]]") -> list[Any]:
+    """Why some metrics have no interval, each reason once; with the systems, where it is not of all."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for system, own in rows.items():
+        for name, each in own.items():
+            if each.no_interval is not None:
+                found.setdefault(each.no_interval, {}).setdefault(name, []).append(system)
+    lines = []
+    for why, metrics in found.items():
+        of = (
+            name if len(systems) == len(rows) else f"{name} of {', '.join(systems)}"
+            for name, systems in metrics.items()
+        )
+        lines.append(Text(f"{', '.join(of)}: {why}", style="dim"))
     return lines
 
 
+def titles_lines(titles: Mapping[str, str]) -> list[Any]:
+    """A line for each metric whose name would say too much: what it is."""
+    return [Text(f"{name}: {title}", style="dim") for name, title in titles.items()]
+
+
 def systems_table(
-    rows: "Mapping[str, Mapping[str, Value]]", people: Mapping[str, Mapping[str, float]] | None, *, title: str
+    rows: "Mapping[str, Mapping[str, Value]]",
+    people: Mapping[str, Mapping[str, float]] | None,
+    *,
+    title: str,
+    width: int = 80,
 ) -> list[Any]:
-    """A row per system, a column per metric and per score of people; the best of each metric in bold."""
+    """A row per system, a column per metric with its intervals and per score of people; the best in bold."""
     metrics = list(next(iter(rows.values())))
     scores = [] if people is None else list(next(iter(people.values())))
     best = {name: max(own[name].value for own in rows.values()) for name in metrics}
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("system", overflow="fold")
-    for name in (*metrics, *scores):
-        table.add_column(name, justify="right", no_wrap=True)
+    lines = []
     for system, own in rows.items():
         cells = [
-            Text(f"{own[name].value:.4f}", style="bold" if own[name].value == best[name] else "")
-            for name in metrics
+            Cell(each.value, each.low, each.high, rank=int(each.value == best[name]))
+            for name, each in own.items()
         ]
-        given = [] if people is None else [f"{people[system][name]:g}" for name in scores]
-        table.add_row(Text(system), *cells, *given)
-    return [Text(title, style="bold"), table]
+        given = [] if people is None else [Cell(f"{people[system][name]:g}") for name in scores]
+        lines.append(Row(system, (*cells, *given)))
+    columns = (
+        *(Column(name, style="score") for name in metrics),
+        *(Column(name, style="text") for name in scores),
+    )
+    parts = printed(Report(title, columns, tuple(lines), "system"), width)[:-1]
+    return [*parts, *_reasons(rows)]
 
 
 def agreement_table(agreed: "SystemCorrelations") -> list[Any]:

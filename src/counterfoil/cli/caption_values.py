@@ -17,7 +17,7 @@ from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.names import SEVERAL, entry
 from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
 from counterfoil.stats.means import FEWEST, mean_intervals
-from counterfoil.store import write_json, write_parquet, writing
+from counterfoil.store import write_csv, write_json, write_parquet
 
 #: What a table of captions may be written as.
 _KINDS = (".csv", ".json", ".parquet")
@@ -39,6 +39,11 @@ class Value:
     #: Whether the number reported is the mean over candidates.
     is_mean: bool
     no_interval: str | None = None
+
+
+def titles(metrics: Mapping[str, CaptionMetric]) -> dict[str, str]:
+    """What metrics are where their names would say too much: PAC-S without a model of PAC-S behind it."""
+    return {name: title for name, metric in metrics.items() if (title := getattr(metric, "title", ""))}
 
 
 def needs(names: Sequence[str]) -> set[str]:
@@ -148,7 +153,6 @@ def check_kind(path: Path | None) -> None:
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write a table in one piece, as CSV, JSON (a list of objects) or Parquet by its suffix."""
     import pyarrow as pa
-    from pyarrow import csv
 
     check_kind(path)
     if path.suffix.lower() == ".json":
@@ -159,8 +163,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     if path.suffix.lower() == ".parquet":
         write_parquet(path, table)
         return
-    with writing(path) as file:
-        csv.write_csv(table, file)
+    write_csv(path, table)
 
 
 def rows_table(asked: Asked, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:

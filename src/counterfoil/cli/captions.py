@@ -5,6 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from counterfoil.cli import completion
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
+
 app = typer.Typer(
     help="How good captions are, for images or videos, with or without references.",
     no_args_is_help=True,
@@ -14,13 +18,24 @@ app = typer.Typer(
 _PANEL_MODEL, _PANEL_WORK = "Model", "Work"
 
 Metrics = Annotated[
-    str, typer.Option(help="Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.")
+    str,
+    typer.Option(
+        help="Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
+        autocompletion=completion.metrics,
+    ),
 ]
 Images = Annotated[Path | None, typer.Option(help="Folder of the images; ids are names of its files.")]
 Videos = Annotated[
     Path | None, typer.Option(help="Folder of the videos, of folders of frames, or of features of frames.")
 ]
-Frames = Annotated[int | None, typer.Option(min=1, help="So many frames of each video, evenly spaced.")]
+Frames = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=most("frames"),
+        help="So many frames of each video, evenly spaced.",
+    ),
+]
 Rate = Annotated[float | None, typer.Option(help="So many frames of each video per second.")]
 Policy = Annotated[
     Literal["keep", "drop-reference", "drop-item"] | None,
@@ -52,19 +67,20 @@ Precision = Annotated[
     Literal["fp32", "bf16", "fp16"],
     typer.Option(help="Of weights and activations.", rich_help_panel=_PANEL_MODEL),
 ]
-AllowGelu = Annotated[
-    bool,
+BatchSize = Annotated[
+    int,
     typer.Option(
-        "--allow-gelu",
-        help="Load OpenAI-family weights with GELU all the same.",
-        rich_help_panel=_PANEL_MODEL,
+        min=1,
+        max=most("batch_size"),
+        help="Items per batch.",
+        rich_help_panel=_PANEL_WORK,
     ),
 ]
-BatchSize = Annotated[int, typer.Option(min=1, help="Items per batch.", rich_help_panel=_PANEL_WORK)]
 Workers = Annotated[
     int | None,
     typer.Option(
         min=0,
+        max=most("workers"),
         help="Processes that decode images; default: one per core, at most 8.",
         rich_help_panel=_PANEL_WORK,
     ),
@@ -95,13 +111,21 @@ annotations. An ID is the name of a file, with or without its ending, or COCO's 
 @app.command(epilog=SCORE_EPILOG)
 def score(
     metrics: Metrics,
-    candidates: Annotated[Path, typer.Option(help="The captions to score: a JSON file, one per image.")],
-    references: Annotated[Path | None, typer.Option(help="Captions that people wrote: a JSON file.")] = None,
+    candidates: Annotated[
+        Path, typer.Option(help="The captions to score, one per image: JSON, CSV or Parquet.")
+    ],
+    references: Annotated[
+        Path | None, typer.Option(help="Captions that people wrote: JSON, CSV or Parquet.")
+    ] = None,
     images: Images = None,
     videos: Videos = None,
     frames: Frames = None,
     rate: Rate = None,
     references_contain: Policy = None,
+    empty: Annotated[
+        Literal["refuse", "leave-out"],
+        typer.Option(help="What becomes of an image whose candidate is empty: an error, or left out."),
+    ] = "refuse",
     out: Annotated[
         Path | None, typer.Option(help="Write the score of every caption here (.csv, .json, .parquet).")
     ] = None,
@@ -110,11 +134,11 @@ def score(
     settings: Settings = None,
     device: Device = "auto",
     precision: Precision = "fp32",
-    allow_gelu: AllowGelu = False,
     batch_size: BatchSize = 32,
     workers: Workers = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Score captions by metrics: a value for all of them, and one for each.
@@ -123,15 +147,16 @@ def score(
     """
     import os
 
-    from counterfoil.cli import asking, caption_items, caption_values, terminal
+    from counterfoil.cli import asking, caption_items, caption_values, targets, terminal
     from counterfoil.cli.amounts import amount
     from counterfoil.cli.caption_tables import values_table
-    from counterfoil.cli.session import cache_folder, versions
+    from counterfoil.cli.session import cache_folder
     from counterfoil.data.frames import Sampling
+    from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
     from counterfoil.scorers.captions.names import several
 
-    terminal.check_targets(out, json)
+    targets.check(table=out, json=json)
     caption_values.check_kind(out)
     names = several([metrics])
     given = asking.settings(settings or ())
@@ -146,10 +171,11 @@ def score(
             policy=references_contain,
             needs=caption_values.needs(names),
             embedded=(scorer or "").startswith("embeddings:"),
+            empty=empty,
             note=say,
         )
     kept = None if no_cache else cache_folder(cache)
-    options = Options(device=device, precision=precision, allow_gelu=allow_gelu, backbone=scorer or "")
+    options = Options(device=device, precision=precision, backbone=scorer or "")
     with terminal.busy("loading metrics", quiet=quiet):
         loaded = caption_values.load(names, options, given, memory=kept)
     with terminal.progress(quiet=quiet) as report:
@@ -164,7 +190,11 @@ def score(
         )
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
-        for part in values_table(found, title=f"{candidates}, {amount(len(asked), 'caption')}"):
+        for part in values_table(
+            found,
+            title=f"{candidates}, {amount(len(asked), 'caption')}",
+            titles=caption_values.titles(loaded),
+        ):
             console.print(part)
     if out is not None:
         caption_values.write_table(out, caption_values.rows_table(asked, scores))
@@ -214,11 +244,11 @@ def systems(
     settings: Settings = None,
     device: Device = "auto",
     precision: Precision = "fp32",
-    allow_gelu: AllowGelu = False,
     batch_size: BatchSize = 32,
     workers: Workers = None,
     cache: CacheFolder = None,
     no_cache: NoCache = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare captioners: a row per system, a column per metric, and how metrics order them as people do.
@@ -227,14 +257,16 @@ def systems(
     """
     import os
 
-    from counterfoil.cli import asking, caption_items, caption_systems, caption_values, terminal
+    from counterfoil.cli import asking, caption_items, caption_systems, caption_values, targets, terminal
     from counterfoil.cli.amounts import amount
-    from counterfoil.cli.session import cache_folder, versions
+    from counterfoil.cli.caption_tables import titles_lines
+    from counterfoil.cli.session import cache_folder
     from counterfoil.data.frames import Sampling
+    from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
     from counterfoil.scorers.captions.names import several
 
-    terminal.check_targets(out, json)
+    targets.check(table=out, json=json)
     caption_values.check_kind(out)
     chosen = several([metrics])
     given = asking.settings(settings or ())
@@ -266,7 +298,7 @@ def systems(
             for file in files
         ]
     caption_items.same_items(asked)
-    options = Options(device=device, precision=precision, allow_gelu=allow_gelu, backbone=scorer or "")
+    options = Options(device=device, precision=precision, backbone=scorer or "")
     with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
         with terminal.busy("loading metrics", quiet=quiet):
             loaded = caption_values.load(chosen, options, given, memory=kept)
@@ -285,7 +317,11 @@ def systems(
     agreement = None if people is None else caption_systems.agreement(found, people)
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
-        for part in caption_systems.shown(found, people, agreement, captions=len(asked[0])):
+        for part in caption_systems.shown(
+            found, people, agreement, captions=len(asked[0]), width=console.width
+        ):
+            console.print(part)
+        for part in titles_lines(caption_values.titles(loaded)):
             console.print(part)
     if out is not None:
         caption_values.write_table(out, caption_systems.columns(found, people))

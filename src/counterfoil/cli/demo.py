@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.evaluation.result import Estimate
@@ -18,20 +22,21 @@ EPILOG = """Examples:
 
   counterfoil demo
 
-  counterfoil demo --full --out full-report      # a quarter of an hour: three seeds, noise, mining
+  counterfoil demo --full --out full-report      # three seeds, noise, mining: several times as long
 
   counterfoil demo --seed 3 --out another"""
 
 #: What the summary shows of each model: the benchmark, the measure, the column's head.
 _COLUMNS = (
-    ("world-quads", "i2t", "I2T"),
-    ("world-quads", "t2i", "T2I"),
-    ("world-quads", "group", "group"),
-    ("world-quads-alike", "group", "alike"),
+    ("world-quads-alike", "i2t", "I2T"),
+    ("world-quads-alike", "t2i", "T2I"),
+    ("world-quads-alike", "group", "group"),
+    ("world-quads", "group", "mixed"),
     ("world-choices", "accuracy", "choice"),
     ("world-gallery", "mean_map_at_r", "mAP@R"),
 )
-_MARKS = {"holds": "[green]✓[/green]", "does not hold": "[red]✗[/red]", "undecided": "[yellow]?[/yellow]"}
+_MARKS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "undecided": ("?", "yellow")}
+_POINT = ("•", "")
 #: Columns of a terminal from which the summary has room for intervals, and the most that words run over.
 _ROOMY, _LINE = 110, 100
 
@@ -43,24 +48,26 @@ def command(
     full: Annotated[
         bool, typer.Option("--full", help="Three seeds per model, the noise study and the mining study.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed of the networks.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="The first seed of the networks.")] = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Build a world, train four models on it, measure them in both directions, and say what held.
 
-    Takes about three minutes on two cores, a quarter of an hour with --full; nothing is downloaded.
+    The first line says how long it takes here, the last ones what took how long; nothing is downloaded.
     A demo that was stopped goes on where it was; one with another seed or plan begins anew in the same
     folder. The last line is the path of the report.
     """
     from dataclasses import replace
-    from time import perf_counter
+    from time import perf_counter, process_time
 
     from counterfoil.cli import terminal
-    from counterfoil.cli.session import manifest
+    from counterfoil.data.provenance import command
     from counterfoil.errors import MissingExtraError
     from counterfoil.store import check_writable
 
-    began = perf_counter()
+    began, worked = perf_counter(), process_time()
     check_writable(out, folder=True)
+    terminal.check_drawing(out)
     for library in ("torch", "lightning_fabric", "safetensors"):
         try:
             __import__(library)
@@ -78,48 +85,57 @@ def command(
     )
 
     def facts(benchmark: "Benchmark", scorer: Any) -> dict[str, Any]:
-        return manifest(benchmark, scorer, images=None, device="cpu", batch_size=256, workers=0)
+        # The engine and the evaluation say all the rest.
+        return {"command": command()}
 
     with terminal.progress() as report:
         made = study(plan, out, facts=facts, progress=report, note=terminal.note)
     with terminal.busy("writing the report"):
         path = write(made, out, seconds=perf_counter() - began)
+    whole = perf_counter() - began
     show(made, terminal.out())
+    parts = {**made.seconds, "the report": whole - sum(made.seconds.values())}
+    spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in parts.items())
+    terminal.note(f"{whole:.0f} s in all: {spent} ({process_time() - worked:.0f} s of processor time)")
     terminal.out().print(f"The report is in {path.resolve()}", soft_wrap=True)
 
 
 def show(made: "Study", console: "Console") -> None:
     """The end of a demo: a table of the models, then what was asked and what came of it."""
+    from rich.text import Text
+
     from counterfoil.report.study.captions import known
 
     seeds = made.plan.seeds
     console.print()
     console.print(_summary(made, intervals=console.width >= _ROOMY))
     about = "In per cent" + (", with 95 % intervals" if console.width >= _ROOMY else "")
-    about += f"; networks of seed {seeds[0]}. Alike: group where both pictures are drawn in one style."
+    about += f"; networks of seed {seeds[0]}. Both pictures in one style; "
+    about += "mixed: group where the second picture is synthetic."
     if len(seeds) > 1:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
-    console.print(f"[dim]{about}[/dim]", width=width)
+    console.print(Text(about, style="dim"), width=width)
     said = [_found(each) for each in made.findings]
     if made.order is not None:
-        said.append(("•", "The trainings in order.", made.order.sentence))
-    said += [("•", sweep.question, sweep.sentence) for sweep in made.sweeps]
-    said += [("•", "Caption metrics.", known(made.captions.comparisons))]
+        said.append((_POINT, "The trainings in order.", made.order.sentence))
+    said += [(_POINT, sweep.question, sweep.sentence) for sweep in made.sweeps]
+    said += [(_POINT, "Caption metrics.", known(made.captions.comparisons))]
     said += [_found(each) for each in made.captions.findings]
     console.print()
     for mark, head, words in said:
-        console.print(_hanging(mark, f"[bold]{head}[/bold]\n[dim]{words}[/dim]"), width=width)
+        beside = Text.assemble((head, "bold"), "\n", (words, "dim"))
+        console.print(_hanging(Text(*mark), beside), width=width)
     console.print()
 
 
-def _found(finding: "Finding") -> tuple[str, str, str]:
+def _found(finding: "Finding") -> tuple[tuple[str, str], str, str]:
     """A finding's mark, its claim, and what came of it."""
     said = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
     return _MARKS[finding.verdict], finding.claim, said
 
 
-def _hanging(mark: str, words: str) -> "RenderableType":
+def _hanging(mark: "Text", words: "Text") -> "RenderableType":
     """Words beside a mark, every line of them as far in as the first."""
     from rich.table import Table
 
@@ -137,7 +153,7 @@ def _summary(made: "Study", *, intervals: bool) -> "Table":
     table.add_column("model", no_wrap=True)
     for _, _, head in _COLUMNS:
         table.add_column(head, justify="right", no_wrap=True)
-    rows: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, "Text"]] = {}
     chance: dict[str, str] = {}
     for comparison in made.comparisons:
         for run in comparison.runs:
@@ -153,9 +169,10 @@ def _summary(made: "Study", *, intervals: bool) -> "Table":
     return table
 
 
-def _said(found: "Estimate", intervals: bool) -> str:
-    value = f"{100 * found.value:.1f}"
-    return f"{value}[dim]{_span(found)}[/dim]" if intervals else value
+def _said(found: "Estimate", intervals: bool) -> "Text":
+    from rich.text import Text
+
+    return Text.assemble(f"{100 * found.value:.1f}", (_span(found) if intervals else "", "dim"))
 
 
 def _span(found: "Estimate") -> str:

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from counterfoil.cli import completion
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
+
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
 
@@ -27,22 +31,52 @@ EPILOG = """Examples:
 
 def command(
     scorer: Annotated[
-        str, typer.Argument(help="What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.")
+        str,
+        typer.Argument(
+            help="What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
+            autocompletion=completion.scorers,
+        ),
     ],
     benchmarks: Annotated[
-        list[str], typer.Argument(help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.")
+        list[str],
+        typer.Argument(
+            help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
+            autocompletion=completion.benchmarks,
+        ),
     ],
     data: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
-            help="File or folder of the benchmark; with several, a folder with one of each name.",
+            metavar="[NAME=]PATH",
+            help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
+            "that of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
             rich_help_panel="Data",
         ),
     ] = None,
     images: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the images, where the data name files.", rich_help_panel="Data"),
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FOLDER",
+            help="Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
+            rich_help_panel="Data",
+        ),
     ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="A quick look: only so many questions, evenly spread over the benchmark; results say so.",
+            rich_help_panel="Data",
+        ),
+    ] = None,
+    no_counts: Annotated[
+        bool,
+        typer.Option(
+            "--no-counts",
+            help="Data may hold another number of questions than the release.",
+            rich_help_panel="Data",
+        ),
+    ] = False,
     available: Annotated[
         bool,
         typer.Option(
@@ -76,17 +110,23 @@ def command(
         ),
     ] = "strict",
     interval: Annotated[
-        Literal["auto", "wilson", "bootstrap", "folds"],
+        Literal["auto", "wilson", "bootstrap", "crossed", "folds"],
         typer.Option(
-            help="How intervals are made; auto clusters questions that share images or captions.",
+            help="How intervals are made; auto knows which questions share images or captions.",
             rich_help_panel="Statistics",
         ),
     ] = "auto",
     draws: Annotated[
-        int, typer.Option(min=100, help="Bootstrap draws.", rich_help_panel="Statistics")
+        int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.", rich_help_panel="Statistics")
     ] = 10_000,
     seed: Annotated[
-        int, typer.Option(min=0, help="Seed of everything random.", rich_help_panel="Statistics")
+        int,
+        typer.Option(
+            min=0,
+            max=most("seed"),
+            help="Seed of everything random.",
+            rich_help_panel="Statistics",
+        ),
     ] = 0,
     name: Annotated[
         str | None, typer.Option(help="What results call the scorer.", rich_help_panel="Results")
@@ -102,16 +142,17 @@ def command(
         str,
         typer.Option(help="Template put around captions, with {} for the caption.", rich_help_panel="Model"),
     ] = "{}",
-    allow_gelu: Annotated[
-        bool,
-        typer.Option(
-            "--allow-gelu", help="Load OpenAI-family weights with GELU all the same.", rich_help_panel="Model"
-        ),
-    ] = False,
     column: Annotated[
         str | None,
         typer.Option(help="Column of a given table; default: guessed and said.", rich_help_panel="Model"),
     ] = None,
+    unanswered: Annotated[
+        Literal["refuse", "wrong", "leave-out"],
+        typer.Option(
+            help="Questions that given outcomes hold no answer to: an error, wrong, or not asked.",
+            rich_help_panel="Model",
+        ),
+    ] = "refuse",
     behind: Annotated[
         str | None,
         typer.Option(
@@ -148,13 +189,19 @@ def command(
     depth: Annotated[
         int,
         typer.Option(
-            min=1, help="How many of the first stage's items are ranked again.", rich_help_panel="Galleries"
+            min=1,
+            max=most("k"),
+            help="How many of the first stage's items are ranked again.",
+            rich_help_panel="Galleries",
         ),
     ] = 32,
     top: Annotated[
         int,
         typer.Option(
-            min=0, help="How many first items of each query a run keeps.", rich_help_panel="Galleries"
+            min=0,
+            max=most("k"),
+            help="How many first items of each query a run keeps.",
+            rich_help_panel="Galleries",
         ),
     ] = 50,
     beyond_is_wrong: Annotated[
@@ -166,12 +213,19 @@ def command(
         ),
     ] = False,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Items per batch; does not change decisions.", rich_help_panel="Work")
+        int,
+        typer.Option(
+            min=1,
+            max=most("batch_size"),
+            help="Items per batch; does not change decisions.",
+            rich_help_panel="Work",
+        ),
     ] = 32,
     workers: Annotated[
         int | None,
         typer.Option(
             min=0,
+            max=most("workers"),
             help="Processes that decode images; default: one per core, at most 8.",
             rich_help_panel="Work",
         ),
@@ -183,6 +237,7 @@ def command(
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
     ] = False,
+    overwrite: Overwrite = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Results")
     ] = False,
@@ -196,86 +251,139 @@ def command(
     from dataclasses import replace
 
     from counterfoil import catalog
-    from counterfoil.cli import asking, terminal
-    from counterfoil.cli.session import cache_folder, manifest
+    from counterfoil.cli import asking, run_folders, targets, terminal
+    from counterfoil.cli.session import cache_folder
+    from counterfoil.data.galleries import Gallery
+    from counterfoil.data.places import Places
+    from counterfoil.data.provenance import about
     from counterfoil.engine.rerank import name as reranked
+    from counterfoil.errors import CounterfoilError
     from counterfoil.evaluation.evaluate import Interval, evaluate
     from counterfoil.evaluation.run import save_run
     from counterfoil.metrics.ties import Ties
     from counterfoil.scorers.base import Options
 
+    called = name or (" ".join([scorer, behind or ""]).strip())
+    if name is None and first_stage is not None:
+        called = reranked(scorer, first_stage, depth)
+    asked_as = called
     # Names and places first: a typing error should not cost the loading of a model.
-    terminal.check_targets(json, folder=out)
+    targets.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
+    folders = run_folders.run_folders(out, benchmarks, called)
+    targets.check(json=json, folders=folders)
     for benchmark_name in benchmarks:
         if not Path(benchmark_name).is_dir():
             catalog.benchmark_card(benchmark_name)
+    for spec in (scorer, behind, first_stage):
+        if spec is not None:
+            catalog.scorer_name(spec)
+    catalog.check_metric(scorer, behind or "")
+    places = Places.read(data or (), benchmarks)
+    pictures = Places.read(images or (), benchmarks, option="--images")
     options = Options(
         device=device,
         precision=precision,
         prompt=prompt,
-        allow_gelu=allow_gelu,
         column=column,
         whole_rows=asking.whole_rows(scorer, benchmarks),
+        unanswered=unanswered,
         seed=seed,
-        ids=asking.beside(ids, data),
-        backbone=asking.beside_data(behind or "", data),
+        ids=asking.beside(ids, places.plain),
+        backbone=asking.beside_data(behind or "", places.plain),
         settings=asking.settings(settings or ()),
     )
     say = (lambda text: None) if quiet else terminal.note
     kept = None if no_cache else cache_folder(cache)
-    with terminal.busy(f"loading {scorer}", quiet=quiet):
-        loaded = catalog.scorer(asking.beside_data(scorer, data), options, memory=kept)
-        first = None
-        if first_stage is not None:
-            plain = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-            first = catalog.scorer(asking.beside_data(first_stage, data), plain, memory=kept)
-    if (described := getattr(loaded, "described", None)) is not None:
-        say(f"{scorer}: {described}")
-    called = name or (" ".join([scorer, behind or ""]).strip())
-    if name is None and first_stage is not None:
-        called = reranked(scorer, first_stage, depth)
 
-    read = []
+    def load(spec: str, options: Options) -> Any:
+        with terminal.busy(f"loading {spec}", quiet=quiet):
+            found = catalog.scorer(asking.beside_data(spec, places.plain), options, memory=kept)
+        if (described := getattr(found, "described", None)) is not None:
+            say(f"{spec}: {described}")
+        return found
+
+    # A model is loaded once the data are known to be there. Given answers may carry the questions along.
+    loaded = None if catalog.has_model(scorer) else load(scorer, options)
+    read: list[tuple[str, Benchmark]] = []
+    missing: list[tuple[str, CounterfoilError]] = []
+    answerers: list[Any] = []
+    holes: list[int] = []
     for benchmark_name in benchmarks:
-        where = asking.place(data, benchmark_name, many=len(benchmarks) > 1)
-        with terminal.busy(f"reading {benchmark_name}", quiet=quiet):
-            each = asking.benchmark(benchmark_name, where, images, loaded)
-        if available:
-            whole = len(each)
-            each = each.available()
-            say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
-        if any(words in (each.source or "") for words in ("left out", "taken out")):
-            # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
-            say(f"{each.name}: {each.source}")
+        try:
+            where = places.of(benchmark_name, many=len(benchmarks) > 1)
+            with terminal.busy(f"reading {benchmark_name}", quiet=quiet):
+                each = asking.benchmark(
+                    benchmark_name, where, pictures.images_of(benchmark_name), loaded, counts=not no_counts
+                )
+            if available:
+                whole = len(each)
+                each = each.available()
+                say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
+            if any(words in (each.source or "") for words in ("left out", "taken out")):
+                # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
+                say(f"{each.name}: {each.source}")
+            answering, each, empty = asking.narrowed(loaded, each, limit, unanswered, note=say)
+            asking.check_at_hand(scorer, behind or "", each)
+        except CounterfoilError as error:
+            if len(benchmarks) == 1:
+                raise
+            missing.append((benchmark_name, error))
+        else:
+            read.append((benchmark_name, each))
+            answerers.append(answering)
+            holes.append(empty)
+    if not read:
+        raise asking.not_measured(missing, len(benchmarks))
+    for benchmark_name, _ in missing:
+        terminal.warn(f"{benchmark_name} is not at hand; the others are measured")
+    targets.also_read(*(each.path for _, each in read))
+    if loaded is None:
+        loaded = load(scorer, options)
+    if name is None and (title := getattr(loaded, "title", "")):
+        called = title
+    first = None
+    if first_stage is not None:
+        plain = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
+        first = load(first_stage, plain)
+    for benchmark_name, each in read:
         asking.check(loaded, each)
-        read.append(each)
+        if out is not None and name is not None:
+            identity = asking.as_asked(loaded, each).identity
+            run_folders.check_identity(run_folders.run_folder(out, benchmark_name), asked_as, identity)
 
-    reported = asking.measures(read, measure or ())
+    reported = asking.measures([each for _, each in read], measure or ())
     processes = min(8, os.cpu_count() or 1) if workers is None else workers
-    answers = asking.answers(
-        read,
+    asked = asking.Asking(
         loaded,
+        [each for _, each in read if isinstance(each.questions, Gallery)],
         first=first,
-        quiet=quiet,
         depth=depth,
         top=top,
         beyond_is_wrong=beyond_is_wrong,
-        cache=kept,
-        batch_size=batch_size,
-        workers=processes,
-        note=(lambda text: None) if quiet else terminal.warn,
+        quiet=quiet,
+        how={
+            "cache": kept,
+            "batch_size": batch_size,
+            "workers": processes,
+            "note": (lambda text: None) if quiet else terminal.warn,
+        },
     )
     results: list[dict[str, Any]] = []
-    for benchmark_name, benchmark, answer, wanted in zip(benchmarks, read, answers, reported, strict=True):
-        facts = manifest(
-            benchmark,
-            asking.as_asked(loaded, benchmark),
-            first=first,
-            images=images,
-            device=device,
-            batch_size=batch_size,
-            workers=processes,
-        )
+    for (benchmark_name, benchmark), wanted, answering, empty in zip(
+        read, reported, answerers, holes, strict=True
+    ):
+        try:
+            answer = asked.answers(benchmark, answering)
+        except CounterfoilError as error:
+            if len(benchmarks) == 1:
+                raise
+            missing.append((benchmark_name, error))
+            continue
+        facts: dict[str, Any] = about(benchmark, images=pictures.images_of(benchmark_name))
+        if limit is not None:
+            facts["limit"] = limit
+        if empty:
+            facts["unanswered"] = {"questions": empty, "policy": unanswered}
         result = evaluate(
             benchmark,
             answer,
@@ -285,27 +393,30 @@ def command(
             draws=draws,
             seed=seed,
             measures=wanted,
-            provenance={key: facts[key] for key in ("benchmark", "scorer", "versions")},
+            provenance={"benchmark": facts},
         )
         if out is not None:
-            folder = out / Path(benchmark_name).name
-            save_run(folder, benchmark, answer, result, facts)
+            folder = run_folders.run_folder(out, benchmark_name)
+            save_run(folder, benchmark, answer, result, {"named": name is not None, "asked": asked_as})
             say(f"run written to {folder}")
         _show(result, benchmark, to_stderr=json == "-", quiet=quiet)
         results.append(result.to_json())
     if json is not None:
-        terminal.write_result(json, results[0] if len(results) == 1 else results)
+        terminal.write_result(json, results[0] if len(benchmarks) == 1 else results)
+    if missing:
+        raise asking.not_measured(missing, len(benchmarks))
 
 
 def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) -> None:
     from counterfoil.cli import terminal
-    from counterfoil.cli.tables import groups_table, measures_table, ties_line
+    from counterfoil.cli.tables import groups_table, measures_table, resting_lines, ties_line
 
     if to_stderr and quiet:
         return
     console = terminal.err() if to_stderr else terminal.out()
     console.print(measures_table(result, benchmark, width=console.width))
-    groups = groups_table(result, benchmark)
+    groups = groups_table(result, benchmark, width=console.width)
     if groups is not None:
         console.print(groups)
+    console.print(resting_lines(benchmark, [result]))
     console.print(ties_line(result), style="dim")

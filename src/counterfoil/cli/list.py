@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from counterfoil.cli import completion
+
 app = typer.Typer(
     help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
     no_args_is_help=True,
@@ -15,21 +17,27 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable.")]
 
 @app.command()
 def benchmarks(
-    name: Annotated[str | None, typer.Argument(help="Show all facts of this one.")] = None, json: Json = False
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show all facts of this one.", autocompletion=completion.benchmarks),
+    ] = None,
+    json: Json = False,
 ) -> None:
     """The benchmarks that can be measured, with form, size, licence and source.
 
     Example: counterfoil list benchmarks winoground
     """
     from counterfoil import catalog
+    from counterfoil.data.releases import serving
 
     if name is not None:
         card = catalog.benchmark_card(name)
         facts = card.model_dump(mode="json")
         if json:
             _print_json(facts)
-        else:
-            _print_facts(facts)
+            return
+        release = serving(card.name)
+        _print_facts({**facts, "fetch": f"counterfoil fetch {release.name}" if release else ""})
         return
     cards = catalog.benchmarks()
     if json:
@@ -48,7 +56,7 @@ def benchmarks(
             for card in cards.values()
         ],
     )
-    print("\nAll facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME")
+    _say("All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME")
 
 
 @app.command()
@@ -96,9 +104,7 @@ def metrics(json: Json = False) -> None:
         ("metric", "needs", "what it says", "source"),
         [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries],
     )
-    print(
-        "\nAs a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
-    )
+    _say("As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'.")
 
 
 @app.command()
@@ -123,7 +129,9 @@ def measures(json: Json = False) -> None:
 
 @app.command()
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="Show all values of this one.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show all values of this one.", autocompletion=completion.recipes)
+    ] = None,
     json: Json = False,
 ) -> None:
     """The recipes that models are trained by, with the papers' values.
@@ -152,7 +160,7 @@ def recipes(
         ("recipe", "what is learnt", "columns besides image and caption"),
         [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in known.values()],
     )
-    print("\nAll values of one, and what its paper leaves open: counterfoil list recipes NAME")
+    _say("All values of one, and what its paper leaves open: counterfoil list recipes NAME")
 
 
 def _print_json(value: object) -> None:
@@ -161,18 +169,21 @@ def _print_json(value: object) -> None:
     write_result("-", value)
 
 
-def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table
+def _say(text: str) -> None:
     from rich.text import Text
 
     from counterfoil.cli.terminal import out
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, name in enumerate(header):
-        table.add_column(name, no_wrap=i == 0, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    out().print(table)
+    out().print(Text(f"\n{text}"))
+
+
+def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from counterfoil.cli.terminal import out
+    from counterfoil.cli.text_tables import text_table
+
+    console = out()
+    for part in text_table(header, rows, console.width):
+        console.print(part)
 
 
 def _print_facts(facts: dict[str, object]) -> None:
@@ -183,14 +194,17 @@ def _print_facts(facts: dict[str, object]) -> None:
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table.add_column()
     for key, value in facts.items():
         if value in ("", None, [], {}):
             continue
         if isinstance(value, list):
             text = "\n".join(str(part) for part in value)
         elif isinstance(value, dict):
-            text = ", ".join(f"{name} {count:,}" for name, count in value.items())
+            text = ", ".join(
+                f"{name} {count:,}" if isinstance(count, int) else f"{name} {count}"
+                for name, count in value.items()
+            )
         else:
             text = str(value)
         table.add_row(key, Text(text))

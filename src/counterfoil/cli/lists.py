@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.data.scores import Rankings
+from counterfoil.data.tables import first_double
 from counterfoil.engine.first_items import ModelLists, numbered_as, of_embeddings, of_rankings, of_similarity
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.run import Run, find_runs
+from counterfoil.inputs.arrays import read_npz
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of, read_arrays
+from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.scorers.given import load_embeddings
 from counterfoil.scorers.similarity import load_similarity
 
@@ -22,10 +24,12 @@ def load(sources: Sequence[Path], *, ids: Path | None, widest: bool = False) -> 
     Raises `DataError` where galleries differ, ids are missing, or a folder holds no run of a gallery, and
     `InputError` where two have one name.
     """
+    if ids is not None and not ids.is_file():
+        raise DataError("no such file", where=ids, hint="check --ids")
     found = _runs([source for source in sources if source.is_dir()], widest)
     found += [_file(source, ids) for source in sources if not source.is_dir()]
     names = [lists.name for lists in found]
-    double = next((name for name in names if names.count(name) > 1), None)
+    double = first_double(names)
     if double is not None:
         raise InputError(
             "two models have one name", given=double, hint="give each once, or rename files and folders"
@@ -38,8 +42,10 @@ def _runs(folders: Sequence[Path], widest: bool) -> list[ModelLists]:
     if not folders:
         return []
     runs = [run for run in find_runs(folders) if isinstance(run.answers, Rankings)]
-    if not runs:
-        where = ", ".join(map(str, folders))
+    # A folder that contributes nothing was given by mistake, whatever there is in the others.
+    without = [folder for folder in folders if not any(folder.rglob("gallery.parquet"))]
+    if without or not runs:
+        where = ", ".join(map(str, without or folders))
         raise DataError("no run of a gallery", where=where, allowed="coco-5k, eccv, ...")
     chosen: list[Run] = []
     for name in dict.fromkeys(run.name for run in runs):
@@ -104,7 +110,7 @@ def _ids_beside(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if ids is None:
         raise _no_ids(path)
-    arrays = read_arrays(ids, ("image_ids", "caption_ids"), after="--ids")
+    arrays = read_npz(ids, names="image_ids caption_ids", hint="check the path after '--ids'")
     both = [
         ids_of(arrays, names, rows, ids, per=f"embedding of {path.name}")
         for names, rows in ((IMAGE_IDS, images), (CAPTION_IDS, captions))

@@ -1,21 +1,28 @@
 """`counterfoil mix`: weights between two networks, measured on both tasks, and kept if wanted."""
 
+from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from counterfoil.cli import completion
+from counterfoil.cli.options import Overwrite
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
+    from counterfoil.data.benchmark import Benchmark
+    from counterfoil.evaluation.result import Estimate
+    from counterfoil.report.markup import Table
     from counterfoil.scorers.networks import Backbone
     from counterfoil.train.guard import Mixture
 
 EPILOG = """Examples:
 
-  counterfoil mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --task bivlc --held-out sugarcrepe
+  counterfoil mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --task bivlc --held-out winoground
+
+  counterfoil mix hf:./my-clip ckpt/ --task bivlc --held-out sugarcrepe --images sugarcrepe=val2017/
 
   counterfoil mix ckpt/pretrained ckpt/trohn-img --task world-quads --held-out world-gallery --points 6
 
@@ -28,8 +35,28 @@ _ALLOWED = "a checkpoint's folder, open-clip:ARCH/WEIGHTS, hf:NAME"
 def command(
     start: Annotated[str, typer.Argument(help="Where training began: a checkpoint's folder or KIND:WHAT.")],
     tuned: Annotated[Path, typer.Argument(help="What came of it: a checkpoint's folder.")],
-    task: Annotated[str | None, typer.Option(help="Benchmark of what was trained for.")] = None,
-    held_out: Annotated[str | None, typer.Option(help="Benchmark of what should not be forgotten.")] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Benchmark of what was trained for.", autocompletion=completion.benchmarks),
+    ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(help="Benchmark of what should not be forgotten.", autocompletion=completion.benchmarks),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]PATH",
+            help="Where the data of a benchmark lie, as in 'evaluate'; may be repeated.",
+        ),
+    ] = None,
+    images: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]FOLDER", help="Folder of the images of a benchmark; may be repeated."),
+    ] = None,
+    available: Annotated[
+        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
+    ] = False,
     points: Annotated[int, typer.Option(min=2, max=101, help="Mixtures from start to end.")] = 11,
     alpha: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Keep this mixture: 0 is the start, 1 the end.")
@@ -38,6 +65,7 @@ def command(
     json: Annotated[
         str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Mix the weights of a network before and after training (WiSE-FT): often both tasks are kept.
 
@@ -45,9 +73,14 @@ def command(
     choices accuracy, of galleries the mean of both directions of the main measure. With --alpha and --out
     one mixture is written as a checkpoint.
     """
-    from counterfoil.cli import terminal
+    from functools import partial
+
+    from counterfoil.cli import targets, terminal
     from counterfoil.cli.networks import network
+    from counterfoil.cli.report_tables import printed
     from counterfoil.errors import InputError
+    from counterfoil.outputs.guard import Folder
+    from counterfoil.scorers import trained
 
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
         raise InputError("options come in pairs", allowed="--task with --held-out, --alpha with --out")
@@ -55,37 +88,65 @@ def command(
         raise InputError(
             "nothing to do", hint="measure with --task and --held-out, keep with --alpha and --out"
         )
-    terminal.check_targets(json, folder=out)
+    folders = (
+        [] if out is None else [Folder(out, trained.FILES, partial(trained.why_foreign, origin="mixture"))]
+    )
+    targets.check(json=json, folders=folders)
+    asked = [name for name in (task, held_out) if name is not None]
+    found = _benchmarks(asked, data or (), images or (), available=available)
     ends = network(start, allowed=_ALLOWED), network(str(tuned), allowed=_ALLOWED)
     measured: Sequence[Mixture] = ()
     if task is not None and held_out is not None:
-        measured = _measured(ends, task, held_out, points)
+        measured = _measured(ends, found, points)
         console = terminal.out()
-        console.print(_table(measured, task, held_out))
+        for part in printed(_table(measured, task, held_out), console.width):
+            console.print(part)
     if alpha is not None and out is not None:
         _keep(ends, start, tuned, alpha, out)
         terminal.note(f"wrote the mixture at {alpha:g}: {out}")
     if json is not None:
         terminal.write_result(
-            json, {"start": start, "tuned": str(tuned), "mixtures": [each._asdict() for each in measured]}
+            json, {"start": start, "tuned": str(tuned), "mixtures": [_to_json(each) for each in measured]}
         )
 
 
+def _benchmarks(
+    names: "Sequence[str]", data: "Sequence[str]", images: "Sequence[str]", *, available: bool
+) -> "list[Benchmark]":
+    """The benchmarks, read before any network is loaded."""
+    from counterfoil import catalog
+    from counterfoil.cli import targets, terminal
+    from counterfoil.data.places import Places
+    from counterfoil.engine.content import check_at_hand
+
+    places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
+    found = []
+    for name in names:
+        where = places.of(name, many=len(names) > 1)
+        each = catalog.benchmark(name, data=where, images=pictures.images_of(name))
+        if available:
+            whole, each = len(each), each.available()
+            terminal.note(f"{name}: {len(each):,} of {whole:,} questions are at hand")
+        check_at_hand(each)
+        targets.also_read(each.path)
+        found.append(each)
+    return found
+
+
 def _measured(
-    ends: "tuple[Backbone, Backbone]", task: str, held_out: str, points: int
+    ends: "tuple[Backbone, Backbone]", benchmarks: "Sequence[Benchmark]", points: int
 ) -> "Sequence[Mixture]":
     import numpy as np
 
-    from counterfoil import catalog
     from counterfoil.cli import terminal
-    from counterfoil.train.guard import Guard, sweep
+    from counterfoil.train.guard import sweep
+    from counterfoil.train.live import estimate
 
-    guards = [Guard(catalog.benchmark(name), name=name) for name in (task, held_out)]
     with terminal.progress() as report:
         done = iter(range(1, 2 * points + 1))
 
-        def asked(guard: Guard, backbone: "Backbone") -> float:
-            value = guard.measure(backbone)
+        def asked(benchmark: "Benchmark", backbone: "Backbone") -> "Estimate":
+            value = estimate(backbone, benchmark)
             report("measuring mixtures", next(done), 2 * points)
             return value
 
@@ -93,8 +154,8 @@ def _measured(
             ends[1],
             ends[0].network.state_dict(),
             ends[1].network.state_dict(),
-            task=lambda backbone: asked(guards[0], backbone),
-            held_out=lambda backbone: asked(guards[1], backbone),
+            task=lambda backbone: asked(benchmarks[0], backbone),
+            held_out=lambda backbone: asked(benchmarks[1], backbone),
             alphas=np.linspace(0, 1, points).round(4).tolist(),
         )
 
@@ -109,15 +170,41 @@ def _keep(ends: "tuple[Backbone, Backbone]", start: str, tuned: Path, alpha: flo
     trained.save(out, ends[1], facts)
 
 
-def _table(measured: "Sequence[Mixture]", task: str, held_out: str) -> "Table":
-    from rich.table import Table
+def _mean(each: "Mixture") -> tuple[float, float, float]:
+    """The mean of both tasks with its interval, for two tasks that share no question.
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("alpha", task, held_out, "mean"):
-        table.add_column(head, justify="right", no_wrap=True)
-    means = [(each.task + each.held_out) / 2 for each in measured]
-    for each, mean in zip(measured, means, strict=True):
-        cells = [f"{100 * value:.1f}" for value in (each.task, each.held_out, mean)]
-        best = mean == max(means)
-        table.add_row(f"{each.alpha:g}", *cells, style="bold" if best else "")
-    return table
+    Source: Zou and Donner, Construction of confidence limits about effect measures, 2008 (the square-and-add
+    limits of a sum).
+    """
+    value = (each.task.value + each.held_out.value) / 2
+    below = hypot(each.task.value - each.task.low, each.held_out.value - each.held_out.low) / 2
+    above = hypot(each.task.high - each.task.value, each.held_out.high - each.held_out.value) / 2
+    return value, value - below, value + above
+
+
+def _to_json(each: "Mixture") -> dict[str, Any]:
+    """A mixture with its values, and the intervals of each."""
+    return {
+        "alpha": each.alpha,
+        "task": each.task.value,
+        "held_out": each.held_out.value,
+        "intervals": {
+            "task": [each.task.low, each.task.high],
+            "held_out": [each.held_out.low, each.held_out.high],
+            "mean": list(_mean(each)[1:]),
+        },
+    }
+
+
+def _table(measured: "Sequence[Mixture]", task: str, held_out: str) -> "Table":
+    """A row per mixture, every value with its interval; the best mean has rank 1."""
+    from counterfoil.report.markup import Cell, Column, Row, Table
+
+    best = max(_mean(each)[0] for each in measured)
+    rows = []
+    for each in measured:
+        ends = [(e.value, e.low, e.high) for e in (each.task, each.held_out)]
+        cells = (Cell(*of, rank=int(_mean(each)[0] == best)) for of in (*ends, _mean(each)))
+        rows.append(Row(f"{each.alpha:g}", tuple(cells)))
+    columns = tuple(Column(name) for name in (Path(task).name, Path(held_out).name, "mean"))
+    return Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
+
 if TYPE_CHECKING:
     from counterfoil.data.pools import Direction
     from counterfoil.engine.first_items import ModelLists
@@ -29,7 +32,14 @@ def command(
         list[Path],
         typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
     ],
-    k: Annotated[int, typer.Option(min=1, help="How many items each model proposes per query.")] = 5,
+    k: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=most("k"),
+            help="How many items each model proposes per query.",
+        ),
+    ] = 5,
     queries: Annotated[
         Path | None, typer.Option(help="Ids of the queries: one per line, or a table's column query or id.")
     ] = None,
@@ -47,21 +57,36 @@ def command(
             "--exclude-known", help="Leave out pairs that are right in the runs' benchmark already."
         ),
     ] = False,
-    per_task: Annotated[int, typer.Option(min=1, help="Pairs to judge per task.")] = 18,
-    golden: Annotated[int, typer.Option(min=0, help="Pairs of known answer in each task beside them.")] = 2,
-    answers: Annotated[int, typer.Option(min=1, help="How many people judge each pair.")] = 1,
-    price: Annotated[float, typer.Option(min=0, help="Price of a task.")] = 1.4,
+    per_task: Annotated[int, typer.Option(min=1, max=most("people"), help="Pairs to judge per task.")] = 18,
+    golden: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=most("people"),
+            help="Pairs of known answer in each task beside them.",
+        ),
+    ] = 2,
+    answers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=most("people"),
+            help="How many people judge each pair.",
+        ),
+    ] = 1,
+    price: Annotated[float, typer.Option(min=0, max=most("price"), help="Price of a task.")] = 1.4,
     plot: Annotated[Path | None, typer.Option(help="Draw the yield curve here (svg, pdf, png).")] = None,
     json: Annotated[
         str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
     ] = None,
+    overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
 ) -> None:
     """Pool what several models put first, each pair once, with who proposed it at which place.
 
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
-    from counterfoil.cli import terminal
+    from counterfoil.cli import targets, terminal
     from counterfoil.cli.lists import load
     from counterfoil.data.pools import pool_kind, pool_table, write_pool
     from counterfoil.engine.first_items import first_items
@@ -69,7 +94,7 @@ def command(
     from counterfoil.evaluation.pooling import summary as summarise
     from counterfoil.metrics.annotators import pool
 
-    terminal.check_targets(out, json, plot=plot)
+    targets.check(table=out, json=json, plot=plot)
     if out is not None:
         pool_kind(out)
     with terminal.busy("reading lists", quiet=quiet):
@@ -172,6 +197,8 @@ def _shown(found: "Summary", width: int) -> list[Any]:
     from rich.table import Table
     from rich.text import Text
 
+    from counterfoil.report.drawing import short
+
     queries = " and ".join(
         f"{n:,} {'images' if way == 'i2t' else 'captions'}" for way, n in found.queries.items()
     )
@@ -181,11 +208,11 @@ def _shown(found: "Summary", width: int) -> list[Any]:
         style="bold",
     )
     by_model = Table(box=None, pad_edge=False, header_style="dim")
-    by_model.add_column("model", overflow="fold")
+    by_model.add_column("model", no_wrap=True)
     for head in ("proposes", "nobody else does", "new in this order"):
         by_model.add_column(head, justify="right")
     for name, proposed, alone, new in zip(found.models, found.proposed, found.alone, found.new, strict=True):
-        by_model.add_row(Text(name), f"{proposed:,}", f"{alone:,}", f"{new:,}")
+        by_model.add_row(Text(short(name, max(12, width - 47))), f"{proposed:,}", f"{alone:,}", f"{new:,}")
     curve = Table(box=None, pad_edge=False, header_style="dim")
     curve.add_column("pairs by k", no_wrap=True)
     ks = _columns(found.k, max(1, (width - 12) // 11))

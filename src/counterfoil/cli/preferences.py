@@ -1,9 +1,12 @@
 """`counterfoil preferences`: strengths from pairwise votes, with intervals."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.votes import Preferences
@@ -24,23 +27,40 @@ def command(
     json: Annotated[
         str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
     ] = None,
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    own: Annotated[
+        Literal["leave-out", "error"],
+        typer.Option("--self-votes", help="What becomes of votes for something over itself."),
+    ] = "leave-out",
+    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of the bootstrap.")] = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Who is preferred to whom: Bradley-Terry strengths from votes between two at a time.
 
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.
     """
-    from counterfoil.cli import terminal
+    from counterfoil.cli import targets, terminal
+    from counterfoil.cli.amounts import amount
     from counterfoil.data.votes import read_votes
+    from counterfoil.errors import DataError
     from counterfoil.evaluation.votes import preferences
 
-    terminal.check_targets(json, plot=plot)
-    found = preferences(read_votes(votes), draws=draws, seed=seed)
+    targets.check(json=json, plot=plot)
+    given = read_votes(votes)
+    if given.own and own == "error":
+        raise DataError(
+            "votes for something over itself",
+            where=votes,
+            given=f"{given.own:,} of {given.own + given.total:,}",
+            hint="correct them, or leave them out with --self-votes leave-out",
+        )
+    found = preferences(given, draws=draws, seed=seed)
     console = terminal.err() if json == "-" else terminal.out()
     for part in _shown(found, console.width):
         console.print(part)
+    if found.own:
+        terminal.warn(f"left out, since they prefer something to itself: {amount(found.own, 'vote')}")
     if found.separated:
         # Where it is rare it does not reach the ends of a 95 % interval.
         say = terminal.warn if found.separated > 0.02 * draws else terminal.note
@@ -63,10 +83,12 @@ def _shown(found: "Preferences", width: int) -> list[Any]:
     from rich.table import Table
     from rich.text import Text
 
+    from counterfoil.report.drawing import short
+
     voted = f"{found.votes:,} votes" + (f" of {found.judges:,} judges" if found.judges else "")
     heading = Text(f"Bradley-Terry strengths of {len(found.names)}, {voted}", style="bold")
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("name", overflow="fold")
+    table.add_column("name", no_wrap=True)
     table.add_column("strength", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="center", no_wrap=True)
     table.add_column("rank", justify="center", no_wrap=True)
@@ -83,7 +105,7 @@ def _shown(found: "Preferences", width: int) -> list[Any]:
             surely = "bold" if found.apart[i, j] and found.chance[i, j] > 0.5 else ""
             cells.append(Text("" if i == j else f"{100 * found.chance[i, j]:.1f} %", style=surely))
         table.add_row(
-            Text(found.names[i]),
+            Text(short(found.names[i], max(12, width - 38))),
             Text(f"{found.strength[i]:.2f}", style="bold"),
             Text(f"[{found.low[i]:.2f}, {found.high[i]:.2f}]"),
             str(low) if low == high else f"{low} to {high}",

@@ -7,6 +7,7 @@ from counterfoil.data.pools import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, labels, read_table
 from counterfoil.engine.first_items import ModelLists
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_text
 
 
 def wanted(
@@ -68,12 +69,7 @@ def _written(file: Path) -> list[tuple[str, str]]:
         names = labels(table, column or "query")
         ways = labels(table, "direction") if "direction" in table else ("",) * len(table)
         return [(way, name) for way, name in zip(ways, names, strict=True) if name]
-    if not file.is_file():
-        raise DataError("no such file", where=file, hint="check --queries")
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read: {error}", where=file) from None
+    lines = read_text(file, hint="check --queries").splitlines()
     found = [("", line.strip()) for line in lines if line.strip()]
     if not found:
         raise DataError("no query in this file", where=file, allowed="an id per line")

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from counterfoil.cli.options import Overwrite, Private
+from counterfoil.inputs.amounts import most
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -31,16 +34,24 @@ def command(
         list[str] | None, typer.Option(help="Only this measure, or pattern of them; may be repeated.")
     ] = None,
     k: Annotated[
-        int, typer.Option("--k", min=2, help="How many first items of each query are compared.")
+        int,
+        typer.Option(
+            "--k",
+            min=2,
+            max=most("k"),
+            help="How many first items of each query are compared.",
+        ),
     ] = 25,
-    draws: Annotated[int, typer.Option(min=100, help="Bootstrap draws.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of the bootstrap.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
     json: Annotated[
         str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
     ] = None,
     csv: Annotated[Path | None, typer.Option(help="Write all numbers as CSV here, one a line.")] = None,
     title: Annotated[str, typer.Option(help="Title of the HTML page.")] = "What rankings say",
+    private: Private = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Do measures and benchmarks put models in the same order, and how different are the models' lists?
 
@@ -48,14 +59,15 @@ def command(
     anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
     the same numbers, to the last bit.
     """
-    from counterfoil.cli import terminal
+    from counterfoil.cli import targets, terminal
     from counterfoil.cli.ranking_tables import correlation_tables, diversity_tables, rank_tables
     from counterfoil.evaluation.diversity import diversity
     from counterfoil.evaluation.rank_correlation import rank_correlation
     from counterfoil.evaluation.run import find_runs
 
-    terminal.check_targets(html, json, csv)
-    loaded = find_runs(runs)
+    targets.check(html=html, json=json, csv=csv)
+    terminal.check_drawing(html)
+    loaded = find_runs(runs, note=terminal.note)
     found = rank_correlation(loaded, measures=measure or (), draws=draws, seed=seed)
     lists = diversity(loaded, k=k)
     console = terminal.err() if json == "-" else terminal.out()
@@ -80,7 +92,7 @@ def command(
         from counterfoil.report.rankings_page import page
         from counterfoil.store import write_text
 
-        write_text(html, page(found, lists, runs=loaded, title=title))
+        write_text(html, page(found, lists, runs=loaded, title=title, private=private))
         terminal.note(f"page written to {html}")
 
 

@@ -1,49 +1,69 @@
-"""The tables of reports in a terminal, as wide as that is."""
+"""The tables of reports in a terminal, as wide as that is: what does not fit is stacked, never left out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.table import Table as Rich
 from rich.text import Text
 
 from counterfoil.report.drawing import short
-from counterfoil.report.markup import Table, written
+from counterfoil.report.markup import Cell, Column, Table, written
+
+_SIDES = {"image to text": "I2T ", "text to image": "T2I "}
+_STYLES = {1: "bold", 2: "underline"}
 
 
-def printed(table: Table, width: int) -> list[Any]:
-    """A table for the terminal; intervals where they fit, and several tables where columns do not."""
+def printed(
+    table: Table,
+    width: int,
+    *,
+    label: Callable[[Column], str] | None = None,
+    counted: str = "queries",
+) -> list[Any]:
+    """A table for the terminal, every value with its interval.
+
+    Intervals stand beside their values where the whole table fits in `width` columns, else below them; where
+    that is still too wide the columns go into several tables under one another. `label` says what stands over
+    a column; `counted` is what the sizes of columns count.
+    """
     called = [short(row.name, max(24, 2 * width // 5)) for row in table.rows]
     names = max(map(len, [table.corner, *called]))
-    blocks = list(dict.fromkeys(column.block for column in table.columns))
-    over = {"image to text": "I2T ", "text to image": "T2I "} if len(blocks) > 1 else {}
-    columns: list[tuple[str, list[str], int]] = []
-    for ranged in (True, False):
-        columns = []
-        for i, column in enumerate(table.columns):
-            head = over.get(column.block, "") + short(column.label, 14)
-            cells = [
-                written(row.cells[i], column, interval=ranged and row.cells[i].low is not None)
-                for row in table.rows
-            ]
-            columns.append((head, cells, 2 + max(map(len, [head, *cells]))))
-        if names + sum(room for *_, room in columns) <= width:
+    heads = [label(column) if label else _head(table, column) for column in table.columns]
+    blocks = [column.block for column in table.columns]
+    for stacked in (False, True):
+        cells = [[_cell(row.cells[i], c, stacked) for row in table.rows] for i, c in enumerate(table.columns)]
+        rooms = [
+            2 + max(len(line) for text in [head, *of] for line in text.split("\n"))
+            for head, of in zip(heads, cells, strict=True)
+        ]
+        if names + sum(rooms) <= width:
             break
     parts: list[Any] = [Text(table.caption.rstrip("."), style="bold")]
-    for group in _groups([room for *_, room in columns], [c.block for c in table.columns], width - names):
+    for group in _groups(rooms, blocks, width - names):
         rich = Rich(box=None, pad_edge=False, header_style="dim")
         rich.add_column(Text(table.corner), no_wrap=True)
         for i in group:
-            rich.add_column(Text(columns[i][0]), justify="right", no_wrap=True)
+            rich.add_column(Text(heads[i]), justify="right", no_wrap=True)
         for number, row in enumerate(table.rows):
-            bold = ["bold" if row.cells[i].rank == 1 else "" for i in group]
-            shown = (Text(columns[i][1][number], style=s) for i, s in zip(group, bold, strict=True))
-            rich.add_row(Text(called[number]), *shown)
+            shown = (Text(cells[i][number], style=_STYLES.get(row.cells[i].rank, "")) for i in group)
+            rich.add_row(Text(called[number]), *shown, style="dim" if row.kind == "chance" else "")
         sizes = [table.columns[i].size for i in group]
         if len({column.size for column in table.columns}) > 1:
-            counted = (f"{size:,}" if size is not None else "" for size in sizes)
-            rich.add_row(Text("queries"), *counted, style="dim")
+            rich.add_row(
+                Text(counted), *(f"{size:,}" if size is not None else "" for size in sizes), style="dim"
+            )
         parts.append(rich)
     return [*parts, Text()]
+
+
+def _head(table: Table, column: Column) -> str:
+    several = len({each.block for each in table.columns}) > 1
+    return (_SIDES.get(column.block, "") if several else "") + short(column.label, 14)
+
+
+def _cell(cell: Cell, column: Column, stacked: bool) -> str:
+    text = written(cell, column, interval=True)
+    return text.replace(" [", "\n[", 1) if stacked and cell.low is not None else text
 
 
 def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[list[int]]:

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from counterfoil.cli import completion
+from counterfoil.cli.options import Overwrite
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -12,31 +15,58 @@ if TYPE_CHECKING:
 
     from counterfoil.report.ledger import Entry
 
+#: Stands after the column of a number that follows from others printed in the same paper, or from arithmetic.
+DERIVED_MARK = "†"
+
 EPILOG = """Examples:
 
   counterfoil reproduce --data data/
 
   counterfoil reproduce --paper winoground --data data/ --only differs
 
-  counterfoil reproduce --data data/ --json ledger.json"""
+  counterfoil reproduce --data data/ --json ledger.json
+
+  counterfoil reproduce --data data/ --files
+
+Files are looked for in --data under names such as bivlc/ViT-B-32.csv and winoground/scores/clip.jsonl, or
+anywhere in it under the names they were published with (BiVLC_ViT-B-32.csv); --files lists all of them."""
+
+
+#: What the totals of each basis are called.
+_LABELS = {"data": "recomputed from data", "derived": f"derived from other printed numbers ({DERIVED_MARK})"}
 
 
 def command(
-    paper: Annotated[list[str] | None, typer.Option(help="Only this paper; may be repeated.")] = None,
+    paper: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="bivlc, eccv-caption, pac-s or winoground; may be repeated.",
+            autocompletion=completion.papers,
+        ),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Folder of the released files; default: COUNTERFOIL_DATA.")
     ] = None,
     only: Annotated[
         Literal["same", "differs", "no-data"] | None, typer.Option(help="Show only cells of this verdict.")
     ] = None,
+    basis: Annotated[
+        Literal["data", "derived"] | None,
+        typer.Option(help="Show only cells recomputed from data, or derived from other printed numbers."),
+    ] = None,
+    files: Annotated[
+        bool, typer.Option("--files", help="List the files that are looked for, and which are there.")
+    ] = False,
     json: Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the ledger as JSON here.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Recompute what the papers print, as far as the data at hand allow, and show both.
 
     Each cell is "same" (to the printed digit), "differs" (with the reason where it is known) or "no data"
-    (with what is missing).
+    (with what is missing). Cells that follow from other numbers printed in the same paper are marked and
+    counted apart from those recomputed from data.
     """
-    from counterfoil.cli import terminal
+    from counterfoil.cli import targets, terminal
     from counterfoil.cli.session import data_folder
     from counterfoil.errors import DataError
     from counterfoil.report.ledger import reproduce
@@ -44,13 +74,37 @@ def command(
     folder = data_folder(data)
     if folder is not None and not folder.is_dir():
         raise DataError("no such folder", where=folder, hint="check --data")
+    targets.check(json=json)
+    if files:
+        _list_files(folder, paper, json)
+        return
     with terminal.progress() as report:
         entries = reproduce(data=folder, papers=paper, progress=report)
-    shown = [entry for entry in entries if only is None or entry.verdict == only.replace("-", " ")]
+    shown = [
+        entry
+        for entry in entries
+        if (only is None or entry.verdict == only.replace("-", " ")) and basis in (None, entry.basis)
+    ]
     if json is not None:
         terminal.write_result(json, [entry.to_json() for entry in shown])
     if json != "-":
         _show(shown, entries)
+
+
+def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str | None) -> None:
+    from counterfoil.cli import terminal
+    from counterfoil.cli.text_tables import text_table
+    from counterfoil.report.ledger import files
+
+    rows = files(data=folder, papers=papers)
+    if json is not None:
+        keys = ("paper", "file", "found")
+        terminal.write_result(json, [dict(zip(keys, row, strict=True)) for row in rows])
+    if json != "-":
+        console = terminal.out()
+        told = [(paper, name, found or "not there") for paper, name, found in rows]
+        for part in text_table(("paper", "file", "found"), told, console.width):
+            console.print(part)
 
 
 def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
@@ -62,11 +116,11 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     from rich.text import Text
 
     from counterfoil.cli import terminal
-    from counterfoil.report.ledger import Verdict, summary
+    from counterfoil.report.ledger import Basis, Verdict, by_basis
 
     console = terminal.out()
-    for (paper, title), of_paper in groupby(shown, key=lambda e: (e.paper, e.title)):
-        console.print(Text(f"{title} ({paper})", style="bold"))
+    for (_, title), of_paper in groupby(shown, key=lambda e: (e.paper, e.title)):
+        console.print(Text(title, style="bold"))
         for table, of_table in groupby(of_paper, key=lambda e: e.table):
             console.print(Text(f"  {table}", style="bold cyan"))
             for row, of_row in groupby(of_table, key=lambda e: e.row):
@@ -91,19 +145,23 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
             why = Text(reason or "No reason is known.", style="" if reason else "bold red")
             head = Text(f"{number} {table}, {numbers}. ", style="yellow")
             console.print(Padding(head + why, (0, 0, 0, 2)))
-    counts = summary(entries)
-    console.print(
-        Text("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()), style="bold")
-    )
+    counts = by_basis(entries)
+    console.print()
+    for basis, label in _LABELS.items():
+        of = counts[Basis(basis)]
+        line = f"{label}: {of['same']:,} same, {of['differs']:,} differ, {of['unexplained']:,} unexplained"
+        console.print(Text(line, style="bold"))
+    console.print(Text(f"no data: {counts[Basis.NONE]['no data']:,}", style="bold"))
 
 
 def _cell(entry: "Entry") -> "Text":
     from rich.text import Text
 
-    from counterfoil.report.ledger import Verdict
+    from counterfoil.report.ledger import Basis, Verdict
 
     same = entry.verdict is Verdict.SAME
-    cell = Text(f"{entry.column} ", style="dim", no_wrap=True)
+    mark = DERIVED_MARK if entry.basis is Basis.DERIVED else ""
+    cell = Text(f"{entry.column}{mark} ", style="dim", no_wrap=True)
     cell.append(
         f"{entry.printed} {'=' if same else '≠'} {entry.rounded}", style="green" if same else "bold yellow"
     )

@@ -1,6 +1,7 @@
 """Results as Rich tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -9,33 +10,44 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.amounts import amount
+from counterfoil.cli.report_tables import printed
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.report.drawing import short
 from counterfoil.report.judged.notes import reasons
-from counterfoil.report.markup import number, written
+from counterfoil.report.markup import Cell, Column, Row, number
+from counterfoil.report.markup import Table as Report
 from counterfoil.report.naming import LABELS, parted
+from counterfoil.report.resting import rests_on
 from counterfoil.report.tables import headline, overview, style_of
 
-#: Terminal widths from which intervals, and the finer measures, have room.
-_MEDIUM, _WIDE = 90, 150
+#: The terminal's width from which the finer measures have room.
+_WIDE = 150
 
 #: From this width on each direction of a gallery has its chance beside it.
 _DETAILED = 112
 
 
 class _Layout(NamedTuple):
-    """How much of each value there is room for: a chance per direction, digits of intervals (None: none)."""
+    """How much there is room for: a chance per direction, digits of intervals, which can stand below."""
 
     chances: bool
-    digits: int | None
+    digits: int
+    stacked: bool = False
 
 
 #: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
-_LAYOUTS = (_Layout(True, 2), _Layout(False, 2), _Layout(False, 1), _Layout(False, None))
+_LAYOUTS = (
+    _Layout(True, 2),
+    _Layout(False, 2),
+    _Layout(False, 1),
+    _Layout(False, 2, stacked=True),
+    _Layout(False, 1, stacked=True),
+)
 
 _DIRECTIONS = {"i2t": "image → text", "t2i": "text → image", "mean": "mean"}
 _SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "mean"}
@@ -89,9 +101,9 @@ def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
     sides = [side for side in _DIRECTIONS if any(side in of for of in rows.values())]
     wanted = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
     shown = [(layout, *_gallery_cells(rows, sides, layout)) for layout in wanted]
-    layout, heads, cells = next((each for each in shown if _fits(*each[1:], width)), shown[-1])
-    about = "" if layout.digits is None else " with 95 % intervals"
-    heading, table = _table(f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent{about}")
+    _, heads, cells = next((each for each in shown if _fits(*each[1:], width)), shown[-1])
+    title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
+    heading, table = _table(title)
     for head in heads:
         justify: Literal["left", "right"] = "left" if head == "measure" else "right"
         table.add_column(head, justify=justify, no_wrap=True, style="dim" if head == "chance" else "")
@@ -107,7 +119,7 @@ def _gallery_cells(
     """The heads and the cells of a gallery's table."""
     heads = ["measure"]
     for side in sides:
-        heads.append(_DIRECTIONS[side] if layout.digits else _SHORT[side])
+        heads.append(_SHORT[side] if layout.stacked else _DIRECTIONS[side])
         heads += ["chance"] if layout.chances else []
     cells = []
     for base, of in rows.items():
@@ -125,7 +137,10 @@ def _gallery_cells(
 
 def _fits(heads: Sequence[str], cells: Sequence[Sequence[Text]], width: int) -> bool:
     """Whether columns with two blanks between them have room."""
-    widest = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    widest = [
+        max(len(head), *(len(line) for row in cells for line in row[i].plain.split("\n")))
+        for i, head in enumerate(heads)
+    ]
     return sum(widest) + 2 * (len(widest) - 1) <= width
 
 
@@ -134,10 +149,9 @@ def _with_interval(estimate: Estimate, layout: _Layout) -> Text:
     low, high = 100 * estimate.low, 100 * estimate.high
     if layout.chances:
         return _bold(estimate).append(f" [{low:.2f}, {high:.2f}]", style="not bold")
-    if layout.digits is None:
-        return _bold(estimate)
-    short = [f"{bound:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for bound in (low, high)]
-    return _bold(estimate).append(f" {short[0]}–{short[1]}", style="not bold dim")
+    ends = [f"{bound:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for bound in (low, high)]
+    between = "\n" if layout.stacked else " "
+    return _bold(estimate).append(f"{between}{ends[0]}–{ends[1]}", style="not bold dim")
 
 
 def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
@@ -174,7 +188,7 @@ def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
+def groups_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group | None:
     """One row per group of the groupings the benchmark's authors report by; main measures side by side."""
     wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
     labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
@@ -182,26 +196,26 @@ def groups_table(result: Result, benchmark: Benchmark) -> Group | None:
     if not rows or len(rows) > 40:
         return None
     names = [name for name in main_measures(benchmark) if name in result.measures]
-    heading, table = _table("by group")
-    table.add_column("group", no_wrap=True)
-    table.add_column("questions", justify="right")
-    for name in names:
-        unit = " %" if style_of(name) == "percent" else ""
-        table.add_column(f"{LABELS[name] if not unit else name}{unit}", justify="right", no_wrap=True)
-    # A direction that a group does not ask in is no value that is missing.
-    missing = "" if benchmark.questions.form == Gallery.form else "–"
+    columns = tuple(Column(_over(name), style=style_of(name), measure=name) for name in names)
+    lines = []
     for label in rows:
-        estimates = result.groups[label]
-        count = max(estimate.n for estimate in estimates.values())
-        table.add_row(
-            Text(label),
-            f"{count:,}",
-            *(
-                number(estimates[name].value, style_of(name)) if name in estimates else missing
-                for name in names
-            ),
+        of = result.groups[label]
+        cells = (
+            Cell(e.value, e.low, e.high) if (e := of.get(name)) else _nothing(benchmark) for name in names
         )
-    return Group(heading, table)
+        lines.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
+    asked = Column("queries" if benchmark.questions.form == Gallery.form else "questions", style="text")
+    return Group(*printed(Report("by group", (asked, *columns), tuple(lines), "group"), width)[:-1])
+
+
+def _over(measure: str) -> str:
+    """What stands over a measure's column: its name, and its unit where that is per cent."""
+    return f"{measure} %" if style_of(measure) == "percent" else LABELS[measure]
+
+
+def _nothing(benchmark: Benchmark) -> Cell:
+    """A value that is missing; a direction that a group of a gallery does not ask in is none."""
+    return Cell("") if benchmark.questions.form == Gallery.form else Cell()
 
 
 def ties_line(result: Result) -> str:
@@ -225,8 +239,14 @@ def ties_line(result: Result) -> str:
     return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
 
 
+def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
+    """What the intervals rest on, and warnings where that is little."""
+    first, *more = rests_on(benchmark, results)
+    return Group(Text(first, style="dim"), *(Text(f"warning: {line}", style="yellow") for line in more))
+
+
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
-    """One row per scorer: main measures with intervals, the finer ones where the terminal is wide enough."""
+    """One row per scorer, every value with its interval; finer measures where the terminal is wide enough."""
     in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
     if in_gallery and width >= _WIDE:
         plain = overview(comparison, measures=headline(comparison))
@@ -236,48 +256,55 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
         # Of runs with chosen measures there may be no main one.
         plain = overview(comparison)
     asked = "queries" if in_gallery else "questions"
-    heading, table = _table(
-        f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} {asked}"
+    title = f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} {asked}"
+    rows = (
+        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
+        for row in plain.rows
     )
-    table.add_column(_unit(column.measure for column in plain.columns), overflow="fold")
-    main = main_measures(comparison.runs[0].benchmark)
-    for column in plain.columns:
+    # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
+    columns = tuple(replace(column, size=None) for column in plain.columns)
+    corner = _unit(column.measure for column in columns)
+    table = Report(title, columns, tuple(rows), corner)
+
+    def label(column: Column) -> str:
         # What stands in a block per direction elsewhere says its direction here.
-        label = LABELS.get(column.measure, column.label) if in_gallery else column.label
-        table.add_column(label, justify="right", no_wrap=True)
-    for row in plain.rows:
-        cells = []
-        for cell, column in zip(row.cells, plain.columns, strict=True):
-            interval = column.measure in main and width >= _MEDIUM
-            style = {1: "bold", 2: "underline"}.get(cell.rank, "")
-            cells.append(Text(written(cell, column, interval=interval), style=style))
-        name = row.name + (" (baseline)" if row.name == comparison.baseline else "")
-        table.add_row(Text(name), *cells, style="dim" if row.kind == "chance" else "")
-    return Group(heading, table)
+        return LABELS.get(column.measure, column.label) if in_gallery else column.label
+
+    return Group(*printed(table, width, label=label)[:-1])
 
 
-def differences_table(comparison: Comparison) -> Group | None:
-    """The tested differences: to the baseline where there is one, else of all pairs."""
+def differences_table(comparison: Comparison, *, width: int = 80) -> Group | None:
+    """The tested differences: to the baseline where there is one, else of all pairs.
+
+    In a narrow terminal the two names of a pair stand under one another.
+    """
     differences = comparison.against_baseline() if comparison.baseline else comparison.differences
     if not differences:
         return None
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
     heading, table = _table(f"{comparison.runs[0].benchmark.card.title}, {title}")
     in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
-    table.add_column("scorer", overflow="fold")
-    table.add_column("measure", no_wrap=True)
     correlations = all(style_of(d.measure) == "correlation" for d in differences)
-    table.add_column("x 100" if correlations else "points", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="center", no_wrap=True)
-    table.add_column("p (Holm)", justify="right", no_wrap=True)
+    lines = []
     for d in differences:
-        name = d.a if comparison.baseline else f"{d.a} − {d.b}"
         # As the table above writes it, where names are long.
         measure = LABELS.get(d.measure, d.measure) if in_gallery or correlations else d.measure
         value, low, high = (number(v, style_of(d.measure, difference=True)) for v in (d.value, d.low, d.high))
+        lines.append((measure, value, f"[{low}, {high}]", _p(d.p_holm)))
+    heads = ("measure", "x 100" if correlations else "points", "95 % interval", "p (Holm)")
+    taken = sum(2 + max(map(len, column)) for column in zip(heads, *lines, strict=True))
+    names = [[d.a] if comparison.baseline else [d.a, f"− {d.b}"] for d in differences]
+    stacked = max(len(" ".join(each)) for each in names) + taken > width
+    table.add_column("scorer", no_wrap=True)
+    table.add_column(heads[0], no_wrap=True)
+    table.add_column(heads[1], justify="right", no_wrap=True)
+    table.add_column(heads[2], justify="center", no_wrap=True)
+    table.add_column(heads[3], justify="right", no_wrap=True)
+    for d, name, (measure, value, interval, p) in zip(differences, names, lines, strict=True):
+        room = max(12, width - taken)
+        text = "\n".join(short(part, room) for part in name) if stacked else " ".join(name)
         points = Text(value, style="bold" if d.p_holm < 0.05 else "")
-        interval = f"[{low}, {high}]"
-        table.add_row(Text(name), measure, points, Text(interval), _p(d.p_holm))
+        table.add_row(Text(text), measure, points, Text(interval), p)
     return Group(heading, table)
 
 

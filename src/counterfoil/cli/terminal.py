@@ -1,13 +1,15 @@
 """What the terminal shows: tables, notes, and progress on anything that takes more than two seconds."""
 
 import json
+import os
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,88 +19,122 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
+from rich.text import Text
 
-from counterfoil.errors import InputError
-from counterfoil.store import check_writable, write_json
+from counterfoil.cli import levels
+from counterfoil.cli.plain_text import clean, escaped
+from counterfoil.store import write_json
 
 #: Progress appears only on work that takes longer than this many seconds.
 PATIENCE = 2.0
 
+#: Seconds between lines of progress where stderr is no terminal, and with --verbose.
+EVERY, VERBOSE_EVERY = 30.0, 5.0
+
 Report = Callable[[str, int, int], None]
+
+
+class _Clean(Console):
+    """A console that shows text as it is: without control characters, markup and names of emoji."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        """Say no more, where Rich would end the program: files are still to be written."""
+        drop_output()
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As Rich does it, cleaned; Rich's own control codes are segments of their own kind."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(clean(text), style)
+
+
+def drop_output() -> None:
+    """Let standard output lead nowhere, once its reader (head, less) has left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def out() -> Console:
     """Standard output: what a user asked for."""
-    return Console(highlight=False)
+    return _Clean()
 
 
 def err() -> Console:
     """Standard error: notes, warnings and progress, so that output can be piped."""
-    return Console(stderr=True, highlight=False)
+    return _Clean(stderr=True)
 
 
 def note(text: str) -> None:
-    """One line about what was decided or found, on stderr."""
-    err().print(f"[dim]{_escape(text)}[/dim]", soft_wrap=True)
+    """One line about what was decided or found, on stderr; none where the command is quiet."""
+    if levels.quiet:
+        return
+    err().print(Text(" ".join(text.split()), style="dim"), soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """One line a user should not miss, on stderr."""
-    err().print(f"[yellow]warning:[/yellow] {_escape(text)}", soft_wrap=True)
+    err().print(Text.assemble(("warning:", "yellow"), " ", " ".join(text.split())), soft_wrap=True)
 
 
-def check_targets(*files: str | Path | None, plot: Path | None = None, folder: Path | None = None) -> None:
-    """Raise `CounterfoilError` where results cannot be written, before work is spent on them; "-" can be."""
-    named = [file for file in (*files, plot) if file is not None and file != "-"]
-    for file in named:
-        check_writable(file)
-    places = [Path(file).resolve() for file in named]
-    twice = next((file for k, file in enumerate(named) if places[k] in places[:k]), None)
-    if twice is not None:
-        raise InputError("two results would be written to one file", given=str(twice), hint="name another")
-    if folder is not None:
-        check_writable(folder, folder=True)
-    if plot is not None:
-        from counterfoil.report.drawing import kind_of
+def check_drawing(page: Path | None) -> None:
+    """Raise `MissingExtraError` where a page is wanted and its figures cannot be drawn."""
+    if page is not None:
+        from counterfoil.report.drawing import check
 
-        kind_of(plot)
+        check()
 
 
 def write_result(target: str, value: Any) -> None:
     """JSON to a file, or to standard output where the target is '-'."""
     if target == "-":
-        print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+        plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+        try:
+            print(escaped(json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False)), flush=True)
+        except BrokenPipeError:
+            drop_output()
     else:
         write_json(Path(target), value)
 
 
 @contextmanager
 def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
-    """A line that says what is being waited for, gone when it is over; only on a terminal."""
+    """A line that says what is being waited for, gone when it is over; only on a terminal.
+
+    An error that comes up is given a note of it, which `faults` shows.
+    """
     console = err()
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(_escape(text)):
-        yield
+    shown = nullcontext() if quiet or levels.quiet or not console.is_terminal else console.status(Text(text))
+    try:
+        with shown:
+            yield
+    except Exception as error:
+        error.add_note(f"while {text}")
+        raise
 
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Report]:
     """A function (stage, done, total) that shows a bar with rate and time left.
 
-    Nothing is shown for the first two seconds of a stage, when quiet, or when stderr is no terminal.
+    Nothing is shown for the first two seconds of a stage, or when quiet. Where stderr is no terminal a line
+    says every half minute how far it is.
     """
     console = err()
-    if quiet or not console.is_terminal:
+    if quiet or levels.quiet:
         yield lambda stage, done, total: None
+        return
+    if not console.is_terminal:
+        yield _lines(VERBOSE_EVERY if levels.verbose else EVERY)
         return
     bars = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[rate]}", markup=False),
         TimeRemainingColumn(),
         console=console,
         transient=True,
@@ -131,7 +167,21 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
             bars.stop()
 
 
-def _escape(text: str) -> str:
-    from rich.markup import escape
+def _lines(every: float) -> Report:
+    """A report that writes a line about the stage at hand every so many seconds."""
+    started: dict[str, tuple[float, int]] = {}
+    last = time.monotonic()
 
-    return escape(text)
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        since, first = started.setdefault(stage, (now, done))
+        if now - last >= every:
+            last = now
+            rate = (done - first) / max(now - since, 1e-9)
+            left = f", about {(total - done) / rate:,.0f} s left" if rate > 0 and done < total else ""
+            note(f"{stage}: {done:,} of {total:,}{left}")
+        if done >= total:
+            started.pop(stage)
+
+    return report

@@ -5,22 +5,30 @@ from typing import Annotated, Literal
 
 import typer
 
+from counterfoil.cli import completion
+from counterfoil.cli.options import Overwrite
+from counterfoil.inputs.amounts import most
+
 EPILOG = """Examples:
 
-  counterfoil train trohn-img --model open-clip:ViT-B-32 --data TROHN-Img/ --images train2017/ --out ckpt/
+  counterfoil train trohn-img --model open-clip:ViT-B-32-quickgelu/openai --data TROHN-Img/ --out ckpt/
 
-  counterfoil train coco --model small --data world/ --steps 500 --lr 2e-3 --batch-size 128 --out ckpt/
+  counterfoil train coco --model ckpt/ --data world/ --steps 500 --guard world-quads --out more/
 
   counterfoil train mine.toml --model hf:./my-clip --data pairs.parquet --images photos/ --out ckpt/
 
   counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
 
-  torchrun --nproc-per-node 2 -m counterfoil train coco --model open-clip:ViT-B-32 --data coco/ --out ckpt/"""
+  torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/"""
 
 
 def command(
     recipe: Annotated[
-        str, typer.Argument(help="Name of a recipe (see 'counterfoil list recipes'), or a .toml file.")
+        str,
+        typer.Argument(
+            help="Name of a recipe (see 'counterfoil list recipes'), or a .toml file.",
+            autocompletion=completion.recipes,
+        ),
     ],
     model: Annotated[
         str | None,
@@ -90,9 +98,16 @@ def command(
     guard: Annotated[
         str | None,
         typer.Option(
-            metavar="BENCHMARK",
-            help="Benchmark that must not be forgotten: measured along the way.",
+            metavar="BENCHMARK[=PATH]",
+            help="Benchmark that must not be forgotten, and where its data lie: measured along the way, on "
+            "the questions that are at hand.",
             rich_help_panel="Recipe",
+        ),
+    ] = None,
+    guard_images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder of the images of that benchmark.", rich_help_panel="Recipe"
         ),
     ] = None,
     resume: Annotated[
@@ -105,12 +120,13 @@ def command(
     ] = True,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps.", rich_help_panel="Work")] = None,
     devices: Annotated[
-        int | None, typer.Option(min=1, help="How many of them.", rich_help_panel="Work")
+        int | None, typer.Option(min=1, max=most("devices"), help="How many of them.", rich_help_panel="Work")
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
             min=0,
+            max=most("workers"),
             help="Processes that decode images; default: one per core, at most 8.",
             rich_help_panel="Work",
         ),
@@ -135,6 +151,7 @@ def command(
             metavar="PATH|-", help="Write the machine-readable result here.", rich_help_panel="Work"
         ),
     ] = None,
+    overwrite: Overwrite = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Work")
     ] = False,
@@ -144,7 +161,15 @@ def command(
     What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
     or in a .toml file. A training that was stopped goes on where it was.
     """
-    from counterfoil.cli import networks, processes, terminal, training, training_asked, training_outcome
+    from counterfoil.cli import (
+        networks,
+        processes,
+        targets,
+        terminal,
+        training,
+        training_asked,
+        training_outcome,
+    )
     from counterfoil.cli.training_tables import plan_table, recipe_text, result_table
     from counterfoil.train.recipes import read_file
 
@@ -158,6 +183,7 @@ def command(
             "validation_share": validation_share,
             "out": out,
             "guard": guard,
+            "guard_images": guard_images,
             "device": device,
             "devices": devices,
             "workers": workers,
@@ -176,7 +202,8 @@ def command(
     }
     chosen = training_asked.recipe_with(read.recipe, changed, settings or ())
     asked.check(dry_run=dry_run)
-    terminal.check_targets(json, folder=None if dry_run else asked.out)
+    folders = [] if dry_run or asked.out is None else [training.folder(asked.out)]
+    targets.check(json=json, folders=folders, reads=asked.reads)
     first = processes.main_process()
     quiet = quiet or not first
     console = terminal.err() if json == "-" else terminal.out()
@@ -184,7 +211,7 @@ def command(
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if asked.data is None or asked.model is None:
         return
-    guarded = training.guard(asked)
+    guarded = training.guard(asked, note=(lambda text: None) if quiet else terminal.note)
     with terminal.busy(f"reading {asked.data}", quiet=quiet):
         rows = training.data(asked, chosen)
     with terminal.busy(f"loading {asked.model}", quiet=quiet):
@@ -214,5 +241,7 @@ def command(
         console.print(result_table(result))
     if json != "-" and not quiet:
         # What a network from scratch has learnt of is likely the world that is at hand.
-        next_on = asked.guard or ("world-quads" if "small" in backbone.name else "bivlc")
+        next_on = (asked.guard or "").partition("=")[0] or (
+            "world-quads" if "small" in backbone.name else "bivlc"
+        )
         console.print(f"counterfoil evaluate {asked.out} {next_on}", soft_wrap=True)

@@ -1,6 +1,9 @@
 """What `train` needs before it can train: the data, what must not be forgotten, and the plan they make."""
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +12,8 @@ from counterfoil.cli.training_asked import Asked
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import TrainingSet
 from counterfoil.errors import InputError
+from counterfoil.outputs.guard import Folder
+from counterfoil.scorers import trained
 from counterfoil.train.recipes import Detection, Recipe
 
 if TYPE_CHECKING:
@@ -24,24 +29,36 @@ class Data:
     validated: str
 
 
+def folder(out: Path) -> Folder:
+    """The folder of a training, to be declared."""
+    return Folder(out, trained.FILES, partial(trained.why_foreign, origin="recipe"))
+
+
 def data(wanted: Asked, recipe: Recipe) -> Data:
     """The rows to train on and those to select by: named ones, those the data have, or a share of them.
 
     Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
     """
+    from counterfoil.cli.session import cache_folder
     from counterfoil.data import training_files
 
+    # Where the processes of one training, and the next training, find the captions of large tables.
+    named = os.environ.get("COUNTERFOIL_CACHE")
+    shelf = cache_folder(Path(named) if named else None) / "training"
     path, images, share = wanted.data, wanted.images, wanted.validation_share
     assert path is not None
-    whole = training_files.read(path, images=images, split=None)
+    whole = training_files.read(path, images=images, split=None, shelf=shelf)
     held: TrainingSet | None
     if wanted.validation is not None:
         held, words = (
-            training_files.read(wanted.validation, images=images, split=None),
+            training_files.read(wanted.validation, images=images, split=None, shelf=shelf),
             str(wanted.validation),
         )
     elif share is None and _has_validation(path):
-        held, words = training_files.read(path, images=images, split="validation"), "the data's own split"
+        held, words = (
+            training_files.read(path, images=images, split="validation", shelf=shelf),
+            "the data's own split",
+        )
     elif share == 0:
         held, words = None, ""
     else:
@@ -108,6 +125,18 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 
     return tuple(found)
 
 
-def guard(wanted: Asked) -> Benchmark | None:
-    """The benchmark that must not be forgotten, if one is named; raises what reading it raises."""
-    return None if wanted.guard is None else catalog.benchmark(wanted.guard)
+def guard(wanted: Asked, *, note: Callable[[str], None]) -> Benchmark | None:
+    """The benchmark that must not be forgotten, if one is named; raises what reading it raises.
+
+    Of its questions those whose images and captions are at hand; `note` says where they are not all.
+    """
+    if wanted.guard is None:
+        return None
+    name, _, path = wanted.guard.partition("=")
+    if name not in catalog.benchmarks():
+        name, path = wanted.guard, ""
+    whole = catalog.benchmark(name, data=path or None, images=wanted.guard_images)
+    found = whole.available()
+    if len(found) < len(whole):
+        note(f"--guard {name}: {len(found):,} of {len(whole):,} questions are at hand")
+    return found

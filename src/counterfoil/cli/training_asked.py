@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.amounts import RANGES
+from counterfoil.outputs.guard import existing
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
 
@@ -35,10 +37,18 @@ class Asked:
     validation_share: float | None = None
     out: Path | None = None
     guard: str | None = None
+    guard_images: Path | None = None
     device: str = "auto"
     devices: int = 1
     workers: int | None = None
     tensorboard: bool = False
+
+    @property
+    def reads(self) -> list[Path]:
+        """What is read, in whichever place it was named."""
+        named = [self.data, self.images, self.validation, self.guard_images]
+        paths = [path for path in named if path is not None]
+        return paths + existing(text for text in (self.model, self.guard) if text is not None)
 
     def check(self, *, dry_run: bool) -> None:
         """Raise `InputError` for what is missing or not there, before anything is loaded."""
@@ -69,8 +79,8 @@ MISSING = {
 #: Keys of [run] that are numbers, from where to where, and in words; and those that are places.
 _NUMBERS = {
     "validation_share": (0, 0.99, "a number from 0 to 0.99"),
-    "devices": (1, 4096, "a whole number, 1 or more"),
-    "workers": (0, 4096, "a whole number, 0 or more"),
+    "devices": (*RANGES["devices"], "a whole number, 1 to {1:,}".format(*RANGES["devices"])),
+    "workers": (*RANGES["workers"], "a whole number, 0 to {1:,}".format(*RANGES["workers"])),
 }
 _PATHS = ("data", "images", "validation", "out")
 

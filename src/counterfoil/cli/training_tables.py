@@ -71,6 +71,11 @@ def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table
             f"{stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; {recipe.precision}, "
             f"{recipe.optimiser} at {recipe.lr:g}, {_schedule(recipe)}",
         )
+        if recipe.accumulate > 1:
+            table.add_row(
+                "",
+                f"{recipe.accumulate} batches of {recipe.batch_size:,} rows; negatives are of one batch",
+            )
         if stage.steps < recipe.warmup:
             reached = recipe.lr * stage.steps / recipe.warmup
             table.add_row("", f"the warm-up is longer than that: the learning rate only gets to {reached:g}")

@@ -1,11 +1,11 @@
-"""What is wrong with how a command was typed, in one line, as all other errors are."""
+"""Usage of a command: what was mistyped, in one line, and which files its arguments name."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from counterfoil.errors import InputError
 
@@ -13,8 +13,47 @@ from counterfoil.errors import InputError
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
+class Command(TyperCommand):
+    """A command that replaces no file which its arguments name as something to read.
+
+    Its help shows a flag as a flag, and the choices of an option with room to break lines.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, with what help says of the type of each."""
+        return _shown(super().get_params(ctx), ctx)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As Typer does it, with what the command reads and writes guarded."""
+        from counterfoil.cli.targets import guarded
+        from counterfoil.data.places import data_folder
+
+        words, above = [], ctx
+        while above.parent is not None:
+            words.append(above.info_name)
+            above = above.parent
+        with guarded(" ".join(reversed(words)), ctx.params, data_folder()):
+            return super().invoke(ctx)
+
+
+def _shown(params: list[Any], ctx: Any) -> list[Any]:
+    for each in params:
+        if each.metavar is not None:
+            continue
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+        # Older versions of Typer have another name for it, and no long lists of choices.
+        elif hasattr(each, "display_type_rich") and "|" in (choices := each.display_type_rich(ctx) or ""):
+            each.metavar = choices.replace("|", " | ")
+    return params
+
+
 class OneLine(TyperGroup):
     """Commands whose mistyped options are one line on stderr and no box."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, with what help says of the type of each."""
+        return _shown(super().get_params(ctx), ctx)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """As Typer does it, with its errors as ours."""

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from counterfoil.cli.options import Overwrite
+
 app = typer.Typer(
     help="A small world of paper shapes in which everything is known: build benchmarks and training sets.",
     no_args_is_help=True,
@@ -76,9 +78,9 @@ def build(
     kind: Annotated[
         str | None,
         typer.Option(
-            metavar="loose|coco|trohn-text|trohn-img",
+            metavar="loose|coco|trohn-text|trohn-img|pac",
             help="What a row holds: an image and something true of it; half a contrast; its negative "
-            "caption too; and its negative image, as is the default.",
+            "caption too; and its negative image, as is the default. pac: generated positives.",
             rich_help_panel="Training sets",
         ),
     ] = None,
@@ -101,6 +103,7 @@ def build(
             help="Filter the rows: how much of what is right is kept.", rich_help_panel="Training sets"
         ),
     ] = None,
+    overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
 ) -> None:
     """Draw a benchmark, or a training set, and save it in a folder.
@@ -112,7 +115,7 @@ def build(
     TROHN, a fifth of the rows for validation. Training sets and benchmarks share no scene, whatever the
     seeds.
     """
-    from counterfoil.cli import terminal, world_building
+    from counterfoil.cli import targets, terminal, world_building
     from counterfoil.errors import UnknownNameError
     from counterfoil.world.sample import check_number, check_size
 
@@ -127,7 +130,7 @@ def build(
     check_number(amount, {"gallery": "images", "training": "rows"}.get(what, "questions"))
     pixels = size if size is not None else _TRAINING_SIZE if what == "training" else _SIZE
     check_size(pixels)
-    terminal.check_targets(folder=out)
+    targets.check(folders=[world_building.folder(out, what)])
     with terminal.progress(quiet=quiet) as report:
         if what == "training":
             rows = world_building.filter_of(precision, recall)
@@ -138,7 +141,7 @@ def build(
             said = world_building.benchmark(out, what, amount, seed, pixels, style, captions_each, report)
     if not quiet:
         for line in said:
-            terminal.out().print(line, soft_wrap=True, markup=False)
+            terminal.out().print(line, soft_wrap=True)
 
 
 def _check_options(what: str, options: Mapping[str, object]) -> None:
@@ -170,6 +173,7 @@ def sheet(
         str | None,
         typer.Option(metavar="natural|synthetic", help="Only this one; default: both, side by side."),
     ] = None,
+    overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes.")] = False,
 ) -> None:
     """Draw a contact sheet: pairs of pictures with the captions that tell them apart.
@@ -178,7 +182,7 @@ def sheet(
     """
     from io import BytesIO
 
-    from counterfoil.cli import terminal
+    from counterfoil.cli import targets, terminal
     from counterfoil.errors import InputError, UnknownNameError
     from counterfoil.store import write_bytes
     from counterfoil.world.edits import SUBSETS
@@ -195,7 +199,7 @@ def sheet(
         raise UnknownNameError("style", style, STYLES)
     check_number(each, "pairs of each kind")
     check_size(size)
-    terminal.check_targets(out)
+    targets.check(picture=out)
     # The kinds take turns, so as many sevens have as many of each.
     made = sorted(contrasts(each * len(SUBSETS), seed=seed), key=lambda pair: SUBSETS.index(pair.subset))
     picture = contact_sheet(made, size=size, styles=STYLES if style is None else (style,))
@@ -206,5 +210,4 @@ def sheet(
         terminal.out().print(
             f"{len(made)} pairs, {picture.width} x {picture.height} pixels: {out}",
             soft_wrap=True,
-            markup=False,
         )

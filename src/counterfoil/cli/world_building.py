@@ -1,9 +1,11 @@
 """What `world build` does: a benchmark or a training set drawn, saved, and said in a few lines."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterfoil.cli.amounts import amount
+from counterfoil.outputs.guard import Folder
 
 if TYPE_CHECKING:
     from counterfoil.cli.terminal import Report
@@ -15,6 +17,18 @@ JUDGED = ("rated", "preferences", "clips")
 
 #: Positives natural and negatives synthetic, as in BiVLC.
 _MIXED = "mixed"
+
+
+def folder(out: Path, what: str) -> Folder:
+    """The folder of a benchmark or a training set, to be declared."""
+    from counterfoil.data import folder as benchmarks
+    from counterfoil.world import training_files
+
+    if what == "training":
+        return Folder(
+            out, (training_files.TRAIN, training_files.VALIDATION), training_files.why_foreign, alone=True
+        )
+    return Folder(out, benchmarks.FILES, partial(benchmarks.why_foreign, name=f"world-{what}"), alone=True)
 
 
 def benchmark(

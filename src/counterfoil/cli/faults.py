@@ -1,0 +1,150 @@
+"""Faults that no part of the program foresaw: one line for the user, a report file for the developers.
+
+What lies in the user's input, disk or machine (a name too long, a full disk, no memory left) is a line like
+any other error and exit code 2. Anything else is a fault of the program: exit code 70, which is `EX_SOFTWARE`
+of sysexits.h, and a file with the traceback.
+"""
+
+import errno
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from counterfoil.errors import CounterfoilError, InputError
+
+#: The exit code of a fault of the program.
+SOFTWARE = 70
+
+#: What to do about an error of the operating system, whether or not it names a file.
+_ADVICE = {
+    errno.ENOSPC: "free some space or choose another folder",
+    errno.EDQUOT: "free some space or choose another folder",
+    errno.EIO: "the disk or the network drive does not answer properly",
+    errno.EMFILE: "raise the limit of open files (ulimit -n) or use fewer --workers",
+    errno.ENFILE: "close other programs or use fewer --workers",
+    errno.ENAMETOOLONG: "use a shorter name",
+    errno.ELOOP: "the links point at each other",
+    errno.ENOMEM: "close other programs or use fewer --workers",
+}
+
+
+def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
+    """Whether `--debug` is among the arguments, and the others; what follows a lone `--` is left as it is.
+
+    >>> debugging(["list", "benchmarks", "--debug"]), debugging(["evaluate", "--", "--debug"])
+    ((True, ['list', 'benchmarks']), (False, ['evaluate', '--', '--debug']))
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    kept = [each for each in arguments[:end] if each != "--debug"]
+    return len(kept) < end, [*kept, *arguments[end:]]
+
+
+def check_names(arguments: Sequence[str]) -> None:
+    """Raise `InputError` for an argument whose bytes are no text: it cannot be printed or recorded."""
+    for each in arguments:
+        try:
+            each.encode("utf-8")
+        except UnicodeEncodeError:
+            shown = os.fsencode(each).decode("utf-8", "backslashreplace")
+            raise InputError(
+                "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
+            ) from None
+
+
+def foreseen(error: BaseException) -> CounterfoilError | None:
+    """The error of ours for one of Python's, the system's or PyTorch's that the user can do something about.
+
+    None for what is a fault of the program.
+    """
+    doing = doing_what(error)
+    if isinstance(error, CounterfoilError):
+        return error
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return InputError(
+            f"not enough memory{doing}",
+            given=str(error).split("\n")[0] or None,
+            hint="use a smaller --batch-size, fewer items or a machine with more",
+        )
+    if isinstance(error, RecursionError):
+        return InputError(f"something is nested too deeply{doing}", hint="is the file what it should be?")
+    if isinstance(error, RuntimeWarning | FloatingPointError):
+        return InputError(
+            f"numbers too large or too small to compute with{doing}",
+            given=str(error),
+            hint="look for extreme values in the scores, features or options",
+        )
+    if isinstance(error, UnicodeError):
+        return InputError(
+            f"text that is no valid Unicode{doing}", given=str(error), hint="mend the file, or its name"
+        )
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in _ADVICE):
+        where = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        reason = (error.strerror or str(error)).lower()
+        return InputError(f"{reason}{doing}", where=where, hint=_ADVICE.get(error.errno or 0))
+    return None
+
+
+def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
+    """The line about a fault of the program; writes the report that it names."""
+    said = " ".join(str(error).split())
+    what = type(error).__name__ + (f": {said[:200]}" if said else "")
+    try:
+        kept = f"the report is in {_write_report(error, arguments)}"
+    except (OSError, CounterfoilError):
+        kept = "no report could be written (--debug prints it)"
+    command = next((each for each in arguments if not each.startswith("-")), "")
+    where = doing_what(error) or (f" in '{command}'" if command else "")
+    return f"a fault of counterfoil{where}: {what}; {kept}"
+
+
+def doing_what(error: BaseException) -> str:
+    """What was being done, by the innermost note of `terminal.busy` and `terminal.progress`."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("while ")]
+    return f" {notes[0]}" if notes else ""
+
+
+def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
+    from counterfoil.data.provenance import versions
+    from counterfoil.store import write_text
+
+    now = datetime.now(UTC)
+    name = f"fault-{now:%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+    text = "\n".join(
+        [
+            f"counterfoil {now.isoformat(timespec='seconds')}",
+            f"command: {shlex.join(['counterfoil', *arguments])}",
+            f"system: {platform.platform()}",
+            *(f"{library}: {version}" for library, version in versions().items()),
+            "",
+            *traceback.format_exception(error),
+        ]
+    )
+    # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    for folder in _report_folders():
+        try:
+            write_text(folder / name, text)
+        except (OSError, CounterfoilError):
+            continue
+        return folder / name
+    raise OSError(errno.ENOSPC, "no folder for the report")
+
+
+def _report_folders() -> list[Path]:
+    """The user's folder of logs and, where that cannot be written, the one of temporary files."""
+    base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))
+    temporary = Path(tempfile.gettempdir())
+    # Without a home or a writable /tmp both may come out as the working folder, which is the user's own.
+    return [each for each in (base / "counterfoil", temporary) if each.is_absolute() and each != Path.cwd()]
+
+
+def print_traceback(error: BaseException) -> None:
+    """The whole traceback on stderr, for `--debug`."""
+    text = "".join(traceback.format_exception(error))
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -1,0 +1,99 @@
+"""`counterfoil fetch`: the released files of benchmarks, at a pinned commit and with checksums."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EPILOG = """Examples:
+
+  counterfoil fetch
+
+  counterfoil fetch sugarcrepe
+
+  counterfoil fetch winoground-scores --to data/"""
+
+
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Benchmarks or releases; without any, what can be fetched is listed."),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where to: a folder of each name in it. Default: COUNTERFOIL_DATA, else the user's data "
+            "folder, where 'evaluate' finds them by name.",
+        ),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Fetch from here, in place of the repository's own host."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace other files of the same names.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
+) -> None:
+    """Fetch the released files of benchmarks, at a pinned commit and with checksums.
+
+    What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
+    checksums the files have is written beside them, to fetched.json. Of gated data sets HF_TOKEN is used.
+    """
+    import os
+
+    from counterfoil.cli import terminal
+    from counterfoil.data.fetching import fetch
+    from counterfoil.data.places import data_folder
+    from counterfoil.data.releases import release
+
+    if not names:
+        _list()
+        return
+    wanted = list(dict.fromkeys(release(name).name for name in names))
+    folder = data_folder() if to is None else to
+    say = (lambda text: None) if quiet else terminal.note
+    for name in wanted:
+        found = release(name)
+        with terminal.progress(quiet=quiet) as report:
+            done = fetch(
+                found,
+                folder,
+                mirror=mirror,
+                token=os.environ.get("HF_TOKEN") if found.host == "hub" else None,
+                overwrite=overwrite,
+                progress=report,
+            )
+        commit = done.revision if found.revision else f"{done.revision} (no commit is pinned: the newest)"
+        print(f"{name}: {len(done.new)} files fetched, {len(done.kept)} there already, in {done.folder}")
+        say(f"{name}: {found.repository} at {commit}")
+        for file in done.unpinned:
+            say(f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down")
+        if to is None and found.serves:
+            say(f"{name}: 'counterfoil evaluate SCORER {found.serves[0]}' finds it by name")
+        elif found.serves:
+            say(f"{name}: name it with --data {found.serves[0]}={done.folder}")
+        if found.needs:
+            say(f"{name}: {found.needs}")
+
+
+def _list() -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from counterfoil.cli import terminal
+    from counterfoil.data.fetching import fetched
+    from counterfoil.data.places import data_folder
+    from counterfoil.data.releases import releases
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "here", "checksums", "what"):
+        table.add_column(column, no_wrap=column != "what", overflow="fold")
+    for each in releases().values():
+        pinned = sum(bool(file.sha256) for file in each.files)
+        known = "by its host" if each.host == "hub" else f"{pinned} of {len(each.files)}"
+        here = "yes" if fetched(each, data_folder()) else ""
+        table.add_row(Text(each.name), here, known, Text(each.title))
+    terminal.out().print(table)
+    terminal.out().print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)

@@ -1,0 +1,85 @@
+"""Targets of a command: what it was told to write, declared before it does any work."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from counterfoil.errors import InputError
+from counterfoil.outputs import guard, marks
+from counterfoil.outputs.guard import Folder, Outputs
+from counterfoil.store import check_writable
+
+#: Options that name what is written; all other arguments that name a file or a folder are read.
+_WRITTEN = frozenset({"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache"})
+
+
+@contextmanager
+def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[Outputs]:
+    """Guard what `command` reads, as its arguments name it, until the block ends.
+
+    `data` is the folder of benchmark files where no argument names one.
+    """
+    read = {name: value for name, value in arguments.items() if name not in _WRITTEN}
+    if "data" in read and not read["data"]:
+        read["data"] = data
+    found = guard.existing(text for value in read.values() for text in _texts(value))
+    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=found)
+    with guard.guarding(outputs):
+        yield outputs
+
+
+def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files: str | Path | None) -> None:
+    """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
+
+    `files` are named after their options: pages, figures and JSON hold a mark and may be replaced by the same
+    command; a `table` holds one in Parquet alone. "-" is standard output. `reads` are files and folders that
+    no argument names.
+    """
+    outputs = guard.active() or Outputs("")
+    outputs.read(*reads)
+    for option, target in files.items():
+        if target is None or target == "-":
+            continue
+        if str(target) == "":
+            raise InputError("no name of a file", where=f"--{option}", given="(empty)", hint="name a file")
+        path = Path(target)
+        check_writable(path)
+        if option == "plot":
+            from counterfoil.report.drawing import kind_of
+
+            kind_of(path)
+        outputs.file(path, _form(option, path))
+    for folder in folders:
+        check_writable(folder.path, folder=True)
+        outputs.folder(folder)
+
+
+def also_read(*paths: Path | None) -> None:
+    """Add what turns out to be read on the way; raises as `check` where an output would replace it."""
+    outputs = guard.active()
+    if outputs is not None:
+        outputs.read(*(path for path in paths if path is not None))
+
+
+def not_read(*names: str) -> None:
+    """Take arguments away that name something else than the file or folder of the same name."""
+    outputs = guard.active()
+    if outputs is not None:
+        outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
+
+
+def _form(option: str, path: Path) -> str | None:
+    """How a file holds its mark: a page and its like by the option, figures and tables by their suffix."""
+    by_option = {"html": "html", "markdown": "html", "latex": "latex", "json": "json", "csv": None}
+    if option in by_option:
+        return by_option[option]
+    form = marks.form_of(path)
+    return form if option != "table" or form == "parquet" else None
+
+
+def _texts(value: Any) -> Iterable[object]:
+    """The texts and paths in an argument: itself, or what it lists."""
+    if isinstance(value, str | Path):
+        return (value,)
+    return value if isinstance(value, list | tuple) else ()

@@ -1,0 +1,121 @@
+"""`counterfoil cache`: what is kept of whom, what goes first, and that nothing else is ever removed."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.engine.cache import Cache
+from counterfoil.scorers.base import Identity
+from counterfoil.store import digest
+from unchanged import unchanged
+
+CLIP, VIT = Identity("open-clip:clip", weights="1"), Identity("open-clip:vit", weights="2")
+
+
+def _key(text: str) -> str:
+    return digest(text.encode())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three shards of two scorers, an hour apart from each other, and files of others among them."""
+    place = tmp_path / "cache"
+    for identity, kind, text in ((CLIP, "images", "a"), (CLIP, "captions", "b"), (VIT, "captions", "c")):
+        Cache(place, identity).write(kind, [_key(text)], np.ones((1, 500), dtype=np.float32))
+    for hours, (identity, kind) in enumerate(((CLIP, "images"), (CLIP, "captions"), (VIT, "captions"))):
+        (shard,) = (place / "v1" / identity.key / kind).iterdir()
+        os.utime(shard, (1e9 + 3600 * hours,) * 2)
+    root = place / "v1" / CLIP.key
+    for name in ("thesis.tex", "v1/notes.npz", f"v1/{CLIP.key}/images/mine.npz", "identities/mine.json"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("mine")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / f"{'0' * 32}.npz").write_text("mine")
+    (root / "pairs").symlink_to(tmp_path / "elsewhere")
+    return place
+
+
+def _others(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+MINE = sorted(["identities/mine.json", "thesis.tex", f"v1/{CLIP.key}/images/mine.npz", "v1/notes.npz"])
+
+
+def test_what_is_kept_is_listed(counterfoil, folder: Path) -> None:
+    with unchanged(folder.parent, new=False):
+        said = counterfoil("cache", "list", "--cache", folder, "--json")
+    found = json.loads(said.out)
+    rows = [(row["scorer"], row["kind"], row["files"]) for row in found["shelves"]]
+    # The last one needed first.
+    assert rows == [(VIT.name, "captions", 1), (CLIP.name, "captions", 1), (CLIP.name, "images", 1)]
+    sizes = [path.stat().st_size for path in folder.rglob("*.npz") if len(path.stem) == 32]
+    notes = [path.stat().st_size for path in folder.rglob("identity.json")]
+    assert found["bytes"] == sum(sizes) + sum(notes)
+    assert [row["bytes"] for row in found["shelves"]] == [sizes[0]] * 3
+    said = counterfoil("cache", "list", "--cache", folder)
+    assert said.out.count("open-clip:clip") == 2
+    assert "beside them, never touched: 4 other files" in said.err
+    assert counterfoil("cache", "size", "--cache", folder).out.startswith(
+        f"{found['bytes'] / 1000:.1f} KB in "
+    )
+
+
+def test_an_empty_cache_is_no_error(counterfoil, tmp_path: Path) -> None:
+    for command in (("list",), ("size",), ("limit", "1GB"), ("clear", "--yes")):
+        said = counterfoil("cache", *command, "--cache", tmp_path / "none")
+        assert said.code == 0, said.err
+        assert said.out.startswith("0 B in ")
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_was_longest_not_needed_goes_first(counterfoil, folder: Path) -> None:
+    whole = json.loads(counterfoil("cache", "list", "--cache", folder, "--json").out)["bytes"]
+    # Needed now: the oldest becomes the newest.
+    assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
+    said = counterfoil("cache", "limit", whole - 1, "--cache", folder)
+    assert said.code == 0, said.err
+    assert "removed: 1 file, " in said.err
+    assert len(Cache(folder, CLIP).read("captions", [_key("b")]).rows) == 0
+    assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
+    assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1
+    counterfoil("cache", "limit", "0MB", "--cache", folder)
+    assert _others(folder) == MINE
+    assert (folder.parent / "elsewhere" / f"{'0' * 32}.npz").read_text() == "mine"
+    for size in ("much", "5 cats", "-1GB", "1e99", "9" * 40):
+        said = counterfoil("cache", "limit", "--cache", folder, "--", size)
+        assert (said.code, said.err.count("\n")) == (2, 1)
+        assert "no size; given:" in said.err
+
+
+def test_one_scorers_work_is_removed(counterfoil, folder: Path) -> None:
+    for scorer in (CLIP.name, VIT.key[:8]):
+        with unchanged(folder, new=False):
+            said = counterfoil("cache", "clear", "--scorer", scorer, "--cache", folder)
+        assert (said.code, said.err.count("\n")) == (2, 1)
+        assert "nothing was removed, since nobody can be asked; given:" in said.err
+    said = counterfoil("cache", "clear", "--scorer", CLIP.name, "--yes", "--cache", folder)
+    assert said.code == 0, said.err
+    assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1
+    assert not list((folder / "v1" / CLIP.key).rglob("identity.json"))
+    said = counterfoil("cache", "clear", "--scorer", "open-clip:vti", "--yes", "--cache", folder)
+    assert (said.code, "did you mean 'open-clip:vit'?" in said.err) == (2, True)
+
+
+def test_all_work_is_removed_and_nothing_else(counterfoil, folder: Path) -> None:
+    (folder / "files-v1.parquet").write_bytes(b"digests")
+    (folder / "identities" / f"{'1' * 32}.json").write_text("{}")
+    said = counterfoil("cache", "clear", "--yes", "--cache", folder)
+    assert (said.code, said.out.split()[0]) == (0, "0")
+    assert _others(folder) == MINE
+    assert (folder / "v1" / CLIP.key / "pairs").is_symlink()
+
+
+def test_a_scorer_whose_note_is_gone_is_still_listed(counterfoil, folder: Path) -> None:
+    (folder / "v1" / VIT.key / "identity.json").write_text("[")
+    said = counterfoil("cache", "list", "--cache", folder)
+    assert "(unknown)" in said.out
+    assert VIT.key[:8] in said.out

@@ -1,0 +1,307 @@
+"""Outputs of commands: none replaces what is read, or what the command did not write; refused at once."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from unchanged import unchanged
+
+_READ = "would replace what this command reads"
+_EXISTS = "the file exists"
+_TWICE = "two results would be written to one file"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with something to read for every command, which is also the current one."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    rows = [f"p{i}.png,a red star {i},a blue moon {i}" for i in range(12)]
+    Path("pairs.csv").write_text("image,caption,negative_caption\n" + "\n".join(rows) + "\n")
+    Path("scores.csv").write_text("id,s0,s1\n" + "".join(f"{i},0.{i:02},0.5\n" for i in range(12)))
+    Path("votes.csv").write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3)
+    Path("c.json").write_text(json.dumps({"1": "a red star", "2": "two moons"}))
+    Path("r.json").write_text(json.dumps({"1": ["the red star"], "2": ["two white moons"]}))
+    Path("a.json").write_text(json.dumps({"1": "a star", "2": "moons"}))
+    Path("humans.csv").write_text("system,M1\na,0.2\nc,0.4\n")
+    Path("photos").mkdir()
+    for name in ("1.png", "2.png"):
+        PIL.Image.new("RGB", (8, 8)).save(Path("photos", name))
+    for name in (
+        "theirs.json",
+        "theirs.html",
+        "theirs.csv",
+        "theirs.md",
+        "theirs.tex",
+        "theirs.svg",
+        "theirs.png",
+    ):
+        Path(name).write_text("{}")
+    os.link("pairs.csv", "hard.json")
+    Path("soft.json").symlink_to("c.json")
+    return folder
+
+
+_EVALUATE = ("evaluate", "blind:length", "pairs", "--data", "pairs.csv")
+_SCORE = ("captions", "score", "--metrics", "length", "--candidates", "c.json", "--references", "r.json")
+_SYSTEMS = ("captions", "systems", "--predictions", "a.json", "c.json", "--references", "r.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*_EVALUATE, "--json", "pairs.csv"), _READ),
+        ((*_EVALUATE, "--json", "photos/../pairs.csv"), _READ),
+        ((*_EVALUATE, "--json", "hard.json"), _READ),
+        ((*_EVALUATE, "--json", "theirs.json"), _EXISTS),
+        (("evaluate", "given:scores.csv", "pairs", "--data", "pairs.csv", "--json", "scores.csv"), _READ),
+        ((*_EVALUATE, "--images", "photos", "--json", "photos/1.png"), _READ),
+        ((*_SCORE, "--out", "c.json"), _READ),
+        ((*_SCORE, "--out", "r.json"), _READ),
+        ((*_SCORE, "--json", "soft.json"), _READ),
+        ((*_SCORE, "--json", "theirs.json"), _EXISTS),
+        ((*_SCORE, "--out", "theirs.csv"), _EXISTS),
+        ((*_SCORE, "--out", "new.json", "--json", "./new.json"), _TWICE),
+        ((*_SYSTEMS, "--out", "a.json"), _READ),
+        ((*_SYSTEMS, "--out", "c.json"), _READ),
+        ((*_SYSTEMS, "--humans", "humans.csv", "--out", "humans.csv"), _READ),
+        ((*_SYSTEMS, "--json", "r.json"), _READ),
+        (("preferences", "votes.csv", "--json", "votes.csv"), _READ),
+        (("preferences", "votes.csv", "--plot", "theirs.svg"), _EXISTS),
+        (("world", "sheet", "--out", "theirs.png"), _EXISTS),
+        (("world", "build", "quads", "--n", 3, "--out", "photos"), "the folder holds other files"),
+        (("world", "build", "training", "--n", 30, "--out", "photos"), "the folder holds other files"),
+        (("reproduce", "--data", ".", "--json", "theirs.json"), _READ),
+        (("reproduce", "--json", "theirs.json"), _EXISTS),
+        (
+            ("evaluate", "blind:length", "pairs", "--data", "pairs.csv", "--json", "/dev/null"),
+            "not a regular",
+        ),
+    ],
+)
+def test_what_is_read_or_was_not_written_stays(counterfoil, place: Path, arguments, words: str) -> None:
+    with unchanged(place, new=False):
+        said = counterfoil(*arguments)
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert words in said.err
+    assert words != _EXISTS or "--overwrite" in said.err
+    if words == _READ:
+        # Not where it was asked for either.
+        with unchanged(place, new=False):
+            said = counterfoil(*arguments, "--overwrite")
+        assert (said.code, _READ in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target"),
+    [
+        ((*_EVALUATE, "--json"), "new.json"),
+        ((*_SCORE, "--json"), "new.json"),
+        ((*_SYSTEMS, "--json"), "new.json"),
+        ((*_SCORE, "--out"), "new.parquet"),
+        (("preferences", "votes.csv", "--json"), "new.json"),
+        (("preferences", "votes.csv", "--plot"), "new.svg"),
+        (("preferences", "votes.csv", "--plot"), "new.png"),
+        (("preferences", "votes.csv", "--plot"), "new.pdf"),
+        (("world", "sheet", "--size", 32, "--out"), "new.png"),
+        (("world", "sheet", "--size", 32, "--out"), "new.jpg"),
+    ],
+)
+def test_the_same_command_replaces_its_own(counterfoil, place: Path, arguments, target: str) -> None:
+    with unchanged(place):
+        assert counterfoil(*arguments, target).code == 0
+        first = Path(target).read_bytes()
+        said = counterfoil(*arguments, target)
+        assert said.code == 0, said.err
+    assert Path(target).read_bytes() == first
+    with open(target, "ab") as file:
+        file.write(b"\nnotes")
+    with unchanged(place, new=False):
+        said = counterfoil(*arguments, target)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert f"{target}: the file exists and is not as 'counterfoil " in said.err
+    assert counterfoil(*arguments, target, "--overwrite").code == 0
+    assert Path(target).read_bytes() == first
+
+
+def _run(counterfoil, *options: object, scorer: str = "blind:length"):
+    return counterfoil("evaluate", scorer, "pairs", "--data", "pairs.csv", "--out", "runs", *options)
+
+
+def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place: Path) -> None:
+    assert _run(counterfoil).code == 0
+    assert _run(counterfoil).code == 0
+    with unchanged(place, new=False):
+        said = _run(counterfoil, "--name", "clip")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "runs/pairs: the folder holds a run of another scorer (blind:length)" in said.err
+    assert _run(counterfoil, "--name", "clip", "--overwrite").code == 0
+    # Of the same name, but another scorer.
+    with unchanged(place, new=False):
+        said = _run(counterfoil, "--name", "clip", scorer="blind:constant")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "a run of another scorer of this name (blind:length)" in said.err
+    Path("runs/pairs/result.json").write_text("{}")
+    with unchanged(place, new=False):
+        assert (
+            "the folder holds files that are not as a run wrote them"
+            in _run(counterfoil, "--name", "clip").err
+        )
+
+
+def test_a_run_that_was_stopped_is_written_again(counterfoil, place: Path, monkeypatch) -> None:
+    from counterfoil.evaluation import run
+
+    def stopped(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "write_json", stopped)
+        patched.setattr(os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
+        assert _run(counterfoil).code == 130
+    assert "scores.parquet" in os.listdir("runs/pairs")
+    assert "manifest.json" not in os.listdir("runs/pairs")
+    assert "another scorer" not in _run(counterfoil, scorer="blind:constant").err
+    assert _run(counterfoil).code == 0
+    assert sorted(os.listdir("runs/pairs")) == [
+        "items.parquet", "manifest.json", "result.json", "scores.parquet",
+    ]  # fmt: skip
+
+
+def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place: Path) -> None:
+    built = counterfoil("world", "build", "choices", "--n", 4, "--size", 32, "--out", "world/choices")
+    assert built.code == 0
+    with unchanged(place, new=False):
+        for benchmark in ("world/choices", "world/choices/", "./world/../world/choices"):
+            said = counterfoil("evaluate", "blind:length", benchmark, "--out", "world", "--overwrite")
+            assert (said.code, said.err.count("\n")) == (2, 1)
+            assert f"choices: {_READ}" in said.err
+        os.chdir("world/choices")
+        said = counterfoil("evaluate", "blind:length", ".", "--out", "..")
+        assert (said.code, _READ in said.err) == (2, True)
+    said = counterfoil("evaluate", "blind:length", ".", "--out", "../../runs")
+    assert said.code == 0, said.err
+    assert (place / "runs" / "choices" / "manifest.json").is_file()
+    os.chdir(place)
+    Path("runs/other").mkdir()
+    Path("runs/other/manifest.json").write_text('{"name": "somebody\'s web page"}')
+    Path("other").mkdir()
+    os.rename("world/choices", "other/other")
+    with unchanged(place, new=False):
+        said = counterfoil("evaluate", "blind:length", "other/other", "--out", "runs")
+    assert "runs/other: the folder holds files that are not as a run wrote them" in said.err
+
+
+def test_a_benchmark_is_replaced_by_one_of_its_name(counterfoil, place: Path) -> None:
+    build = ("world", "build", "choices", "--n", 4, "--size", 32, "--out", "world")
+    assert counterfoil(*build).code == 0
+    assert counterfoil(*build).code == 0
+    with unchanged(place, new=False):
+        said = counterfoil("world", "build", "quads", "--n", 4, "--size", 32, "--out", "world")
+    assert "world: the folder holds another benchmark (world-choices)" in said.err
+    assert (
+        counterfoil("world", "build", "quads", "--n", 4, "--size", 32, "--out", "world", "--overwrite").code
+        == 0
+    )
+
+
+def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
+    """compare, rankings, pool and bias: inputs stay, own pages are replaced, others' ask for --overwrite."""
+    monkeypatch.chdir(world.folder)
+    folders = [world.run(name, top=10) for name in ("one", "two", "three")]
+    out = Path("judged.csv")
+    assert counterfoil("pool", *folders, "--k", 2, "--out", out).code == 0
+    head, *rows = out.read_text().splitlines()
+    out.write_text("\n".join([f"{head},gain", *(f"{row},1" for row in rows)]) + "\n")
+    Path("queries.txt").write_text("i2t/103\n")
+    commands = {
+        "compare": ("compare", *folders, "--draws", 100),
+        "rankings": ("rankings", *folders, "--k", 5, "--draws", 100),
+        "pool": ("pool", *world.files(), "--k", 2, "--queries", "queries.txt"),
+        "bias": ("bias", *folders, "--judgements", out, "--draws", 100),
+    }
+    cases = [
+        ("compare", "--html", f"{folders[2]}/result.json"),
+        ("compare", "--markdown", f"{folders[0]}/scores.parquet"),
+        ("compare", "--json", f"{folders[0]}/manifest.json"),
+        ("rankings", "--csv", f"{folders[1]}/items.parquet"),
+        ("pool", "--json", "queries.txt"),
+        ("pool", "--json", "one.npz"),
+        ("bias", "--json", "judged.csv"),
+        ("bias", "--html", f"{folders[2]}/tops.parquet"),
+    ]
+    for command, option, target in cases:
+        with unchanged(world.folder, new=False):
+            said = counterfoil(*commands[command], option, target, "--overwrite")
+        assert (said.code, said.err.count("\n")) == (2, 1), (command, option, said.err)
+        assert _READ in said.err
+    for command, option, target in [
+        ("compare", "--html", "c.html"),
+        ("compare", "--markdown", "c.md"),
+        ("compare", "--latex", "c.tex"),
+        ("compare", "--csv", "c.csv"),
+        ("rankings", "--json", "r.json"),
+        ("pool", "--out", "p.parquet"),
+        ("bias", "--html", "b.html"),
+    ]:
+        assert counterfoil(*commands[command], option, target).code == 0
+        again = counterfoil(*commands[command], option, target)
+        assert again.code == (2 if option == "--csv" else 0), again.err
+        Path(target).write_text("theirs")
+        with unchanged(world.folder, new=False):
+            said = counterfoil(*commands[command], option, target)
+        assert (said.code, _EXISTS in said.err) == (2, True)
+        assert counterfoil(*commands[command], option, target, "--overwrite").code == 0
+
+
+@pytest.mark.models
+def test_checkpoints_of_others_stay(counterfoil, place: Path) -> None:
+    pytest.importorskip("lightning_fabric")
+    from counterfoil.scorers import small, trained
+
+    sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
+    for seed, name in enumerate(("start", "tuned")):
+        trained.save(place / name, small.backbone(["a red star"], sizes=sizes, seed=seed), {"recipe": {}})
+    for name, file in (("weights", "model.safetensors"), ("journal", "journal.csv"), ("files", "processor")):
+        (place / name).mkdir()
+        (place / name / file).write_text("somebody's")
+    np.save("photos/x.npy", np.zeros(3))
+    train = ("train", "coco", "--model", "small", "--data", "pairs.csv", "--images", "photos", "--steps", 1)
+    mix = ("mix", "start", "tuned", "--alpha", 0.5)
+    foreign = "the folder holds files that no training wrote"
+    for arguments, words in [
+        *(((*train, "--out", name), foreign) for name in ("weights", "journal", "files")),
+        *(((*mix, "--out", name), foreign) for name in ("weights", "journal", "files")),
+        ((*mix, "--out", "tuned"), _READ),
+        ((*mix, "--out", "./start"), _READ),
+        (("train", "coco", "--model", "start", "--data", "pairs.csv", "--out", "start"), _READ),
+        ((*train, "--out", "photos"), _READ),
+        ((*train, "--out", "new", "--json", "new/card.json"), _TWICE),
+        ((*mix, "--out", "new", "--json", "tuned/card.json"), _READ),
+    ]:
+        with unchanged(place, new=False):
+            said = counterfoil(*arguments)
+        assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), (arguments, said)
+        assert words in said.err
+    assert counterfoil(*mix, "--out", "mixed").code == 0
+    assert counterfoil(*mix, "--out", "mixed").code == 0
+    with unchanged(place, new=False):
+        said = counterfoil(*train, "--out", "mixed")
+    assert "mixed: the folder holds a checkpoint that another command wrote" in said.err
+    assert counterfoil(*mix, "--out", "weights", "--overwrite").code == 0
+
+
+@pytest.mark.models
+def test_a_demo_leaves_the_folder_of_something_else(counterfoil, place: Path) -> None:
+    pytest.importorskip("lightning_fabric")
+    Path("mine").mkdir()
+    Path("mine/report.html").write_text("mine")
+    with unchanged(place, new=False):
+        said = counterfoil("demo", "--out", "mine")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "the folder holds files that are not of a demo" in said.err
