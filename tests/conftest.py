@@ -1,6 +1,7 @@
 """What all tests share: shape checks switched on, and the folder of real data where there is one."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ install_import_hook("counterfoil", "shapecheck.check")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# What whoever runs the tests has fetched is not what they are about.
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="counterfoil-tests-")
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
-"""The votes of P002 between five kinds of ranking, as printed."""
+"""The votes of ECCV Caption between five kinds of ranking, as printed."""
 
 import numpy as np
 
-# P002 Table D.1: row preferred to column, for A (only the first is wrong), B (only the first is right),
-# C (the first five are wrong), D (only the fifth is right), E (all wrong).
+# ECCV Caption Table D.1: row preferred to column, for A (only the first is wrong), B (only the first is
+# right), C (the first five are wrong), D (only the fifth is right), E (all wrong).
 PRINTED = np.array(
     [
         [0, 231, 66, 111, 316],

@@ -9,6 +9,8 @@ import pytest
 
 from counterfoil import store
 from counterfoil.errors import DataError, StorageError
+from counterfoil.inputs.columns import read_parquet
+from counterfoil.inputs.parsed import read_json
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -22,7 +24,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
     with pytest.raises(RuntimeError):
         stopped_half_way()
-    assert store.read_json(target) == {"old": 1}
+    assert read_json(target) == {"old": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
@@ -62,7 +64,7 @@ def test_nan_is_refused_in_json(tmp_path: Path) -> None:
 def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": 1,\n "b" 2}')
     with pytest.raises(DataError, match=r"a\.json, line 2, column 6: not valid JSON"):
-        store.read_json(tmp_path / "a.json")
+        read_json(tmp_path / "a.json")
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     store.write_parquet(tmp_path / "a.parquet", table)
     store.write_parquet(tmp_path / "b.parquet", table)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-    assert store.read_parquet(tmp_path / "a.parquet").equals(table)
+    assert read_parquet(tmp_path / "a.parquet").equals(table)
 
 
 def test_a_truncated_parquet_file_is_named(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_truncated_parquet_file_is_named(tmp_path: Path) -> None:
     whole = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"a\.parquet: not a readable Parquet file"):
-        store.read_parquet(tmp_path / "a.parquet")
+        read_parquet(tmp_path / "a.parquet")
 
 
 def test_digests_of_files_and_bytes_agree(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Tiny models of transformers' less common families, and a tokenizer of a few words."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,64 @@ def save_words(folder: Path) -> None:
     )
     marks = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=512, **marks).save_pretrained(folder)
+
+
+def save_clip(folder: Path) -> None:
+    """A tiny CLIP of transformers with CLIP's real vocabulary, with tokenizer and image processor."""
+    import transformers
+
+    save_clip_tokenizer(folder)
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
+    config = transformers.CLIPConfig(
+        text_config={
+            **layers,
+            "vocab_size": 49408,
+            "max_position_embeddings": 77,
+            "eos_token_id": 49407,
+            "bos_token_id": 49406,
+        },
+        vision_config={**layers, "image_size": 32, "patch_size": 8},
+        projection_dim=24,
+    )
+    save_model(transformers.CLIPModel, config, folder)
+    transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32).save_pretrained(folder)
+
+
+def save_model(kind: Any, config: Any, folder: Path) -> None:
+    """A model of random weights, large enough that every part of it shows in the answers."""
+    import torch
+
+    torch.manual_seed(11)
+    model = kind(config)
+    for parameter in model.parameters():
+        if parameter.ndim:
+            parameter.data += 0.2 * torch.randn_like(parameter)
+    model.save_pretrained(folder)
+
+
+def save_clip_tokenizer(folder: Path) -> None:
+    """CLIP's vocabulary, which open_clip carries, in the files of transformers."""
+    import gzip
+
+    from open_clip.tokenizer import bytes_to_unicode, default_bpe
+
+    with gzip.open(default_bpe()) as file:
+        merges = file.read().decode("utf-8").split("\n")[1 : 49152 - 256 - 2 + 1]
+    letters = list(bytes_to_unicode().values())
+    pieces = letters + [letter + "</w>" for letter in letters] + ["".join(merge.split()) for merge in merges]
+    pieces += ["<|startoftext|>", "<|endoftext|>"]
+    folder.mkdir()
+    (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                "tokenizer_class": "CLIPTokenizer",
+                "model_max_length": 77,
+                "bos_token": "<|startoftext|>",
+                "eos_token": "<|endoftext|>",
+                "unk_token": "<|endoftext|>",
+                "pad_token": "<|endoftext|>",
+            }
+        )
+    )

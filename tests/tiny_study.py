@@ -13,8 +13,12 @@ TINY = Plan(
     images=20,
     judged=24,
     watched=7,
+    generated=40,
     first_steps=12,
-    steps=8,
+    relation_steps=4,
+    steps=4,
+    generated_steps=3,
+    first_batch=16,
     batch_size=16,
     size=32,
 )

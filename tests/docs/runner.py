@@ -1,0 +1,28 @@
+"""Runs commands of the command line one after another in one process, without shape checks.
+
+Each line of standard input is a JSON list of words, each line of standard output what came of them.
+"""
+
+import contextlib
+import io
+import json
+import sys
+
+
+def run(words: list[str]) -> dict[str, object]:
+    from counterfoil.cli import main
+
+    sys.argv = words
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
+        sys.stdout.flush()

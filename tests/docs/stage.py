@@ -1,0 +1,296 @@
+"""A folder in which the commands of the documentation run: every file that they name, small, under its name.
+
+Weights and photographs that cannot be shipped have stand-ins: a tiny CLIP with random weights, and drawn
+pictures. Questions, captions and positives of benchmarks are the released ones where they are at hand.
+"""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+#: Names of weights on a hub, to the local folder that stands for them.
+STAND_INS = {
+    "open-clip:ViT-B-32-quickgelu/openai": "hf:./my-clip",
+    "open-clip:ViT-B-32/pac.pth": "hf:./my-clip",
+    "hf:./my-siglip": "hf:./my-clip",
+}
+
+#: Rows of the training sets: the recipes' batches hold up to 400.
+ROWS = 600
+
+#: Embeddings with a run over COCO 5K and ECCV Caption each.
+RUNS = ("blip", "pcme", "vsrn")
+
+WORDS = ("a red cat", "a blue dog", "two small birds", "an old house", "a man on a horse", "a cup on a table")
+
+
+def build(folder: Path, shared: Path) -> None:
+    """Write the files into `folder`; `shared` is the folder of real data."""
+    from tiny_families import save_clip
+
+    save_clip(folder / "my-clip")
+    photographs(folder / "photos", 12)
+    shutil.copytree(shared / "bivlc", folder / "bivlc")
+    shutil.copytree(shared / "winoground", folder / "data" / "winoground")
+    (folder / "scores").mkdir()
+    shutil.copy(shared / "winoground" / "scores" / "clip.jsonl", folder / "scores" / "clip.jsonl")
+    shutil.copy(shared / "winoground" / "clip_vit_b32_laion2b_embeddings.npz", folder)
+    shutil.copytree(shared / "flickr8k", folder / "data" / "flickr8k")
+    os.symlink("data/flickr8k", folder / "flickr8k")
+    for name in ("eccv", "sugarcrepe", "detectors"):
+        shutil.copytree(shared / name, folder / "data" / name)
+    sugarcrepe_photographs(folder)
+    winoground_questions(folder / "data" / "winoground")
+    bivlc_parquet(folder / "data" / "bivlc" / "test-00000-of-00001.parquet", folder)
+    own_pairs(folder)
+    caption_files(folder)
+    for name in ("good_captions.json", "refs.json"):
+        shutil.copy(shared / "clipscore_example" / name, folder / name)
+    for name, seed in (("x", 0), *((name, seed) for seed, name in enumerate(RUNS, 1))):
+        coco_embeddings(folder / f"{name}.npz", folder / "data" / "eccv", seed)
+    given_similarities(folder)
+    coco(folder)
+    queries(folder)
+    flickr = [
+        line.partition("\t")[0]
+        for line in (folder / "flickr8k" / "ExpertAnnotations.txt").read_text().splitlines()
+    ]
+    linked(folder / "Flicker8k_Dataset", sorted(set(flickr)), sources(folder, ".jpg"))
+    votes(folder / "votes.csv")
+    training_files(folder)
+
+
+def picture(path: Path, seed: int) -> None:
+    """A small picture of coloured squares, different for each seed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    squares = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
+    PIL.Image.fromarray(np.kron(squares, np.ones((8, 8, 1), dtype=np.uint8))).save(path)
+
+
+def photographs(folder: Path, count: int) -> None:
+    for number in range(count):
+        picture(folder / f"p{number}.png", number)
+
+
+def linked(folder: Path, names: list[str], sources: list[Path]) -> None:
+    """Many names for few pictures, as links, so that each is decoded once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        os.link(sources[number % len(sources)], folder / name)
+
+
+def sources(folder: Path, ending: str) -> list[Path]:
+    made = [folder / ".sources" / f"s{number}{ending}" for number in range(6)]
+    for number, path in enumerate(made):
+        if not path.exists():
+            picture(path, 100 + number)
+    return made
+
+
+def sugarcrepe_photographs(folder: Path) -> None:
+    names: set[str] = set()
+    for file in sorted((folder / "data" / "sugarcrepe").glob("*.json")):
+        names |= {row["filename"] for row in json.loads(file.read_text()).values()}
+    linked(folder / "val2017", sorted(names), sources(folder, ".jpg"))
+
+
+def winoground_questions(folder: Path) -> None:
+    """Captions and pictures for the released tags; the true ones may not be passed on."""
+    names = [f"ex_{row}_img_{k}.png" for row in range(400) for k in (0, 1)]
+    linked(folder / "images", names, sources(folder.parent.parent, ".png"))
+    with (folder / "tags.csv").open() as file:
+        tags = list(csv.DictReader(file))
+    with (folder / "examples.jsonl").open("w") as file:
+        for row, tag in enumerate(tags):
+            number = int(tag.get("id", row))
+            line = {
+                "id": number,
+                "image_0": f"ex_{number}_img_0",
+                "image_1": f"ex_{number}_img_1",
+                "caption_0": f"{WORDS[row % 6]} near {WORDS[(row + 1) % 6]}",
+                "caption_1": f"{WORDS[(row + 1) % 6]} near {WORDS[row % 6]}",
+                "tag": tag.get("tag", ""),
+                "secondary_tag": tag.get("secondary_tag", ""),
+                "num_main_preds": int(tag["num_main_preds"]),
+                "collapsed_tag": tag["collapsed_tag"],
+            }
+            file.write(json.dumps(line) + "\n")
+
+
+def bivlc_parquet(path: Path, folder: Path) -> None:
+    """2,933 rows in the hub's layout with the released types; few distinct captions and pictures."""
+    pictures = [file.read_bytes() for file in sources(folder, ".jpg")]
+    with (folder / "bivlc" / "ViT-B-32.csv").open() as file:
+        released = list(csv.DictReader(file))
+    columns: dict[str, list[object]] = {
+        "image": [{"bytes": pictures[n % 6], "path": None} for n in range(len(released))],
+        "caption": [WORDS[n % 6] + "." for n in range(len(released))],
+        "negative_caption": [WORDS[(n + 1) % 6] + "." for n in range(len(released))],
+        "negative_image": [{"bytes": pictures[(n + 1) % 6], "path": None} for n in range(len(released))],
+        "type": [row["type"] for row in released],
+        "subtype": [row["subtype"] for row in released],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def own_pairs(folder: Path) -> None:
+    lines = [
+        "image,caption,negative_caption,negative_image",
+        *(f"p{n}.png,{WORDS[n % 6]} {n},{WORDS[(n + 1) % 6]} {n},p{(n + 1) % 12}.png" for n in range(12)),
+    ]
+    (folder / "my.csv").write_text("\n".join(lines) + "\n")
+
+
+def caption_files(folder: Path) -> None:
+    """Candidates, references, predictions of three captioners, and what people thought of these."""
+    write = lambda name, value: (folder / name).write_text(json.dumps(value))  # noqa: E731
+    write("c.json", {f"p{n}": WORDS[n % 6] for n in range(12)})
+    references = {f"p{n}": [WORDS[n % 6] + " in a field", WORDS[(n + 1) % 6]] for n in range(12)}
+    write("r.json", references)
+    for shift, name in enumerate("ABC"):
+        write(f"{name}.json", {f"p{n}": WORDS[(n + (n % 3 < shift)) % 6] for n in range(12)})
+    write("captions.json", references)
+    (folder / "m.csv").write_text("system,M1,M2\nA,0.27,0.32\nB,0.25,0.30\nC,0.19,0.21\n")
+    for clip in range(12):
+        for frame in range(3):
+            picture(folder / "clips" / f"p{clip}" / f"{frame}.png", 50 + 3 * clip + frame)
+
+
+def coco_embeddings(path: Path, eccv: Path, seed: int) -> None:
+    """Points of COCO's 5,000 test images near those of their captions."""
+    captions = np.load(eccv / "coco_test_ids.npy")
+    owner = {
+        int(c): int(i[0])
+        for c, i in json.loads((eccv / "original_caption_to_image.json").read_text()).items()
+    }
+    images = list(dict.fromkeys(owner[int(c)] for c in captions))
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=(len(images), 16)).astype(np.float32)
+    row = {image: n for n, image in enumerate(images)}
+    noise = np.random.default_rng(seed + 1)
+    near = centre[[row[owner[int(c)]] for c in captions]]
+    np.savez(
+        path,
+        images=centre + 0.7 * noise.normal(size=centre.shape).astype(np.float32),
+        captions=near + 0.7 * noise.normal(size=near.shape).astype(np.float32),
+        image_ids=np.array(images),
+        caption_ids=captions,
+    )
+
+
+def coco(folder: Path) -> None:
+    """COCO's 5,000 test images: released ids and positives; captions, objects and pixels made up."""
+    place = folder / "coco"
+    shutil.copytree(folder / "data" / "eccv", place)
+    owners = json.loads((place / "original_caption_to_image.json").read_text())
+    images = list(dict.fromkeys(int(image[0]) for image in owners.values()))
+    captions = [
+        {
+            "id": int(c),
+            "image_id": int(image[0]),
+            "caption": f"{WORDS[int(c) % 6]} beside {WORDS[int(c) % 5]}",
+        }
+        for c, image in owners.items()
+    ]
+    records = [{"id": image, "file_name": f"COCO_val2014_{image:012d}.jpg"} for image in images]
+    categories = [{"id": k, "name": f"class {k}"} for k in range(1, 81)]
+    objects = [
+        {
+            "id": n,
+            "image_id": image,
+            "category_id": 1 + (image * step) % 80,
+            "bbox": [0, 0, 8, 8],
+            "iscrowd": 0,
+        }
+        for n, (image, step) in enumerate((image, step) for image in images for step in (1, 7))
+    ]
+    (place / "annotations").mkdir()
+    for name, value in (
+        ("captions_val2014.json", {"images": records, "annotations": captions}),
+        ("instances_val2014.json", {"images": records, "annotations": objects, "categories": categories}),
+    ):
+        (place / "annotations" / name).write_text(json.dumps(value))
+    linked(place / "val2014", [str(record["file_name"]) for record in records], sources(folder, ".jpg"))
+
+
+def given_similarities(folder: Path) -> None:
+    """The similarities of x.npz as a matrix and as lists, with the ids of rows and columns."""
+    with np.load(folder / "x.npz") as points:
+        images, captions = points["images"], points["captions"]
+        image_ids, caption_ids = points["image_ids"], points["caption_ids"]
+    similarities = (images @ captions.T).astype(np.float16)
+    np.save(folder / "similarities.npy", similarities)
+    np.savez(folder / "ids.npz", image_ids=image_ids, caption_ids=caption_ids)
+    lists = {}
+    for name, rows, queries, items in (
+        ("i2t", similarities, image_ids, caption_ids),
+        ("t2i", similarities.T, caption_ids, image_ids),
+    ):
+        best = np.argpartition(-rows, 60, axis=1)[:, :60]
+        order = np.argsort(-np.take_along_axis(rows, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        lists[name] = {str(q): items[row].tolist() for q, row in zip(queries, best, strict=True)}
+    (folder / "rankings.json").write_text(json.dumps(lists))
+
+
+def queries(folder: Path) -> None:
+    """Thirty images and thirty captions of ECCV Caption."""
+    lines = []
+    for way, name in (("i2t", "eccv_image_to_caption.json"), ("t2i", "eccv_caption_to_image.json")):
+        ids = json.loads((folder / "data" / "eccv" / name).read_text())
+        lines += [f"{way}/{key}" for key in list(ids)[:30]]
+    (folder / "queries.txt").write_text("\n".join(lines) + "\n")
+
+
+def judge_pool(folder: Path) -> None:
+    """What annotators would answer to the pairs of pool.parquet: judged.parquet, here by a fixed rule."""
+    table = pq.read_table(folder / "pool.parquet")
+    numbers = np.arange(len(table)) % 3
+    answers = np.array(["100% YES", "Partially YES, but", "Mostly NO, because"])[numbers]
+    pq.write_table(table.append_column("answer", pa.array(answers.tolist())), folder / "judged.parquet")
+
+
+def votes(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["winner,loser,judge"]
+    for _ in range(200):
+        a, b = rng.choice(4, size=2, replace=False)
+        winner, loser = (a, b) if rng.random() < (4 - a) / (8 - a - b) else (b, a)
+        lines.append(f"{'ABCD'[winner]},{'ABCD'[loser]},w{rng.integers(12)}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def training_files(folder: Path) -> None:
+    """TROHN's two sets in the hub's layout, the photographs they name, and the same as WebDataset shards."""
+    import webdataset
+
+    names = [f"{n:012d}.jpg" for n in range(1, ROWS + 1)]
+    for place in ("train2017", "coco/train2017"):
+        linked(folder / place, names, sources(folder, ".jpg"))
+    pictures = [file.read_bytes() for file in sources(folder, ".jpg")]
+    for kind in ("Text", "Img"):
+        columns: dict[str, list[object]] = {
+            "image_id": names,
+            "caption": [f"{WORDS[n % 6]} number {n}" for n in range(ROWS)],
+            "negative_caption": [f"{WORDS[(n + 1) % 6]} number {n}" for n in range(ROWS)],
+        }
+        if kind == "Img":
+            columns["negative_image"] = [{"bytes": pictures[(n + 1) % 6], "path": None} for n in range(ROWS)]
+        for split, part in (("train", slice(0, 500)), ("validation", slice(500, ROWS))):
+            path = folder / f"TROHN-{kind}" / "data" / f"{split}-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({name: cells[part] for name, cells in columns.items()}), path)
+    (folder / "shards").mkdir()
+    with webdataset.TarWriter(str(folder / "shards" / "train-000000.tar")) as tar:
+        for n in range(ROWS):
+            tar.write({"__key__": f"{n:06d}", "jpg": pictures[n % 6], "txt": f"{WORDS[n % 6]} number {n}"})
+    (folder / "recipe.toml").write_text('recipe = "coco"\nbatch_size = 16\nepochs = 1\n')

@@ -1,0 +1,143 @@
+"""Every code block of README and the guides runs as it is printed, and prints what is shown."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from . import stage
+from .blocks import PAGES, Block, Command, agrees, blocks, commands
+
+pytestmark = pytest.mark.models
+
+#: Commands that other tests run, or that take what a test cannot give, by their first words: where or why.
+ELSEWHERE = {
+    ("make",): "sets up an environment of its own; the commands behind it run in tests",
+    ("pip",): "installs",
+    ("counterfoil", "fetch"): "the network: tests/cli/test_fetch.py",
+    ("torchrun",): "two processes: tests/train/test_gather.py",
+    ("counterfoil", "demo"): "minutes: tests/studies and tests/cli/test_demo.py",
+}
+#: Benchmarks from the hub, or from what was fetched, to the local data that stand for them.
+NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe")}
+LANGUAGES = {"sh", "console", "python", "toml"}
+
+
+class Shell:
+    """A process that runs one command after another in the stage's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("runner.py"))],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "COUNTERFOIL_CACHE": str(folder / ".cache"),
+                "COUNTERFOIL_DATA": str(folder / "data"),
+                "COLUMNS": "100",
+                "OMP_NUM_THREADS": "1",
+            },
+        )
+
+    def run(self, words: list[str]) -> dict[str, object]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        with self._process:
+            self._process.stdin.close()
+            self._process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[Shell]:
+    pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("docs")
+    stage.build(folder, shared_data)
+    shell = Shell(folder)
+    for name in stage.RUNS:
+        words = f"counterfoil evaluate embeddings:{name}.npz coco-5k eccv --data data/eccv --out runs/{name}"
+        done = shell.run([*words.split(), "--draws", "100"])
+        assert done["code"] == 0, done["err"]
+    yield shell
+    shell.close()
+
+
+def prepared(command: Command, folder: Path) -> list[str]:
+    """The words of a command with stand-ins for weights, and its patterns expanded as a shell would."""
+    words: list[str] = []
+    for word in command.words:
+        word = stage.STAND_INS.get(word, word)
+        found = sorted(glob.glob(word, root_dir=folder)) if "*" in word and "=" not in word else []
+        words += found or [word]
+    named = [words[k + 1] for k, word in enumerate(words) if word == "--data"]
+    if "--guard" in words:
+        guard = words.index("--guard") + 1
+        words[guard] = f"{words[guard]}={NOT_HERE[words[guard]]}"
+    takes_data = words[1] in ("evaluate", "mix") and not words[2].startswith("given:")
+    if takes_data and all("=" in value for value in named):
+        known = {value.partition("=")[0] for value in named}
+        words += [
+            part
+            for name, place in NOT_HERE.items()
+            if name in words and name not in known
+            for part in ("--data", f"{name}={place}")
+        ]
+    return words
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs_as_it_is_printed(page: str, shell: Shell) -> None:
+    for block in blocks(page):
+        assert block.language in LANGUAGES, f"{block.where}: name the language of the block, or indent it"
+        if block.language == "toml":
+            (shell.folder / block.text.splitlines()[0].removeprefix("# ")).write_text(local(block.text))
+        elif block.language == "python":
+            run_python(block, shell)
+        else:
+            for command in commands(block):
+                run_command(command, shell)
+
+
+def local(text: str) -> str:
+    """A text with stand-ins for weights that are on a hub."""
+    for name, stands_in in stage.STAND_INS.items():
+        text = text.replace(name, stands_in)
+    return text
+
+
+def run_command(command: Command, shell: Shell) -> None:
+    # "…" stands for options that the page shows elsewhere.
+    if "…" in command.words or any(command.words[: len(first)] == first for first in ELSEWHERE):
+        return
+    assert command.words[0] == "counterfoil", f"{command.where}: nothing runs this"
+    done = shell.run(prepared(command, shell.folder))
+    assert done["code"] == 0, f"{command.where}\n{done['err']}"
+    if command.words[1] == "pool":
+        stage.judge_pool(shell.folder)
+    if command.printed is not None:
+        assert agrees(command.printed, str(done["out"])), f"{command.where} prints\n{done['out']}"
+
+
+def run_python(block: Block, shell: Shell) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", local(block.text)],
+        cwd=shell.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{block.where}\n{done.stderr}"

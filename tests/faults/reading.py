@@ -1,0 +1,333 @@
+"""Which command reads which file of the sound folder."""
+
+_EVALUATE = "--no-cache --draws 100"
+_PAIRS = "--images photos " + _EVALUATE
+_SCORES = "pairs --data pairs.csv " + _PAIRS
+_SCORE = "captions score --candidates candidates.json"
+_CLIP = f"{_SCORE} --metrics clip-s --scorer embeddings:vectors.npz --images photos --no-cache"
+_TRAIN = (
+    "train coco --model small --images photos --steps 1 --batch-size 4 --workers 0 --device cpu --out new"
+)
+
+#: Command lines by the file that they read, each one as it would be typed in the sound folder.
+READERS: dict[str, tuple[str, ...]] = {
+    **{
+        f"pairs.{kind}": (f"evaluate blind:length pairs --data pairs.{kind} {_PAIRS} --out new",)
+        for kind in ("csv", "tsv", "json", "jsonl", "parquet")
+    },
+    **{
+        f"scores.{kind}": (f"evaluate given:scores.{kind} {_SCORES} --json new.json",)
+        for kind in ("csv", "json", "jsonl", "parquet")
+    },
+    "outcomes.csv": (f"evaluate given:outcomes.csv {_SCORES}",),
+    **{
+        f"quads/{name}": (f"evaluate blind:random quads {_EVALUATE}",)
+        for name in ("card.json", "questions.parquet", "images.parquet", "captions.parquet", "manifest.json")
+    },
+    **{
+        f"album/{name}": (f"evaluate embeddings:g1.npz album {_EVALUATE} --out new",)
+        for name in ("card.json", "positives.parquet", "members.parquet", "questions.parquet")
+    },
+    "rated/references.parquet": (f"evaluate metric:rouge-l rated {_EVALUATE}",),
+    "rated/questions.parquet": (f"evaluate metric:length rated {_EVALUATE}",),
+    "preferences/candidates.parquet": (f"evaluate metric:length preferences {_EVALUATE}",),
+    "photos/p0.png": (f"evaluate pixels:colours pairs --data pairs.csv {_PAIRS}",),
+    "g1.npz": (f"evaluate embeddings:g1.npz album {_EVALUATE}", "pool g1.npz g2.npz --k 3 --out new.csv"),
+    "similarity.npy": (f"evaluate given:similarity.npy album --ids ids.npz {_EVALUATE}",),
+    "ids.npz": (f"evaluate given:similarity.npy album --ids ids.npz {_EVALUATE}",),
+    "coco.json": (
+        f"evaluate blind:random coco-captions --data coco.json {_PAIRS}",
+        f"{_TRAIN} --data coco.json",
+    ),
+    "judged_pairs.csv": (f"evaluate blind:length gallery --data judged_pairs.csv {_PAIRS}",),
+    "runs/a/quads/result.json": ("compare runs/a runs/b --draws 100 --html new.html",),
+    "runs/a/quads/manifest.json": ("compare runs/a runs/b --draws 100 --html new.html",),
+    "runs/a/quads/items.parquet": ("compare runs/a runs/b --draws 100 --csv new.csv",),
+    "runs/a/quads/scores.parquet": ("compare runs/a runs/b --draws 100 --json new.json",),
+    "galleries/g1/album/result.json": ("rankings galleries/g1 galleries/g2 galleries/g3 --csv new.csv",),
+    "galleries/g1/album/gallery.parquet": ("compare galleries/g1 galleries/g2 --draws 100 --latex new.tex",),
+    "galleries/g1/album/tops.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),
+    "galleries/g1/album/scores.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
+    "judged.csv": ("bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",),
+    "votes.csv": ("preferences votes.csv --draws 100 --json new.json",),
+    "votes.json": ("preferences votes.json --draws 100",),
+    "square.csv": ("preferences square.csv --draws 100 --plot new.svg",),
+    "candidates.json": (f"{_SCORE} --metrics rouge-l,cider --references references.json --out new.csv",),
+    "references.json": (f"{_SCORE} --metrics bleu,rouge-l --references references.json --out new.json",),
+    "vectors.npz": (f"{_CLIP} --json new.json",),
+    "systemA.json": (
+        "captions systems --predictions systemA.json systemB.json --references references.json --out new.csv",
+    ),
+    "humans.csv": (
+        "captions systems --predictions systemA.json systemB.json --references references.json "
+        "--humans humans.csv --out new.csv",
+    ),
+    "rows.csv": (f"{_TRAIN} --data rows.csv",),
+    "shard-000.tar": (f"{_TRAIN} --data shard-000.tar",),
+    "training/train.parquet": (f"{_TRAIN} --data training",),
+    "training/validation.parquet": (
+        f"{_TRAIN} --data training/train.parquet --validation training/validation.parquet",
+    ),
+    "recipe.toml": ("train recipe.toml --steps 1 --workers 0 --device cpu --out new",),
+    "first/card.json": (
+        f"evaluate ckpt:first quads {_EVALUATE} --workers 0",
+        "mix first second --task quads --held-out rated --points 2",
+    ),
+    "first/model.safetensors": (
+        f"evaluate first quads {_EVALUATE} --workers 0",
+        "mix first second --task quads --held-out rated --points 2",
+    ),
+    "first/resume.pt": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
+    "first/journal.csv": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
+}
+
+_RUNS = "compare runs/a runs/b --draws 100"
+_POOL = "pool galleries/g1 galleries/g2"
+_BIAS = "bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100"
+_QUADS = f"evaluate blind:random quads {_EVALUATE}"
+_TEXTS = f"{_SCORE} --metrics rouge-l --references references.json"
+_SYSTEMS = "captions systems --predictions systemA.json systemB.json --references references.json"
+_LONG = "x" * 300
+
+#: Options and the values that they cannot have, by the sound command line that each is put behind.
+OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    _QUADS: {
+        "--draws": ("0", "-1", "99", "1e9", "9999999999999", "many", ""),
+        "--seed": ("-1", "1.5", "99999999999999999999999", "x"),
+        "--ties": ("", "lenient", "STRICT "),
+        "--interval": ("", "normal"),
+        "--measure": ("", "grup", "recall_at_0", "recall_at_99999999999", "accuracy"),
+        "--batch-size": ("0", "-1", "x", "99999999999999"),
+        "--workers": ("-1", "x", "99999999"),
+        "--depth": ("0", "-5"),
+        "--top": ("-1", "x"),
+        "--precision": ("fp8", ""),
+        "--ids": ("nowhere.npz", "quads", "ids.npz"),
+        "--column": ("nothing",),
+        "--set": ("x", "=", "a=b"),
+        "--scorer": ("blind:random", "nothing"),
+        "--first-stage": ("nothing",),
+        "--data": ("nowhere", _LONG, "loop"),
+        "--images": ("nowhere", _LONG),
+        "--json": ("quads", "pairs.csv/x.json", f"{_LONG}.json", "photos/p0.png/x"),
+        "--out": ("pairs.csv", "pairs.csv/runs", _LONG),
+        "--nonsense": ("1",),
+    },
+    _RUNS: {
+        "--baseline": ("", "nobody"),
+        "--draws": ("0", "x", "9999999999999"),
+        "--seed": ("-1", "9" * 30),
+        "--pictures": ("sometimes",),
+        "--html": ("runs", "pairs.csv/x.html", f"{_LONG}.html"),
+        "--markdown": ("runs",),
+        "--latex": ("runs/a/quads/result.json/x",),
+        "--csv": ("photos",),
+        "--json": ("photos",),
+        "nowhere": ("",),
+        "pairs.csv": ("",),
+        "quads": ("",),
+    },
+    "rankings galleries/g1 galleries/g2 galleries/g3": {
+        "--html": ("runs", "pairs.csv/x.html"),
+        "--csv": ("photos",),
+        "--json": ("photos",),
+        "--k": ("0", "-3", "x"),
+        "--measure": ("nothing",),
+        "nowhere": ("",),
+        "--draws": ("0", "x"),
+    },
+    _POOL: {
+        "--k": ("0", "-1", "x"),
+        "--queries": ("nowhere.txt", "photos", "photos/p0.png", "g1.npz"),
+        "--direction": ("up",),
+        "--out": ("x.xls", "photos", "pairs.csv/x.csv"),
+        "--per-task": ("0", "-1"),
+        "--golden": ("-1", "999999999999"),
+        "--answers": ("0", "x"),
+        "--price": ("-1", "nan", "inf", "much"),
+        "--plot": ("x.xyz", "photos"),
+        "--ids": ("nowhere.npz",),
+        "nowhere.npz": ("",),
+        "pairs.csv": ("",),
+        "runs/a": ("",),
+    },
+    _BIAS: {
+        "--k": ("0", "x", "99999999999"),
+        "--measure": ("accuracy", "", "recall_at_x"),
+        "--direction": ("both",),
+        "--several": ("best",),
+        "--undefined": ("maybe",),
+        "--positives": ("nothing", "quads"),
+        "--draws": ("0", "x"),
+        "--plot": ("x.gif1",),
+        "--html": ("photos",),
+        "--judgements": ("nowhere.csv", "votes.csv", "photos/p0.png", "quads"),
+    },
+    "preferences votes.csv": {
+        "--draws": ("0", "-1", "x"),
+        "--plot": ("x.xyz", "photos"),
+        "--json": ("photos",),
+        "--seed": ("-1",),
+    },
+    f"{_TRAIN} --data rows.csv": {
+        "--model": (
+            "nothing",
+            "hf:./nowhere",
+            "open-clip:none/none",
+            "ckpt:quads",
+            "nowhere/",
+            "blind:random",
+        ),
+        "--data": ("nowhere", "photos", "votes.csv", "shard-{0..9999999}.tar", "shard-{5..1}.tar"),
+        "--images": ("nowhere", "rows.csv"),
+        "--validation": ("nowhere",),
+        "--validation-share": ("1", "-0.1", "nan", "x"),
+        "--steps": ("0", "-1", "x", "9999999999999999999"),
+        "--epochs": ("0", "-1", "x"),
+        "--batch-size": ("0", "-1", "x", "99999999999"),
+        "--lr": ("nan", "inf", "-1", "x"),
+        "--precision": ("fp8",),
+        "--seed": ("-1", "x", "9" * 30),
+        "--set": ("x", "eps=x", "nothing=1", "=1", "betas=1"),
+        "--guard": ("nothing",),
+        "--device": ("gpu", "cuda:99"),
+        "--devices": ("0", "-1", "x"),
+        "--workers": ("-1", "x"),
+        "--out": ("rows.csv", "rows.csv/new", _LONG),
+    },
+    "mix first second --task quads --held-out rated --points 2": {
+        "--points": ("1", "102", "x"),
+        "--alpha": ("-0.1", "1.1", "nan", "x"),
+        "--task": ("nothing",),
+        "--held-out": ("nothing",),
+        "--out": ("rows.csv",),
+        "--json": ("photos",),
+    },
+    "mix --alpha 0.5 --out new first": {"nowhere": ("",), "quads": ("",), "rows.csv": ("",)},
+    _TEXTS: {
+        "--metrics": ("", "cidr", "clip-s"),
+        "--candidates": ("nowhere.json", "photos", "votes.csv", "photos/p0.png"),
+        "--references": ("nowhere.json", "photos", "candidates.toml"),
+        "--set": ("x", "a=b", "clip-s.prefix=x"),
+        "--references-contain": ("maybe",),
+        "--out": ("x.txt", "photos", "candidates.json/x.csv"),
+        "--frames": ("0", "x"),
+        "--scorer": ("blind:random",),
+        "--json": ("photos",),
+    },
+    _CLIP: {
+        "--scorer": ("nothing", "embeddings:nowhere.npz", "embeddings:photos/p0.png", "given:scores.csv"),
+        "--images": ("nowhere", "candidates.json"),
+        "--set": ("weight=x", "weight=nan", "weight=1e400", "prefx=a"),
+        "--batch-size": ("0",),
+        "--rate": ("0", "-1", "nan", "x"),
+        "--videos": ("features",),
+    },
+    _SYSTEMS: {
+        "--humans": ("nowhere.csv", "votes.csv", "photos"),
+        "--metrics": ("cidr", ""),
+        "--references": ("nowhere.json",),
+        "--out": ("x.txt",),
+    },
+    "world build quads --n 2 --size 32 --out new": {
+        "--n": ("0", "-1", "x", "99999999999999"),
+        "--size": ("0", "-1", "1", "99999999", "x"),
+        "--seed": ("x", "-99999999999999999999999"),
+        "--style": ("baroque",),
+        "--out": ("rows.csv", "photos", _LONG),
+        "--captions-each": ("2",),
+        "--kind": ("coco",),
+        "--failure": ("0.5",),
+    },
+    "world build training --n 2 --size 32 --out new": {
+        "--kind": ("nothing",),
+        "--failure": ("-0.1", "2", "nan", "x"),
+        "--precision": ("0", "2", "nan"),
+        "--recall": ("-1", "nan"),
+        "--n": ("0", "99999999999999"),
+    },
+    "world build --out new": {"nothing": ("",)},
+    "world sheet --size 32 --out new.png": {
+        "--out": ("x.gif", "photos", "pairs.csv/x.png"),
+        "--each": ("0", "-1", "x", "99999999"),
+        "--size": ("0", "99999999"),
+        "--style": ("baroque",),
+    },
+    "reproduce": {
+        "--data": ("nowhere", "rows.csv", _LONG),
+        "--paper": ("P999", ""),
+        "--only": ("maybe",),
+        "--json": ("photos", "rows.csv/x.json"),
+    },
+    "demo": {"--out": ("rows.csv", "rows.csv/x", _LONG), "--seed": ("-1", "x")},
+    "fetch": {"nothing": ("",)},
+    "save pairs --data pairs.csv --images photos --out new": {"--data": ("nowhere",), "--out": ("rows.csv",)},
+    "save --out new": {"nothing": ("",)},
+    "cache": {"nothing": ("",)},
+    "cache limit": {"much": ("",), "-1": ("",)},
+    "lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
+    "list": {"nothing": ("",), "benchmarks": ("nothing",), "recipes": ("nothing",)},
+    "evaluate": {"nothing:x": ("quads",), "blind:x": ("quads",), "given:": ("quads",)},
+}
+
+#: Scorers that cannot be, each on a benchmark of its form.
+SCORERS: tuple[str, ...] = (
+    "given:nowhere.csv pairs --data pairs.csv",
+    "given:photos pairs --data pairs.csv",
+    "given:photos/p0.png pairs --data pairs.csv",
+    "given:votes.csv quads",
+    "given:outcomes.csv quads",
+    "given:similarity.npy quads",
+    "embeddings:nowhere.npz album",
+    "embeddings:ids.npz album",
+    "embeddings:similarity.npy album",
+    "embeddings:vectors.npz album",
+    "embeddings:photos album",
+    "open-clip:nothing/openai quads",
+    "open-clip:ViT-B-32/rows.csv quads",
+    "open-clip: quads",
+    "hf:./nowhere quads",
+    "hf:./photos quads",
+    "hf-text:./nowhere quads",
+    "hf-text:x@y rated",
+    "ckpt:nowhere quads",
+    "ckpt:photos quads",
+    "ckpt:rows.csv quads",
+    "blind: quads",
+    "metric:nothing rated",
+    "metric:cider quads",
+    "metric:clip-s rated",
+    "metric:spice@x rated",
+    "world:oracle pairs --data pairs.csv --images photos",
+    "world:nothing quads",
+    "pixels:nothing quads",
+    "pixels:colours coco-captions --data coco.json",
+    "blind:random nothing",
+    "blind:random photos",
+    "blind:random runs/a/quads",
+    "blind:random pairs",
+)
+
+#: Commands that take long, by name, with where their results are; small ones, so that hundreds can be killed.
+LONG_COMMANDS: dict[str, tuple[str, str]] = {
+    "evaluate": ("evaluate pixels:colours quads --out new --draws 1000 --workers 0", "new"),
+    "evaluate-gallery": ("evaluate embeddings:g1.npz album --out new --draws 1000 --workers 0", "new"),
+    "evaluate-model": ("evaluate first quads rated --out new --draws 200 --workers 0 --batch-size 2", "new"),
+    "train": (
+        "train coco --model small --data rows.csv --images photos --out new --steps 30 --batch-size 4 "
+        "--workers 0 --device cpu",
+        "new",
+    ),
+    "captions-score": (
+        "captions score --candidates candidates.json --references references.json "
+        "--metrics bleu,rouge-l,cider --out new.csv --overwrite",
+        "new.csv",
+    ),
+    "pool": (
+        "pool galleries/g1 galleries/g2 galleries/g3 --k 10 --out new.parquet --overwrite",
+        "new.parquet",
+    ),
+    "world-build": ("world build quads --n 60 --size 64 --out new", "new"),
+    "world-training": ("world build training --n 200 --size 32 --out new", "new"),
+    "reproduce": ("reproduce --json new.json --overwrite", "new.json"),
+}

@@ -1,0 +1,202 @@
+"""A folder of small sound inputs, one of every kind of file that a command reads.
+
+The corpus and the campaign copy it, damage one file of it, and run a command that reads that file.
+"""
+
+import csv
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from faults.command import run
+
+N = 12
+COLOURS = ("red", "green", "blue", "yellow")
+
+
+def make(folder: Path) -> None:
+    """Write everything; commands that make an input (benchmarks, runs, checkpoints) are run for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _pictures(folder)
+    _tables(folder)
+    _galleries(folder)
+    _captions(folder)
+    _people(folder)
+    _training(folder)
+    _made_by_commands(folder)
+
+
+def _pictures(folder: Path) -> None:
+    (folder / "photos").mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(N):
+        for name in (f"p{i}", f"n{i}"):
+            pixels = rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)
+            PIL.Image.fromarray(pixels).save(folder / "photos" / f"{name}.png")
+
+
+def _tables(folder: Path) -> None:
+    rows = [
+        {
+            "image": f"p{i}.png",
+            "caption": f"a {COLOURS[i % 4]} square number {i}",
+            "negative_caption": f"a {COLOURS[(i + 1) % 4]} square number {i}",
+            "negative_image": f"n{i}.png",
+        }
+        for i in range(N)
+    ]
+    write_csv(folder / "pairs.csv", rows)
+    write_csv(folder / "pairs.tsv", rows, delimiter="\t")
+    (folder / "pairs.json").write_text(json.dumps(rows))
+    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), folder / "pairs.parquet")
+    rng = np.random.default_rng(1)
+    scores = [
+        {"id": str(i), **{f"c{c}_i{j}": round(float(rng.normal()), 3) for c in (0, 1) for j in (0, 1)}}
+        for i in range(N)
+    ]
+    write_csv(folder / "scores.csv", scores)
+    (folder / "scores.json").write_text(json.dumps(scores))
+    (folder / "scores.jsonl").write_text("\n".join(map(json.dumps, scores)))
+    pq.write_table(pa.Table.from_pylist(scores), folder / "scores.parquet")
+    write_csv(folder / "outcomes.csv", [{"id": str(i), "correct": i % 2} for i in range(N)])
+
+
+def _galleries(folder: Path) -> None:
+    """Embeddings of the world's gallery come later, when its ids are known; here COCO's layout."""
+    images = [{"id": i, "file_name": f"p{i}.png"} for i in range(N)]
+    annotations = [{"id": 100 + i, "image_id": i // 2, "caption": f"caption {i}"} for i in range(2 * N)]
+    (folder / "coco.json").write_text(json.dumps({"images": images, "annotations": annotations}))
+    judged = [{"image": f"p{i}.png", "caption": f"caption {i}", "gain": 1} for i in range(N)]
+    write_csv(folder / "judged_pairs.csv", judged)
+
+
+def _captions(folder: Path) -> None:
+    words = {f"p{i}": f"a {COLOURS[i % 4]} thing on a table" for i in range(N)}
+    (folder / "candidates.json").write_text(json.dumps(words))
+    references = {key: [f"there is {text}", text.replace("thing", "box")] for key, text in words.items()}
+    (folder / "references.json").write_text(json.dumps(references))
+    for name, word in (("systemA", "thing"), ("systemB", "car")):
+        entries = [{"image_id": k, "caption": t.replace("thing", word)} for k, t in words.items()]
+        (folder / f"{name}.json").write_text(json.dumps(entries))
+    humans = [{"system": name, "M1": 0.5 + 0.1 * k} for k, name in enumerate(("systemA", "systemB"))]
+    write_csv(folder / "humans.csv", humans)
+    rng = np.random.default_rng(2)
+    ids = [*words, *(f"{key}#{j}" for key in words for j in (0, 1))]
+    np.savez(
+        folder / "vectors.npz",
+        images=rng.normal(size=(N, 6)).astype(np.float32),
+        captions=rng.normal(size=(len(ids), 6)).astype(np.float32),
+        image_ids=np.array(list(words)),
+        caption_ids=np.array(ids),
+    )
+    (folder / "features").mkdir()
+    for key in words:
+        np.save(folder / "features" / f"{key}.npy", rng.normal(size=(3, 6)).astype(np.float32))
+
+
+def _people(folder: Path) -> None:
+    votes = [
+        {"winner": a, "loser": b, "judge": f"j{k % 5}"}
+        for k, (a, b) in enumerate([("x", "y"), ("y", "z"), ("x", "z"), ("z", "y"), ("y", "x")] * 4)
+    ]
+    write_csv(folder / "votes.csv", votes)
+    (folder / "votes.json").write_text(json.dumps(votes))
+    (folder / "square.csv").write_text("name,x,y\nx,0,3\ny,2,0\n")
+
+
+def _training(folder: Path) -> None:
+    rows = [
+        {"image": f"p{i}.png", "caption": f"a {COLOURS[i % 4]} square", "negative_caption": "a blue car"}
+        for i in range(N)
+    ]
+    write_csv(folder / "rows.csv", rows)
+    with tarfile.open(folder / "shard-000.tar", "w", format=tarfile.USTAR_FORMAT) as shard:
+        for i in range(N):
+            _add(shard, f"k{i}.png", (folder / "photos" / f"p{i}.png").read_bytes())
+            _add(shard, f"k{i}.txt", f"a square {i}".encode())
+            _add(shard, f"k{i}.json", json.dumps({"negative_caption": "a car"}).encode())
+    lines = ['base = "negclip"', "batch_size = 4", "epochs = 1", "lr = 1e-3", "", "[run]", 'model = "small"']
+    lines += ['data = "rows.csv"', 'images = "photos"', ""]
+    (folder / "recipe.toml").write_text("\n".join(lines))
+
+
+def _made_by_commands(folder: Path) -> None:
+    few = ("--n", "12", "--size", "32")
+    called(folder, "world", "build", "quads", *few, "--out", "quads")
+    called(folder, "world", "build", "gallery", *few, "--out", "album")
+    called(folder, "world", "build", "rated", "--n", "12", "--size", "32", "--out", "rated")
+    called(folder, "world", "build", "preferences", "--n", "12", "--size", "32", "--out", "preferences")
+    called(folder, "world", "build", "training", "--n", "12", "--size", "32", "--out", "training")
+    _embeddings(folder)
+    for name, scorer in (("a", "pixels:colours"), ("b", "blind:random")):
+        called(folder, "evaluate", scorer, "quads", "--out", f"runs/{name}", "--draws", "100")
+    for name in ("g1", "g2", "g3"):
+        called(
+            folder,
+            "evaluate",
+            f"embeddings:{name}.npz",
+            "album",
+            "--out",
+            f"galleries/{name}",
+            "--draws",
+            "100",
+        )
+    called(folder, "pool", "galleries/g1", "galleries/g2", "--k", "3", "--out", "pool.csv")
+    _judge(folder)
+    for name in ("first", "second"):
+        called(
+            folder, "train", "coco", "--model", "small", "--data", "rows.csv", "--images", "photos",
+            "--out", name, "--steps", "2", "--batch-size", "4", "--workers", "0", "--device", "cpu",
+            *(("--seed", "7") if name == "second" else ()),
+        )  # fmt: skip
+
+
+def _embeddings(folder: Path) -> None:
+    images = pq.read_table(folder / "album" / "images.parquet").column("id").to_pylist()
+    captions = pq.read_table(folder / "album" / "captions.parquet").column("id").to_pylist()
+    for seed, name in enumerate(("g1", "g2", "g3")):
+        rng = np.random.default_rng(seed)
+        np.savez(
+            folder / f"{name}.npz",
+            images=rng.normal(size=(len(images), 6)).astype(np.float32),
+            captions=rng.normal(size=(len(captions), 6)).astype(np.float32),
+            image_ids=np.array(images),
+            caption_ids=np.array(captions),
+        )
+    np.save(folder / "similarity.npy", np.random.default_rng(9).normal(size=(len(images), len(captions))))
+    np.savez(folder / "ids.npz", image_ids=np.array(images), caption_ids=np.array(captions))
+
+
+def _judge(folder: Path) -> None:
+    with open(folder / "pool.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    answered = [{**row, "answer": ("yes", "no", "weak yes")[k % 3]} for k, row in enumerate(rows)]
+    write_csv(folder / "judged.csv", answered)
+
+
+def called(folder: Path, *arguments: str) -> None:
+    """Run a command that must succeed."""
+    ended = run([*arguments], folder, patience=1000)
+    assert ended.code == 0, (arguments, ended.err)
+
+
+def write_csv(path: Path, rows: list[dict[str, object]], *, delimiter: str = ",") -> None:
+    """Rows as a table with a header."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue())
+
+
+def _add(shard: tarfile.TarFile, name: str, data: bytes) -> None:
+    about = tarfile.TarInfo(name)
+    about.size = len(data)
+    shard.addfile(about, io.BytesIO(data))

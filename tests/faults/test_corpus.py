@@ -1,0 +1,98 @@
+"""Bad inputs over every command: one line that names what is wrong, exit code 2, nothing changed or left."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults import sound
+from faults.command import PATIENCE, run, states
+from faults.corpus import Case, cases
+from faults.damage import damages
+from faults.reading import READERS
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.models
+
+CASES = cases()
+#: Longer than any line about an error is.
+LONGEST = 1500
+
+
+@pytest.fixture(scope="session")
+def sound_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sound inputs, made once."""
+    folder = tmp_path_factory.mktemp("faults") / "sound"
+    with pytest.MonkeyPatch.context() as patch:
+        _environment(patch, folder.parent)
+        sound.make(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(sound_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sound inputs for one case: links to the same bytes, which no command may write into."""
+    _environment(monkeypatch, tmp_path)
+    found = tmp_path / "case"
+    shutil.copytree(sound_folder, found, copy_function=os.link)
+    (found / "loop").symlink_to("loop")
+    return found
+
+
+def _environment(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    patch.setenv("COUNTERFOIL_CACHE", str(folder / "cache"))
+    patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    patch.setenv("COLUMNS", "100")
+    patch.delenv("COUNTERFOIL_DATA", raising=False)
+
+
+def test_the_corpus_is_large_and_covers_every_command() -> None:
+    from typer.main import get_command
+
+    from counterfoil.cli import app
+
+    assert len(CASES) >= 500
+    commands = set(getattr(get_command(app), "commands", {}))
+    # What these do needs no input of the user's.
+    assert commands - {case.command[0] for case in CASES} <= {"fetch", "cache", "report"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{k}-{case.name}" for k, case in enumerate(CASES)])
+def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
+    if case.subject in READERS:
+        damages(case.subject)[case.kind](folder / case.subject)
+    before = states(folder)
+    ended = run(list(case.command), folder)
+    after = states(folder)
+    assert ended.code in ((0, 2) if case.harmless else (2,)), ended.err
+    # What a command was told to write it may replace: a training in its own folder.
+    kept = {name: state for name, state in before.items() if ended.code or not name.startswith(case.out)}
+    assert {name: after.get(name) for name in kept} == kept, "a file that was there is another one now"
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", ended.err + ended.out)
+    assert ended.seconds < PATIENCE
+    assert "Traceback" not in ended.err
+    if ended.code == 2:
+        assert len(ended.lines) == 1, ended.err
+        assert ended.err.splitlines()[-1] == ended.lines[0]
+        assert any(words in ended.lines[0] for words in case.expected), ended.lines[0]
+        assert len(ended.lines[0]) < LONGEST
+        assert set(after) == set(before), "something was left behind"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("list", "benchmarks", "a\udcffb"), ("evaluate", "blind:random", "no\x1b[31m")]
+)
+def test_a_process_of_its_own_says_the_same(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "counterfoil", *map(os.fsencode, arguments)],
+        capture_output=True, cwd=tmp_path, timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert ended.stderr.count(b"\n") == 1
+    assert b"\x1b" not in ended.stderr
+    assert ended.stderr.startswith(b"counterfoil: ")
