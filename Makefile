@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench reproduce clean
+.PHONY: help demo test lint slow bench faults reproduce clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
 	@touch $@
 
-demo: $(READY)  ## draw a small world, train four models on it, report what held (three minutes)
+demo: $(READY)  ## draw a small world, train four models on it, report what held; says how long it takes
 	$(BIN)/counterfoil demo --out demo-report
 
 test: lint  ## linters, types, architecture, doctests and tests
@@ -43,6 +43,9 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/captions.py
 	$(BIN)/python benchmarks/meteor.py
+
+faults: $(READY)  ## a thousand mutations of each file format that is read, and 200 kills (hours; ONLY=.npz CASES=100)
+	cd tests && ../$(BIN)/python -m faults.campaign $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES))
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))

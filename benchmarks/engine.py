@@ -41,6 +41,7 @@ from counterfoil.data import Benchmark, Caption, Card, Choice, FileSource, Image
 from counterfoil.engine import run
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.pictures import prepared
+from processor import multiplies_bf16, precisions
 
 ARCHITECTURE = "ViT-B-32-quickgelu"
 BATCH = 32
@@ -216,7 +217,7 @@ def bare_work(official: tuple[Any, Any, Any], benchmark: Benchmark, precision: s
     import torch
 
     model, transform, tokenizer = official
-    dtype = torch.bfloat16 if precision == "bf16" and computes_bf16() else torch.float32
+    dtype = torch.bfloat16 if precision == "bf16" and multiplies_bf16() else torch.float32
     model = copy.deepcopy(model).to(dtype)
     pixels = torch.stack([transform(image.decode()) for image in benchmark.images]).to(dtype)
     texts = list(dict.fromkeys(str(caption.text) for caption in benchmark.captions))
@@ -242,13 +243,6 @@ def bare_work(official: tuple[Any, Any, Any], benchmark: Benchmark, precision: s
     return work
 
 
-def computes_bf16() -> bool:
-    """Whether the processor multiplies bf16 numbers itself (AMX, or AVX-512's own instructions)."""
-    import torch
-
-    return bool(torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
-
-
 def timed(work: Callable[[], Any]) -> tuple[ndarray, Any]:
     """Seconds by the clock and of the processor, and what came out."""
     clock, processor = time.perf_counter(), time.process_time()
@@ -265,11 +259,12 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=240, help="questions, about")
     parser.add_argument("--rows", type=int, default=40, help="rows of them for the official loop")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"])
+    parser.add_argument("--precision", nargs="+", choices=("fp32", "bf16"))
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of torch; 0 leaves its own choice")
     parser.add_argument("--data", type=Path, default=None)
     options = parser.parse_args()
+    options.precision = precisions(options.precision)
     with tempfile.TemporaryDirectory() as folder:
         measure(options, Path(folder))
 
@@ -294,10 +289,10 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     print(
         f"{len(rows)} questions on {len(names)} images ({len(rows) / len(names):.1f} to an image), "
         f"{distinct} distinct captions of {2 * len(rows)}; {torch.get_num_threads()} threads; "
-        f"bf16 instructions: {'yes' if computes_bf16() else 'no'}"
+        f"bf16 instructions: {'yes' if multiplies_bf16() else 'no'}"
     )
 
-    if "bf16" in options.precision and not computes_bf16():
+    if "bf16" in options.precision and not multiplies_bf16():
         print("this processor computes bf16 by way of fp32, so that figure says nothing about others")
 
     path = checkpoint(folder)

@@ -27,6 +27,7 @@ from counterfoil.data.training import TrainingSet
 from counterfoil.scorers import tuned
 from counterfoil.train.loop import Fitted, fit
 from counterfoil.train.recipes import Coco
+from processor import precisions
 
 ARCHITECTURE = "ViT-B-32"
 WORDS = (
@@ -141,7 +142,7 @@ def main() -> None:
     asked = parser.parse_args()
     data = rows(asked.batch * asked.steps)
     print(f"{ARCHITECTURE}, batch {asked.batch}, {asked.device}, {torch.get_num_threads()} threads")
-    for precision in asked.precision or ("fp32", "bf16"):
+    for precision in precisions(asked.precision, asked.device):
         how = {"batch": asked.batch, "steps": asked.steps, "precision": precision, "device": asked.device}
         here: list[float] = []
         there: list[float] = []

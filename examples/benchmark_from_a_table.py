@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
     for group in ("replace", "swap", "add"):
         e = result.groups[group]["accuracy"]
         print(f"  longer caption wins, {group:8} {e.value:6.1%}  [{e.low:.1%}, {e.high:.1%}] of {e.n}")
-    print("In ADD the wrong caption is the longer one: always choosing the shorter needs no picture at all.")
+    print("In ADD the right caption is the longer one half of the time: length alone is at chance there.")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@
 
 A scorer is anything with an `identity` and a method `score(images, captions)`; higher means a better match.
 The engine asks it for each distinct pair once, the evaluation puts an interval on every number.
+
+Its identity decides what a cache takes for its scores. Of a scorer that holds torch modules or arrays, their
+digest becomes part of it; code without weights says its version, to be raised whenever the code changes.
 """
 # ruff: noqa: T201
 
@@ -52,7 +55,8 @@ def main() -> None:
     """Print the main measures of three scorers, with intervals and chance."""
     benchmark = quads(210, seed=0)
     print(f"{len(benchmark)} questions, {len(benchmark.images)} pictures")
-    scorers = catalog.scorer("blind:length"), catalog.scorer("pixels:colours"), Counting(Identity("counting"))
+    counting = Counting(Identity("counting", revision="1"))
+    scorers = catalog.scorer("blind:length"), catalog.scorer("pixels:colours"), counting
     for scorer in scorers:
         answers = run(benchmark, scorer)
         # A scorer that often cannot decide is judged fairly where a tie counts as a coin toss.

@@ -11,6 +11,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import cards
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
+from counterfoil.data.places import fetched_data
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.metrics.measures import MEASURES, MeasureEntry
@@ -56,13 +57,20 @@ def recipe(name: str) -> Recipe:
     return read(name)
 
 
-def benchmark(name: str, *, data: str | Path | None = None, images: str | Path | None = None) -> Benchmark:
-    """The benchmark called `name`, read from `data` (or from the hub where that is None).
+def benchmark(
+    name: str,
+    *,
+    data: str | Path | None = None,
+    images: str | Path | None = None,
+    counts: bool = True,
+) -> Benchmark:
+    """The benchmark called `name`, read from `data`; where that is None, from what was fetched or the hub.
 
-    `name` may also be a folder in counterfoil's own format. Raises `UnknownNameError` for a name that nobody
-    knows and `DataError` for data that does not fit the benchmark's card.
+    `name` may also be a folder in counterfoil's own format (./NAME where a benchmark is called so). With
+    `counts` False, data of the same layout may hold another number of questions than the release. Raises
+    `UnknownNameError` for an unknown name and `DataError` for data that does not fit the benchmark's card.
     """
-    data = None if data is None else Path(data)
+    data = fetched_data(name) if data is None else Path(data)
     images = None if images is None else Path(images)
     if name not in cards() and is_benchmark_folder(Path(name)):
         return load_folder(Path(name))
@@ -80,7 +88,11 @@ def benchmark(name: str, *, data: str | Path | None = None, images: str | Path |
         raise DataError("no such folder", where=images, hint="check --images")
     if data is not None and is_benchmark_folder(data):
         return load_folder(data)
-    return _resolve(card.reader)(card, data, images)
+    if not counts:
+        title = f"{card.title}, another selection"
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
+    found: Benchmark = _resolve(card.reader)(card, data, images)
+    return found
 
 
 def benchmark_card(name: str) -> Card:
@@ -116,6 +128,29 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
 
 def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
     """As `scorer`; `like` is the same model with another prompt, whose towers will do where it has some."""
+    prefix, argument = scorer_name(spec)
+    if prefix == "metric":
+        return caption_metrics([argument], options, memory=memory)[argument]
+    if options.backbone or options.settings:
+        what = "--scorer" if options.backbone else "--set"
+        raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
+    known = scorers()
+    load = _resolve(known[prefix].target)
+    if like is not None:
+        load = partial(_with_prompt, like, load)
+    if memory is not None and known[prefix].extra == "models":
+        return remembered(prefix, argument, options, load, memory)
+    return load(argument, options)
+
+
+def scorer_name(spec: str) -> tuple[str, str]:
+    """The kind of scorer that `spec` names, and what stands behind the colon; nothing is loaded.
+
+    Raises `InputError` for what is no KIND:WHAT, and `UnknownNameError` for an unknown kind or metric.
+
+    >>> scorer_name("blind:length")
+    ('blind', 'length')
+    """
     if spec and is_checkpoint(Path(spec)):
         spec = f"ckpt:{spec}"
     prefix, colon, argument = spec.partition(":")
@@ -134,16 +169,29 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
         entry = known[prefix]
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
     if prefix == "metric":
-        return caption_metrics([argument], options, memory=memory)[argument]
-    if options.backbone or options.settings:
-        what = "--scorer" if options.backbone else "--set"
-        raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
-    load = _resolve(known[prefix].target)
-    if like is not None:
-        load = partial(_with_prompt, like, load)
-    if memory is not None and known[prefix].extra == "models":
-        return remembered(prefix, argument, options, load, memory)
-    return load(argument, options)
+        metric_names.entry(argument)
+    return prefix, argument
+
+
+def check_metric(spec: str, backbone: str) -> None:
+    """Raise `InputError` where a caption metric lacks the model behind it, has one too many, or one that
+    embeds nothing; nothing is loaded, and other scorers pass.
+    """
+    prefix, name = scorer_name(spec)
+    if prefix == "metric":
+        metric_names.check(name, backbone)
+        if backbone.partition(":")[0] in NO_MODELS:
+            raise _no_model(backbone)
+
+
+def has_model(spec: str) -> bool:
+    """Whether the scorer that `spec` names is a model, or a metric, which may have one behind it.
+
+    >>> has_model("blind:length"), has_model("open-clip:ViT-B-32/openai")
+    (False, True)
+    """
+    prefix, _ = scorer_name(spec)
+    return prefix == "metric" or scorers()[prefix].extra == "models"
 
 
 def caption_metrics(
@@ -173,11 +221,7 @@ def caption_metrics(
             like = next(iter(models.values()), None)
             models[key] = _scorer(options.backbone, plain, memory, like)
         if not isinstance(models.get(key), Embedder | GivenEmbeddings | LocalEmbedder):
-            raise InputError(
-                "no model to look with: it does not embed images and captions one by one",
-                where=f"--scorer {options.backbone}",
-                allowed="open-clip:..., hf:..., a checkpoint of a dual encoder, or embeddings:PATH",
-            )
+            raise _no_model(options.backbone)
         return models[key]
 
     def own(name: str) -> Options:
@@ -187,6 +231,14 @@ def caption_metrics(
         return named if alone else replace(DEFAULT, settings=named.settings)
 
     return {name: metric_names.load(name, own(name), backbone) for name in names}
+
+
+def _no_model(backbone: str) -> InputError:
+    return InputError(
+        "no model to look with: it does not embed images and captions one by one",
+        where=f"--scorer {backbone}",
+        allowed="open-clip:..., hf:..., a checkpoint of a dual encoder, or embeddings:PATH",
+    )
 
 
 def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, options: Options) -> Any:
