@@ -37,6 +37,7 @@ slow: $(READY)  ## the long simulation studies
 bench: $(READY)  ## speed, as ratios against straightforward loops in the same run
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/ratings.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/pooling.py
 	$(BIN)/python benchmarks/world.py --size 48

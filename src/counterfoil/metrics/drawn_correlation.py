@@ -1,19 +1,16 @@
 """Correlations of scores with ratings in many samples at once, each of which weighs whole clusters of points.
 
 A bootstrap asks for thousands of correlations of the same points, which differ only in how often each
-cluster was drawn. What depends on the points alone (their order, who ties with whom) is worked out once; a
-sample then costs O(n log levels), for n points whose ratings have so many levels:
+cluster was drawn. What depends on the points alone (their order, who ties with whom) is worked out once.
+Kendall's numerator is that of `drawn_order`. Spearman's is a sum over the points in the order of their
+scores: a sample costs some passes over them.
 
-* pairs in the same and in opposite orders are counted bit by bit of the level's number. Two levels differ in
-  a highest bit; the points whose levels agree above it are a segment, and in it the pairs of one with the bit
-  and one without are counted by running sums over the scores;
-* all of it but Pearson's is arithmetic of whole numbers, exact in float64 up to 200,000 points, so equal
-  samples give equal bits, and the values are those of scipy on the points written out as often as they weigh.
+All of it but Pearson's is arithmetic of whole numbers, exact up to 200,000 points, so equal samples give
+equal bits, and the values are those of scipy on the points written out as often as they weigh.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
-from math import isqrt
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,91 +18,32 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
+from counterfoil.metrics.drawn_order import ByBits, ByClusters, Chosen, Entries, running
 
 #: The columns of `Drawn.correlations`.
 MEASURES = ("kendall_tau_b", "kendall_tau_c", "spearman", "pearson")
 
-#: Numbers that one array may hold (2 MiB), so that the running sums stay near the processor.
+#: Numbers that one array may hold (2 MiB), so that passes stay near the processor.
 _AT_ONCE = 1 << 18
+
+#: So many samples are worth a table of all pairs of clusters.
+_MANY = 64
 
 
 @dataclass(frozen=True, eq=False)
-class _Bit:
-    """The pairs of points whose levels differ in this bit first: positions among the entries.
+class _Ties:
+    """Of each sample how many values there are, and the sums of the squares and cubes of their weights."""
 
-    `without` and `having` lie in the order of segments and scores. For each entry of `having`, `first` of
-    those in `without` score less or are of an earlier segment, and `last` score no more. The segments, in
-    order, are cut out of both at `cuts_without` and `cuts_having`.
-    """
-
-    without: NDArray[np.int64]
-    having: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    cuts_without: NDArray[np.int64]
-    cuts_having: NDArray[np.int64]
-
-
-class _Space:
-    """Arrays that are used again from block to block: fresh ones of megabytes cost more than what fills them.
-
-    Whoever asks for the same name again gets the same place.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[str, NDArray[np.float64]] = {}
-
-    def _place(self, name: str, rows: int, columns: int) -> NDArray[np.float64]:
-        held = self._held.get(name)
-        if held is None or held.size < rows * columns:
-            held = self._held[name] = np.empty(rows * columns)
-        return held[: rows * columns].reshape(rows, columns)
-
-    def rows(self, name: str, values: NDArray[np.float64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Some rows of `values`."""
-        out = self._place(name, len(chosen), values.shape[1])
-        # Positions are right by construction; the default mode would copy through a buffer.
-        return np.take(values, chosen, axis=0, out=out, mode="clip")
-
-    def running(self, name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(rows + 1, columns) sums of the rows before each row, and of all.
-
-        `numpy.cumsum` along the rows takes several times as long: it goes down one column after another.
-        """
-        n, columns = rows.shape
-        out = self._place(name, n + 1, columns)
-        out[0] = 0
-        step = max(1, isqrt(n))
-        whole = n // step * step
-        parts, sums = rows[:whole].reshape(-1, step, columns), out[1 : whole + 1].reshape(-1, step, columns)
-        for i in range(step if whole else 0):
-            if i:
-                np.add(sums[:, i - 1], parts[:, i], out=sums[:, i])
-            else:
-                sums[:, 0] = parts[:, 0]
-        for i in range(1, len(sums)):
-            sums[i] += sums[i - 1, -1]
-        for i in range(whole, n):
-            np.add(out[i], rows[i], out=out[i + 1])
-        return out
+    classes: NDArray[np.int64]
+    squares: NDArray[np.int64]
+    cubes: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Scores and ratings of points in clusters, made ready for any number of samples.
+    """Scores and ratings of points in clusters, made ready for any number of samples."""
 
-    An entry stands for all points of one cluster that have one score and one rating.
-    """
-
-    clusters: NDArray[np.int64]
-    counts: NDArray[np.float64]
-    level: NDArray[np.int64]
-    score: NDArray[np.int64]
-    #: The entries in the order of their scores, where that is cut into distinct scores, and into levels.
-    by_score: NDArray[np.int64]
-    score_cuts: NDArray[np.int64]
-    level_cuts: NDArray[np.int64]
-    bits: tuple[_Bit, ...]
+    entries: Entries
     #: Sums of every cluster: points, x, y, xx, xy, yy of standardised scores x and ratings y.
     sums: NDArray[np.float64]
 
@@ -123,22 +61,15 @@ class Drawn:
             raise InputError("scores and ratings to correlate must be finite numbers")
         score = np.unique(scores, return_inverse=True)[1].reshape(-1)
         level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
-        # Sorted by level, then by score: the totals of levels are sums of neighbours.
         columns, counts = np.unique(np.stack([level, score, clusters]), axis=1, return_counts=True)
         level, score, cluster = columns.astype(np.int64)
-        by_score = np.argsort(score, kind="stable")
-        score_cuts = np.searchsorted(score[by_score], np.arange(score.max() + 2))
-        level_cuts = np.searchsorted(level, np.arange(level.max() + 2))
-        bits = [_bit(level, score, bit) for bit in range(int(level.max()).bit_length())]
-        return cls(
-            cluster, counts.astype(np.float64), level, score, by_score, score_cuts, level_cuts, tuple(bits),
-            _cluster_sums(scores, ratings, clusters),
-        )  # fmt: skip
+        entries = Entries(cluster, counts.astype(np.int64), level, score, int(cluster.max()) + 1)
+        return cls(entries, _cluster_sums(scores, ratings, clusters))
 
     @property
     def n_clusters(self) -> int:
         """How many clusters a sample weighs."""
-        return len(self.sums)
+        return self.entries.n_clusters
 
     def correlations(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
         """tau-b, tau-c, Spearman's and Pearson's correlation (`MEASURES`) of each sample.
@@ -151,76 +82,95 @@ class Drawn:
         array([[0.8  , 0.75 , 0.889, 0.739],
                [1.   , 0.889, 1.   , 1.   ]])
         """
-        rows, space = max(32, _AT_ONCE // len(self.clusters)), _Space()
-        found = [
-            self._block(np.ascontiguousarray(weights[i : i + rows].T, dtype=np.float64), space)
-            for i in range(0, len(weights), rows)
-        ]
-        return np.concatenate([*found, np.empty((0, len(MEASURES)))])
+        whole = weights.astype(np.int64)
+        rows = max(1, _AT_ONCE // len(self.entries.clusters))
+        by_clusters = ByClusters.fits(self.entries) and ("_by_clusters" in vars(self) or len(whole) >= _MANY)
+        order = self._by_clusters.sums(whole) if by_clusters else np.empty(len(whole))
+        found = [np.empty((0, len(MEASURES)))]
+        for i in range(0, len(whole), rows):
+            part = whole[i : i + rows]
+            found.append(self._block(part, order[i : i + rows] if by_clusters else self._by_bits.sums(part)))
+        return np.concatenate(found)
 
-    def _block(self, weights: NDArray[np.float64], space: "_Space") -> NDArray[np.float64]:
-        """The same of a few samples, given as columns."""
-        entries = space.rows("entries", weights, self.clusters)
-        if self.counts.max() > 1:
-            entries *= self.counts[:, None]
-        n = entries.sum(axis=0)
+    @cached_property
+    def _by_clusters(self) -> ByClusters:
+        return ByClusters.of(self.entries)
+
+    @cached_property
+    def _by_bits(self) -> ByBits:
+        return ByBits.of(self.entries)
+
+    @cached_property
+    def _levels(self) -> "object":
+        """(clusters, levels) how many points of each cluster have each level."""
+        from scipy.sparse import csr_matrix
+
+        each = self.entries
+        return csr_matrix((each.counts, (each.level, each.clusters)), shape=(each.n_levels, each.n_clusters))
+
+    @cached_property
+    def _by_score(self) -> tuple[Chosen, NDArray[np.int64], NDArray[np.int64]]:
+        """The entries in the order of their scores, and the level and the score of each."""
+        rows = np.argsort(self.entries.score, kind="stable")
+        return self.entries.chosen(rows), self.entries.level[rows], self.entries.score[rows]
+
+    @cached_property
+    def _score_cuts(self) -> NDArray[np.int64] | None:
+        """Where the entries, in that order, are cut into distinct scores; None where all are distinct."""
+        score = self._by_score[2]
+        if int(score[-1]) + 1 == len(score):
+            return None
+        return np.searchsorted(score, np.arange(int(score[-1]) + 2))
+
+    @cached_property
+    def _powers_of_counts(self) -> NDArray[np.float64]:
+        """(3, clusters) sums of the entries' counts to the powers 0, 2 and 3."""
+        each = self.entries
+        powers = (each.counts.astype(np.float64) ** power for power in (0, 2, 3))
+        return np.stack([np.bincount(each.clusters, weights=of, minlength=each.n_clusters) for of in powers])
+
+    def _ties_of_distinct(self, weights: Int[ndarray, "draws clusters"]) -> _Ties:
+        """Those of the scores where all entries have scores of their own: sums over clusters."""
+        there, squares, cubes = self._powers_of_counts
+        exact = weights.astype(np.float64)
+        squared = exact * exact
+        sums = (exact > 0) @ there, squared @ squares, (squared * exact) @ cubes
+        return _Ties(*(each.astype(np.int64) for each in sums))
+
+    def _block(
+        self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
+    ) -> Float[ndarray, "draws 4"]:
+        """The same of a few samples, of which Kendall's numerator is known."""
+        chosen, level, score = self._by_score
+        along = chosen.weighed(weights)
+        before = running(along)
+        n = before[:, -1]
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        of_score, rank_score = _ranked(
-            space.running("below", space.rows("sorted", entries, self.by_score))[self.score_cuts], n
-        )
-        of_level, rank_level = _ranked(space.running("levels", _sums(entries, self.level_cuts)), n)
-        classes = np.minimum((of_score > 0).sum(axis=0), (of_level > 0).sum(axis=0))
-        pairs = n * n
-        untied_scores = pairs - _dot(of_score, of_score)
-        untied_levels = pairs - _dot(of_level, of_level)
-        order = 2 * self._order(entries, space)
-        along = space.rows("along", rank_score, self.score)
-        along *= entries
-        spearman = _cosine(
-            _dot(_sums(along, self.level_cuts), rank_level),
-            _dot(of_score, rank_score * rank_score),
-            _dot(of_level, rank_level * rank_level),
-        )
-        points, x, y, xx, xy, yy = self.sums.T @ weights
+        if self._score_cuts is None:
+            rank = before[:, :-1] + before[:, 1:] - n[:, None]
+            ties_of_score = self._ties_of_distinct(weights)
+        else:
+            of_score, rank = _ranked(np.take(before, self._score_cuts, axis=1, mode="clip"))
+            rank = np.take(rank, score, axis=1, mode="clip")
+            ties_of_score = _ties(of_score)
+        of_level, rank_level = _ranked(running(np.ascontiguousarray((self._levels @ weights.T).T)))
+        ties_of_level = _ties(of_level)
+        classes = np.minimum(ties_of_score.classes, ties_of_level.classes)
+        both = ties_of_score, ties_of_level
+        along *= rank
+        product = _dot(along, np.take(rank_level, level, axis=1, mode="clip"))
+        # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
+        spearman = _cosine(product, *((n**3 - of.cubes) // 3 for of in both))
+        points, x, y, xx, xy, yy = (weights.astype(np.float64) @ self.sums).T
         points = np.maximum(points, 1)
         pearson = _cosine(xy - x * y / points, xx - x * x / points, yy - y * y / points)
+        pairs = (n * n).astype(np.float64)
         tau_c = np.divide(order * classes, pairs * (classes - 1), out=np.zeros_like(order), where=classes > 1)
-        found = np.stack([_cosine(order, untied_scores, untied_levels), tau_c, spearman, pearson], axis=1)
+        tau_b = _cosine(order, *(n * n - of.squares for of in both))
+        found = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
         found[classes < 2] = np.nan
         clipped: NDArray[np.float64] = np.clip(found, -1.0, 1.0)
         return clipped
-
-    def _order(self, entries: NDArray[np.float64], space: "_Space") -> NDArray[np.float64]:
-        """Pairs of points in the same order by score and level, less those in opposite orders."""
-        total = np.zeros(entries.shape[1])
-        for bit in self.bits:
-            below = space.running("below", space.rows("sorted", entries, bit.without))
-            having = space.rows("having", entries, bit.having)
-            for place in (bit.first, bit.last):
-                total += _dot(having, space.rows("along", below, place))
-            ends = below[bit.cuts_without]
-            for i, (start, stop) in enumerate(pairwise(bit.cuts_having)):
-                total -= having[start:stop].sum(axis=0) * (ends[i] + ends[i + 1])
-        return total
-
-
-def _bit(level: NDArray[np.int64], score: NDArray[np.int64], bit: int) -> _Bit:
-    segment, has = level >> (bit + 1), (level >> bit) & 1 == 1
-    # One number for segment and score, so that places are found by bisection.
-    width = int(score.max()) + 2
-    key = segment * width + score
-    order = np.argsort(key, kind="stable")
-    without, having = order[~has[order]], order[has[order]]
-    keys, asked = key[without], key[having]
-    cuts = np.arange(int(segment.max()) + 2) * width
-    return _Bit(
-        without,
-        having,
-        np.searchsorted(keys, asked, side="left"),
-        np.searchsorted(keys, asked, side="right"),
-        np.searchsorted(keys, cuts),
-        np.searchsorted(asked, cuts),
-    )
 
 
 def _cluster_sums(
@@ -244,30 +194,27 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return moved if spread == 0 else moved / spread
 
 
-def _ranked(
-    below: NDArray[np.float64], n: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ranked(before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Weights of distinct values, and twice the middle rank of each less twice the mean of all ranks.
 
-    `below` is how much weighs less than each value, and last all of it.
+    `before` is how much weighs less than each value, and last all of it.
     """
-    return np.diff(below, axis=0), below[:-1] + below[1:] - n
+    return np.diff(before, axis=1), before[:, :-1] + before[:, 1:] - before[:, -1:]
 
 
-def _sums(rows: NDArray[np.float64], cuts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The sum of the rows between each cut and the next."""
-    return np.stack([rows[start:stop].sum(axis=0) for start, stop in pairwise(cuts)])
+def _ties(weights: NDArray[np.int64]) -> _Ties:
+    squared = weights * weights
+    return _Ties(np.count_nonzero(weights, axis=1), squared.sum(axis=1), _dot(squared, weights))
 
 
-def _dot(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.einsum("ij,ij->j", first, second)
+def _dot(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = np.einsum("ij,ij->i", first, second)
     return found
 
 
-def _cosine(
-    product: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _cosine(product: ndarray, first: ndarray, second: ndarray) -> NDArray[np.float64]:
     """product / sqrt(first * second), exactly 1 where all three are equal; 0 where one of the two is 0."""
+    product, first, second = (of.astype(np.float64, copy=False) for of in (product, first, second))
     some = (first > 0) & (second > 0)
     ratio = np.divide(first, second, out=np.zeros_like(first), where=some)
     return np.divide(product, first, out=np.zeros_like(first), where=some) * np.sqrt(ratio)

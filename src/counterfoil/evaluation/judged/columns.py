@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +12,7 @@ from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.metrics.drawn_correlation import MEASURES, Drawn
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.sharing import Sharing
 
@@ -44,6 +45,8 @@ class RatedColumns:
     def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """The correlations in each draw; NaN where one is not defined."""
         where = [MEASURES.index(name) for name in self.measures]
-        return np.stack(
-            [rated.correlations(parts, self.clusters, [weights])[:, where] for parts in self.points], axis=1
-        )
+        return np.stack([rated.correlations(ready, [weights])[:, where] for ready in self._ready], axis=1)
+
+    @cached_property
+    def _ready(self) -> tuple[tuple[Drawn, ...], ...]:
+        return tuple(rated.prepared(parts, self.clusters) for parts in self.points)

@@ -46,16 +46,13 @@ def differences(
     cluster = sharing.units
     n_clusters = int(cluster.max()) + 1
     every = np.ones((1, n_clusters), dtype=np.float32)
-    values = [
-        rated.correlations(parts, cluster, [every])[0] if known else np.full(len(MEASURES), np.nan)
-        for parts, known in zip(of_runs, defined, strict=True)
-    ]
-    drawn = [
-        rated.correlations(parts, cluster, cluster_draws(n_clusters, draws, seed=seed))
-        if known and n_clusters > 1
-        else np.full((1, len(MEASURES)), np.nan)
-        for parts, known in zip(of_runs, defined, strict=True)
-    ]
+    values, drawn = [], []
+    for parts, known in zip(of_runs, defined, strict=True):
+        nothing = np.full((1, len(MEASURES)), np.nan)
+        ready = rated.prepared(parts, cluster) if known else ()
+        values.append((rated.correlations(ready, [every]) if known else nothing)[0])
+        samples = cluster_draws(n_clusters, draws, seed=seed)
+        drawn.append(rated.correlations(ready, samples) if known and n_clusters > 1 else nothing)
     shape = (len(pairs), len(names))
     value, low, high, p = (np.full(shape, np.nan) for _ in range(4))
     tested = [k for k, (a, b) in enumerate(pairs) if defined[a] and defined[b]]

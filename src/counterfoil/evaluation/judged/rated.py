@@ -87,17 +87,20 @@ def points(
     return tuple(found)
 
 
-def correlations(
-    parts: Sequence[Points], clusters: Int[ndarray, "n"], weights: Iterable[Float[ndarray, "draws c"]]
-) -> Float[ndarray, "draws 4"]:
-    """The four measures in each of many samples: the means over `parts`.
+def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[Drawn, ...]:
+    """The points made ready for samples; `clusters` numbers the questions' clusters from 0."""
+    return tuple(Drawn.of(part.scores, part.ratings, clusters[part.questions]) for part in parts)
 
-    `clusters` numbers the questions' clusters from 0, and a sample says how often each counts. NaN where a
-    part has no correlation in the sample.
+
+def correlations(
+    parts: Sequence[Drawn], weights: Iterable[Float[ndarray, "draws c"]]
+) -> Float[ndarray, "draws 4"]:
+    """The four measures in each of many samples, which say how often each cluster counts: means over `parts`.
+
+    NaN where a part has no correlation in the sample.
     """
-    drawn = [Drawn.of(part.scores, part.ratings, clusters[part.questions]) for part in parts]
     found = [
-        np.mean([each.correlations(block[:, : each.n_clusters]) for each in drawn], axis=0)
+        np.mean([each.correlations(block[:, : each.n_clusters]) for each in parts], axis=0)
         for block in weights
     ]
     return np.concatenate(found)
@@ -136,10 +139,11 @@ def measured(
     clusters = np.zeros(len(questions), dtype=np.int64)
     clusters[chosen] = inside.reshape(-1)
     every = np.ones((1, len(numbers)), dtype=np.float32)
-    value = correlations(parts, clusters, [every])[0]
+    ready = prepared(parts, clusters)
+    value = correlations(ready, [every])[0]
     low, high = -np.ones(len(MEASURES)), np.ones(len(MEASURES))
     if len(numbers) > 1:
-        found = correlations(parts, clusters, cluster_draws(len(numbers), draws, seed=seed))
+        found = correlations(ready, cluster_draws(len(numbers), draws, seed=seed))
         wide = inflation(shared, influence(parts, len(questions))[chosen], level=level)
         low, high = (value + wide * (end - value) for end in percentiles(found, level))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
