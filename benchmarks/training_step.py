@@ -1,17 +1,22 @@
 """How long one optimiser step of ViT-B-32 takes, here and in open_clip's own loop, and what a GPU does.
 
-    python benchmarks/training_step.py [--steps 6] [--batch 16] [--rounds 2]
+    python benchmarks/training_step.py [--steps 6] [--batch 16] [--rounds 2] [--accumulate 4]
 
 The yardstick is `open_clip_train.train.train_one_epoch`, with open_clip's model, loss, AdamW and scheduler as
 its `main` sets them up. It is given its batches finished in memory; ours decodes, prepares and tokenises its
 rows within the time that is counted. Both take turns in one run on the same machine with the same threads;
 the first step of each is left out, and the median of the others counts. On a GPU there is a second part:
-images per second in bf16 at a batch of 400, and the share of the time that was spent waiting for data.
+images per second in bf16 at a batch of 400, and the share of the time that was spent waiting for data. Last
+comes one step of `--accumulate` batches as one (GradCache) beside a step of one batch as large, each in a
+process of its own: time, and peak memory (of the process, or of the GPU).
 """
 
 import argparse
+import resource
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
+from multiprocessing import get_context
 from statistics import median
 from time import perf_counter
 from types import SimpleNamespace
@@ -48,7 +53,9 @@ def rows(n: int) -> TrainingSet:
     )
 
 
-def ours(data: TrainingSet, *, batch: int, steps: int, precision: str, device: str) -> list[float]:
+def ours(
+    data: TrainingSet, *, batch: int, steps: int, precision: str, device: str, accumulate: int = 1
+) -> list[float]:
     """Seconds of each step but the first."""
     times: list[float] = []
 
@@ -57,7 +64,13 @@ def ours(data: TrainingSet, *, batch: int, steps: int, precision: str, device: s
             times.append(perf_counter())
 
     recipe = Coco(
-        batch_size=batch, steps=steps, select="last", precision=precision, max_logit_scale=100.0, warmup=2
+        batch_size=batch,
+        accumulate=accumulate,
+        steps=steps,
+        select="last",
+        precision=precision,
+        max_logit_scale=100.0,
+        warmup=2,
     )
     torch.manual_seed(0)
     backbone = tuned.backbone(f"open-clip:{ARCHITECTURE}")
@@ -131,12 +144,35 @@ def on_a_gpu(batch: int, steps: int) -> Fitted:
     return fit(backbone, recipe, rows(4 * batch), device="cuda", journal_every=10**9)
 
 
+def large(batch: int, accumulate: int, steps: int, precision: str, device: str) -> tuple[float, int]:
+    """Median seconds of a step, and the most memory that was in use, in bytes."""
+    data = rows(batch * accumulate * steps)
+    times = ours(data, batch=batch, accumulate=accumulate, steps=steps, precision=precision, device=device)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return median(times), torch.cuda.max_memory_allocated() if device == "cuda" else peak
+
+
+def compare_large(batch: int, accumulate: int, steps: int, precision: str, device: str) -> None:
+    """Print what a step of several batches as one takes beside a step of one large batch."""
+    found = []
+    for size, times in ((batch * accumulate, 1), (batch, accumulate)):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            found.append(alone.submit(large, size, times, steps, precision, device).result())
+    (whole, most), (several, less) = found
+    print(
+        f"{precision}, a step of {batch * accumulate} rows: {1e3 * whole:.0f} ms, {most / 2**30:.2f} GiB as "
+        f"one batch, {1e3 * several:.0f} ms, {less / 2**30:.2f} GiB as {accumulate} of {batch}: "
+        f"{several / whole:.2f} of the time, {less / most:.2f} of the memory"
+    )
+
+
 def main() -> None:
     """Print the medians and their ratio for each precision."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--accumulate", type=int, default=4)
     parser.add_argument("--precision", choices=("fp32", "bf16"), action="append")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     asked = parser.parse_args()
@@ -158,6 +194,8 @@ def main() -> None:
         on_a_gpu(400, 10)
         found = on_a_gpu(400, 60)
         print(f"bf16, batch 400: {found.rows_per_second:.0f} images per second, {found.waiting:.1%} waiting")
+    for precision in precisions(asked.precision, asked.device):
+        compare_large(asked.batch, asked.accumulate, asked.steps, precision, asked.device)
 
 
 if __name__ == "__main__":

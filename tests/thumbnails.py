@@ -50,7 +50,9 @@ def pixels(pictures: Sequence[ndarray]) -> Tensor:
 
 
 def tokens(texts: Sequence[str]) -> Tensor:
-    ids = [[WORDS.index(word) + 1 for word in text.split()] for text in texts]
+    known = {word: number for number, word in enumerate(WORDS, start=1)}
+    # What is not known is nothing, as padding is.
+    ids = [[known.get(word, 0) for word in text.split()] for text in texts]
     width = max(map(len, ids))
     return torch.tensor([row + [0] * (width - len(row)) for row in ids])
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -65,12 +66,16 @@ def test_a_course_goes_on_where_it_stopped() -> None:
     assert all(rows(start) == rows(0)[2 * start :] for start in range(9))
 
 
+@pytest.mark.parametrize("accumulate", [1, 3])
 @pytest.mark.parametrize("world", [2, 4])
-def test_the_processes_slices_side_by_side_are_the_batch_of_one(world: int) -> None:
-    one = Course(n=30, batch_size=8, steps=6)
-    several = [Course(n=30, batch_size=8, steps=6, rank=rank, world=world) for rank in range(world)]
-    for at, part in enumerate(one):
-        assert np.concatenate([each[at].rows for each in several]).tolist() == part.rows.tolist()
+def test_the_processes_slices_side_by_side_are_the_step_of_one(world: int, accumulate: int) -> None:
+    def steps(**process: int) -> list[list[int]]:
+        course = list(Course(n=50, batch_size=8, steps=6, accumulate=accumulate, **process))
+        cut = [course[at : at + accumulate] for at in range(0, len(course), accumulate)]
+        return [np.concatenate([part.rows for part in parts]).tolist() for parts in cut]
+
+    several = [steps(rank=rank, world=world) for rank in range(world)]
+    assert [list(chain(*parts)) for parts in zip(*several, strict=True)] == steps()
 
 
 def test_what_makes_no_batch_is_said_in_a_line() -> None:

@@ -1,6 +1,7 @@
 """The loop against a plain one written here, and what it does when something is wrong."""
 
 import math
+import os
 import subprocess
 import sys
 import textwrap
@@ -43,7 +44,7 @@ def plain(data: TrainingSet, recipe: Coco, *, accumulate: int = 1, dropout: floa
             if step >= recipe.warmup:
                 lr *= 0.5 * (1 + math.cos(math.pi * (step - recipe.warmup) / (total - recipe.warmup)))
             optimiser.zero_grad()
-            losses.append(0.0)
+            sides: list[tuple] = []
             for turn in range(accumulate):
                 first = (at * accumulate + turn) * recipe.batch_size
                 batch = rows[first : first + recipe.batch_size]
@@ -53,14 +54,17 @@ def plain(data: TrainingSet, recipe: Coco, *, accumulate: int = 1, dropout: floa
                     thumbnails.pixels([thumbnails.Shrunk()(image) for image in images]),
                     thumbnails.tokens(texts),
                 )
-                left = torch.nn.functional.normalize(answer.images.points, dim=-1)
-                right = torch.nn.functional.normalize(answer.texts.points, dim=-1)
-                logits = answer.logit_scale.exp() * left @ right.T
-                own = torch.arange(len(batch))
-                cross = torch.nn.functional.cross_entropy
-                loss = (cross(logits, own) + cross(logits.T, own)) / 2 / accumulate
-                loss.backward()
-                losses[-1] += loss.item()
+                sides.append((answer.images.points, answer.texts.points))
+            # The loss is that of all batches of the step together.
+            left, right = (
+                torch.nn.functional.normalize(torch.cat(side), dim=-1) for side in zip(*sides, strict=True)
+            )
+            logits = network.logit_scale.exp() * left @ right.T
+            own = torch.arange(len(left))
+            cross = torch.nn.functional.cross_entropy
+            loss = (cross(logits, own) + cross(logits.T, own)) / 2
+            loss.backward()
+            losses.append(loss.item())
             if recipe.clip_norm:
                 torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip_norm)
             for group in optimiser.param_groups:
@@ -309,7 +313,7 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
         environment = {
             "PATH": "/usr/bin:/bin",
             "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path]),
             "HOME": str(tmp_path),
         }
         done = subprocess.run(

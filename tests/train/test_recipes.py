@@ -200,11 +200,13 @@ def test_recipes_load_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["coco", "trohn-text", "negclip", "pac"])
+@pytest.mark.parametrize("name", ["coco", "trohn-text", "negclip", "pac", "vse++", "pvse"])
 def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
     with pytest.raises(InputError, match=r"nothing to choose among.*given: 1; allowed: 2 or more"):
         replace(NAMES[name], batch_size=1)
     assert replace(NAMES[name], batch_size=2).batch_size == 2
+    # Two batches of one row that count as one have two rows.
+    assert replace(NAMES[name], batch_size=1, accumulate=2).accumulate == 2
 
 
 def test_two_pairs_of_one_row_are_enough() -> None:

@@ -146,7 +146,7 @@ SCRIPT = """
 def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never_stopped: Fitted) -> None:
     script, out = tmp_path / "train.py", tmp_path / "out"
     script.write_text(textwrap.dedent(SCRIPT))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     rng = np.random.default_rng()
     reached = 0
     for limit in (11, 21):

@@ -1,5 +1,6 @@
 """What validation measures, against loops over the items."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -111,7 +112,7 @@ def ready(data: TrainingSet, recipe: Coco, *, retrieval: bool = False) -> Valida
     used = np.unique(np.concatenate([data.need(role) for role in aim.images]))
     pictures = Pictures(data.images, used, backbone.preparation)
     feed = Feed(data, backbone, pictures, Tokens(data.captions, backbone.tokens), aim.images, aim.texts)
-    return Validation(feed, aim, recipe.batch_size, retrieval=retrieval)
+    return Validation.of(feed, aim, replace(recipe, select="rsum") if retrieval else recipe)
 
 
 @pytest.mark.parametrize("kind", [Coco, NegativeTexts, NegativePairs])
@@ -195,3 +196,30 @@ def test_processes_share_the_batches() -> None:
     for rank in range(2):
         measure(ready(data, recipe), half(rank), progress=silent)
     assert (sum(sums) / 5).tolist() == pytest.approx([whole["accuracy"], whole["loss"]])
+
+
+def test_batches_that_count_as_one_are_validated_as_one() -> None:
+    data = thumbnails.rows(19, negatives=True)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    large, split = (
+        ready(data, NegativeTexts(batch_size=size, accumulate=times)).measure(fabric, progress=silent)
+        for size, times in ((9, 1), (3, 3))
+    )
+    assert split == pytest.approx(large, abs=1e-6)
+    assert ready(data, NegativeTexts(batch_size=3)).measure(fabric, progress=silent)["loss"] < split["loss"]
+
+
+def test_a_last_batch_of_one_row_says_nothing() -> None:
+    # Its only caption is always the nearest, and its loss 0: with it the mean would be another.
+    fabric, data = Fabric(accelerator="cpu", devices=1), thumbnails.rows(17)
+    recipe = Coco(batch_size=8)
+    with_one, without = (
+        ready(each, recipe).measure(fabric, progress=silent) for each in (data, data.select(np.arange(16)))
+    )
+    assert with_one == without
+    # Two rows are few, and count.
+    assert ready(thumbnails.rows(18), recipe).measure(fabric, progress=silent) != without
+    with pytest.raises(InputError, match="too few rows to validate on; given: 1; allowed: 2 or more"):
+        ready(data.select(np.arange(1)), recipe)
+    # A pair and its negative pair are two to choose among.
+    ready(thumbnails.rows(1, negatives=True), NegativePairs(batch_size=1))

@@ -34,8 +34,8 @@ class Course(Sequence[Part]):
     """The batches of a training, one after the other, as one of `world` processes sees them.
 
     Each epoch takes `order` in batches of `batch_size` rows and leaves out what is too little for a batch,
-    or for `accumulate` batches, which make one step. Process `rank` takes its slice of every batch, so the
-    batches, one process's slice after the other's, do not depend on how many processes there are.
+    or for `accumulate` batches, which make one step. Process `rank` takes its slice of every step, so the
+    steps, one process's rows after the other's, do not depend on how many processes there are.
 
     Raises `InputError` where there are too few rows for one step, or a batch is no multiple of `world`.
     """
@@ -82,7 +82,8 @@ class Course(Sequence[Part]):
         step, turn = divmod(at, self.accumulate)
         epoch, within = divmod(self.start + step, self.per_epoch)
         share = self.batch_size // self.world
-        first = (within * self.accumulate + turn) * self.batch_size + self.rank * share
+        # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
+        first = within * self.accumulate * self.batch_size + (self.rank * self.accumulate + turn) * share
         rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
         return Part(self.first_epoch + epoch, rows)
 

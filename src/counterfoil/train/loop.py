@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from numpy import ndarray
 from torch import Tensor, nn, optim
 
 from counterfoil.data.training import TrainingSet
@@ -22,6 +22,7 @@ from counterfoil.train import resuming
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.devices import Trained, launched, on_first
 from counterfoil.train.gather import gather
+from counterfoil.train.gradients import gradients
 from counterfoil.train.groups import optimiser as optimiser_of
 from counterfoil.train.groups import parameter_groups
 from counterfoil.train.guard import Guard, Watch
@@ -123,8 +124,7 @@ def fit(
     if validation is not None:
         seen, _ = ready(validation, varies=[False] * len(stages), skip=skip)
         checks = [
-            Validation(feed, aim, stage.batch_size, retrieval=stage.select == "rsum")
-            for feed, aim, stage in zip(seen, aims, stages, strict=True)
+            Validation.of(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)
         ]
 
     # The weights, the journal, and the guard's first look.
@@ -202,23 +202,12 @@ def fit(
                 last = now.at + 1 == course.steps
                 due = last or (now.step + 1) % journal_every == 0
 
-                # Forward and backward, once for each batch of the step.
-                said: dict[str, Tensor] = {}
-                used: list[ndarray] = []
-                waited = 0.0
-                for turn in range(stage.accumulate):
-                    asked_at = perf_counter()
-                    batch = next(batches)
-                    waited += perf_counter() - asked_at
-                    with fabric.no_backward_sync(model, enabled=turn + 1 < stage.accumulate):
-                        pixels = batch.pixels.to(place, non_blocking=True)
-                        tokens = batch.tokens.to(place, non_blocking=True)
-                        loss, parts = aim(model(pixels, tokens), together)
-                        fabric.backward(loss / stage.accumulate)
-                    for name, value in {"loss": loss, **parts}.items():
-                        share = value.detach() / stage.accumulate
-                        said[name] = said[name] + share if name in said else share
-                    used.append(batch.rows)
+                # Forward and backward, of all batches of the step as one.
+                asked_at = perf_counter()
+                parts = list(islice(batches, stage.accumulate))
+                waited = perf_counter() - asked_at
+                said = gradients(model, aim, parts, fabric=fabric, gather=together)
+                used = np.concatenate([part.rows for part in parts])
 
                 # One step of the optimiser, unless what was said is no number.
                 norm = None
@@ -228,7 +217,7 @@ def fit(
                     )
                 elif due:
                     norm = _norm(optimiser)
-                readings.take(now.step, said, lr=lr, rows=rows[np.concatenate(used)])
+                readings.take(now.step, said, lr=lr, rows=rows[used])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 if stage.max_logit_scale is not None:
@@ -246,7 +235,7 @@ def fit(
                     readings.settle()
                     entry, improved = selection.look(now)
                 if due or entry:
-                    line = {"step": now.step, "epoch": batch.epoch, "lr": lr, **readings.means()}
+                    line = {"step": now.step, "epoch": parts[-1].epoch, "lr": lr, **readings.means()}
                     line |= {} if norm is None else {"grad_norm": float(norm)}
                     journal.write(line | {"seconds": now.seconds} | entry)
                 if last or (entry and selection.stale(now)):

@@ -235,6 +235,7 @@ class _Random(Stored):
 
     torch: Any
     cuda: Any
+    mps: Any = None
     numpy: Annotated[list[Any], Field(min_length=5, max_length=5)]
     python: Annotated[list[Any], Field(min_length=3, max_length=3)]
 
@@ -280,6 +281,7 @@ def random_state() -> dict[str, Any]:
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "mps": torch.mps.get_rng_state() if torch.backends.mps.is_available() else None,
         "numpy": [
             str(name),
             torch.from_numpy(np.asarray(keys).astype(np.int64)),
@@ -296,6 +298,8 @@ def set_random_state(state: Mapping[str, Any]) -> None:
     torch.set_rng_state(state["torch"])
     if state["cuda"] is not None and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"])
+    if state.get("mps") is not None and torch.backends.mps.is_available():
+        torch.mps.set_rng_state(state["mps"])
     name, keys, position, has_gauss, cached = state["numpy"]
     np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))  # noqa: NPY002
     version, internal, gauss = state["python"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -18,11 +19,13 @@ from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Positives, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
-from counterfoil.train.batches import in_order
+from counterfoil.train.answers import joined
+from counterfoil.train.batches import Part, in_order
 from counterfoil.train.feed import Batch, Feed
 from counterfoil.train.live import asked
 from counterfoil.train.losses import similarity
 from counterfoil.train.pictures import Asked
+from counterfoil.train.recipes import Recipe
 
 #: Queries that are ranked at a time.
 _BLOCK = 512
@@ -107,21 +110,56 @@ class Validation:
     batch_size: int
     #: Whether retrieval over all rows is measured as well.
     retrieval: bool = False
+    #: Batches that are encoded one after the other and count as one.
+    accumulate: int = 1
+    #: Rows that a batch needs for there to be anything to choose among.
+    least: int = 1
+
+    @classmethod
+    def of(cls, feed: Feed, objective: Aim, recipe: Recipe) -> "Validation":
+        """The validation of what a recipe trains, within batches as it trains on.
+
+        Raises `InputError` for fewer rows than its loss can be of.
+        """
+        if len(feed.data) < recipe.smallest_batch:
+            raise InputError(
+                "too few rows to validate on",
+                where=feed.data.source or feed.data.name,
+                given=len(feed.data),
+                allowed=f"{recipe.smallest_batch} or more",
+            )
+        return cls(
+            feed,
+            objective,
+            recipe.batch_size,
+            recipe.select == "rsum",
+            recipe.accumulate,
+            recipe.smallest_batch,
+        )
 
     def measure(self, fabric: Fabric, *, progress: Progress) -> dict[str, float]:
         """`accuracy` (within batches), `loss`, and where asked for `rsum`.
 
-        Means over batches; the last one may be smaller and counts as much as the others. Processes share the
-        batches among them and all get the same numbers.
+        Means over batches; the last one may be smaller and counts as much as the others, unless it has so few
+        rows that there is nothing to choose among. Processes share the batches among them and all get the
+        same numbers.
         """
-        parts = in_order(len(self.feed.data), self.batch_size)
+        parts = in_order(len(self.feed.data), self.batch_size * self.accumulate)
+        parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < self.least else parts
         mine = parts[fabric.global_rank :: fabric.world_size]
+        cut = [
+            Part(part.epoch, part.rows[at : at + self.batch_size])
+            for part in mine
+            for at in range(0, len(part.rows), self.batch_size)
+        ]
+        roles = {"image_roles": len(self.objective.images), "text_roles": len(self.objective.texts)}
         sums = torch.zeros(2, dtype=torch.float64)
         backbone = self.feed.backbone
-        with asked(backbone), closing(self.feed.batches(mine)) as batches:
-            for done, batch in enumerate(batches, start=1):
+        with asked(backbone), closing(self.feed.batches(cut)) as batches:
+            for done, part in enumerate(mine, start=1):
+                some = islice(batches, -(-len(part.rows) // self.batch_size))
                 with fabric.autocast():
-                    answer = _answer(backbone, batch)
+                    answer = joined([_answer(backbone, batch) for batch in some], **roles)
                 loss, _ = self.objective(_in_float(answer))
                 right = within_batch(
                     answer.images,

@@ -49,8 +49,8 @@ class Recipe:
     warmup: int = 50
     #: Largest norm of the gradient; None clips nothing.
     clip_norm: float | None = None
-    #: Batches whose gradients are added up before a step of the optimiser. Each contrasts within itself: its
-    #: negatives are those of one batch and not of all, so this is no larger batch (nor GradCache).
+    #: Batches that make one step, as one large batch of so many times the rows: each is held in memory alone,
+    #: and every negative counts for all of them (GradCache: Gao et al. 2021). Takes about 4/3 of the time.
     accumulate: int = 1
     #: Which parameters are trained: all, the last linear map of each tower, or what stands on top of them.
     trains: Literal["all", "projections", "heads"] = "all"
@@ -77,11 +77,11 @@ class Recipe:
     def __post_init__(self) -> None:
         for each in fields(self):
             check_range(each.name, getattr(self, each.name), where=f"recipe {self.name}")
-        if self.batch_size < self.smallest_batch:
+        if self.batch_size * self.accumulate < self.smallest_batch:
             raise InputError(
                 "nothing to choose among in such a batch: its loss is 0 whatever the network does",
                 where=f"recipe {self.name}, batch_size",
-                given=self.batch_size,
+                given=self.batch_size * self.accumulate,
                 allowed=f"{self.smallest_batch} or more",
             )
 

@@ -56,6 +56,7 @@ class Triplet(Retrieval):
     """A hinge on similarities, added up over all negatives of the batch (VSE0)."""
 
     about: ClassVar[str] = "a hinge on cosines, summed over the batch's negatives (VSE0)"
+    smallest_batch: ClassVar[int] = 2
     left_open: ClassVar[tuple[str, ...]] = (
         "margin: 0.2, as in VSE++ (margin)",
         "the first stage trains the last linear map of each tower, as VSE adds nothing else",
