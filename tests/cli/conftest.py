@@ -5,9 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import PIL.Image
 import pytest
 
 from .annotator_world import World, made
+from .caption_samples import CANDIDATES, REFERENCES, written
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,26 @@ def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return made(tmp_path)
+
+
+@pytest.fixture
+def caption_inputs(tmp_path: Path) -> dict[str, Path]:
+    for number, name in enumerate(("dog.png", "cat.png", "cow.png", "owl.png")):
+        (tmp_path / "images").mkdir(exist_ok=True)
+        PIL.Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(tmp_path / "images" / name)
+    return {
+        "candidates": written(tmp_path / "c.json", CANDIDATES),
+        "references": written(tmp_path / "r.json", REFERENCES),
+        "images": tmp_path / "images",
+    }
+
+
+@pytest.fixture
+def caption_vectors(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    """Embeddings of the three candidates and images, and what they are by name."""
+    rng = np.random.default_rng(0)
+    names = list(CANDIDATES)
+    images, captions = rng.standard_normal((3, 4)), rng.standard_normal((3, 4))
+    captions[0] = images[0] + 0.1
+    np.savez(tmp_path / "e.npz", images=images, captions=captions, image_ids=names, caption_ids=names)
+    return tmp_path / "e.npz", {"images": images, "captions": captions}

@@ -132,6 +132,41 @@ def test_tables(tmp_path, name):
     assert dict(read_references(path).captions) == {"a.jpg": ("a dog", "the dog"), "b.jpg": ("two cats",)}
     with pytest.raises(DataError, match=f"{name}, .* 3: a second candidate for one image; given: 'a.jpg'"):
         read_candidates(path)
+    several = read_candidates(path, several=True)
+    assert dict(several.captions) == {"a.jpg": ("a dog", "the dog"), "b.jpg": ("two cats",)}
+    assert dict(several.numbers) == {"a.jpg": (0, 1), "b.jpg": (0,)}
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet", "c.json"])
+def test_lists_of_captions_in_entries(tmp_path, name):
+    path, held = tmp_path / name, {"a": ["x", "y"], "b": ["z"]}
+    if name.endswith("parquet"):
+        pq.write_table(pa.table({"image_id": list(held), "caption": list(held.values())}), path)
+    else:
+        entries = [{"image_id": image, "caption": own} for image, own in held.items()]
+        path.write_text("\n".join(map(json.dumps, entries)) if name == "c.jsonl" else json.dumps(entries))
+    expected = {image: tuple(own) for image, own in held.items()}
+    assert dict(read_candidates(path, several=True).captions) == expected
+    assert dict(read_references(path).captions) == expected
+    with pytest.raises(DataError, match="a list where one caption is asked for"):
+        read_candidates(path)
+
+
+def test_a_list_and_another_entry_of_one_image_are_not_put_together(tmp_path):
+    for entries in ([["x"], "y"], ["y", ["x"]], [["x"], ["y"]]):
+        path = written(tmp_path, [{"image_id": 7, "caption": caption} for caption in entries])
+        with pytest.raises(DataError, match="entry 2: captions of one image in a list and in another entry"):
+            read_candidates(path, several=True)
+    with pytest.raises(DataError, match="'b': no candidates"):
+        read_candidates(written(tmp_path, {"a": "x", "b": []}), several=True)
+
+
+def test_what_is_left_of_several_candidates_keeps_its_number(tmp_path):
+    path = written(tmp_path, {"a": ["", "x", " ", "y"], "b": "z", "c": ["", ""]})
+    found = read_candidates(path, several=True, empty="leave-out")
+    assert dict(found.captions) == {"a": ("x", "y"), "b": ("z",)}
+    assert dict(found.numbers) == {"a": (1, 3), "b": (0,)}
+    assert (found.left_out, found.images_left_out) == (4, 1)
 
 
 def test_an_empty_candidate_is_refused_or_left_out(tmp_path):

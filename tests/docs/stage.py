@@ -53,6 +53,11 @@ def build(folder: Path, shared: Path) -> None:
     caption_files(folder)
     for name in ("good_captions.json", "refs.json"):
         shutil.copy(shared / "clipscore_example" / name, folder / name)
+    good, bad = (
+        json.loads((shared / "clipscore_example" / f"{name}_captions.json").read_text())
+        for name in ("good", "bad")
+    )
+    (folder / "both.json").write_text(json.dumps({name: [good[name], bad[name]] for name in good}))
     for name, seed in (("x", 0), *((name, seed) for seed, name in enumerate(RUNS, 1))):
         coco_embeddings(folder / f"{name}.npz", folder / "data" / "eccv", seed)
     given_similarities(folder)
@@ -159,6 +164,8 @@ def caption_files(folder: Path) -> None:
     for shift, name in enumerate("ABC"):
         write(f"{name}.json", {f"p{n}": WORDS[(n + (n % 3 < shift)) % 6] for n in range(12)})
     write("captions.json", references)
+    samples = [{"image_id": f"p{n}", "caption": WORDS[(n + k) % 6]} for n in range(12) for k in range(3)]
+    (folder / "samples.jsonl").write_text("\n".join(map(json.dumps, samples)))
     (folder / "m.csv").write_text("system,M1,M2\nA,0.27,0.32\nB,0.25,0.30\nC,0.19,0.21\n")
     for clip in range(12):
         for frame in range(3):

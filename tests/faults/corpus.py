@@ -1,7 +1,7 @@
 """The corpus of bad inputs: a table of (class, what is bad, command line), and what is said of each.
 
 Files: every class of damage that a format has is done to one of the files of that format, in turns. The
-campaign does all of them to all, and many more. Options and scorers: as they stand in `reading`.
+campaign does all of them to all, and many more. Options, scorers and contents: as they stand in `reading`.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faults.damage import damages
-from faults.reading import OPTIONS, READERS, SCORERS
+from faults.reading import CONTENTS, OPTIONS, READERS, SCORERS
 
 #: In how many of the files of a format each class of damage is done.
 EACH = 1
@@ -52,6 +52,8 @@ class Case:
     expected: tuple[str, ...]
     #: Whether the command may also succeed.
     harmless: bool = False
+    #: What the file called `subject` holds, where it is made for the case.
+    content: str | None = None
 
     @property
     def out(self) -> str:
@@ -78,6 +80,12 @@ def of_files() -> Iterator[Case]:
                 others = [each for each in READERS if each in command.split()]
                 names = (Path(file).name, Path(file).stem, Path(file).parts[0], *others)
                 yield Case(kind, file, tuple(command.split()), names, harmless)
+
+
+def of_contents() -> Iterator[Case]:
+    """Files that are sound in themselves and say what cannot be."""
+    for name, (content, command, words) in CONTENTS.items():
+        yield Case("content", name, (*command.split(), name), (words,), content=content)
 
 
 def of_options() -> Iterator[Case]:
@@ -129,4 +137,4 @@ def of_benchmarks() -> Iterator[Case]:
 
 def cases() -> list[Case]:
     """The whole corpus."""
-    return [*of_files(), *of_options(), *of_scorers(), *of_benchmarks()]
+    return [*of_files(), *of_contents(), *of_options(), *of_scorers(), *of_benchmarks()]

@@ -53,6 +53,14 @@ READERS: dict[str, tuple[str, ...]] = {
     "votes.json": ("preferences votes.json --draws 100",),
     "square.csv": ("preferences square.csv --draws 100 --plot new.svg",),
     "candidates.json": (f"{_SCORE} --metrics rouge-l,cider --references references.json --out new.csv",),
+    "samples.jsonl": (
+        "captions score --candidates samples.jsonl --metrics bleu,cider --references references.json "
+        "--out new.csv",
+    ),
+    "samples.parquet": (
+        "captions score --candidates samples.parquet --metrics rouge-l --references references.json "
+        "--per-image best --out new.csv",
+    ),
     "references.json": (f"{_SCORE} --metrics bleu,rouge-l --references references.json --out new.json",),
     "vectors.npz": (f"{_CLIP} --json new.json",),
     "systemA.json": (
@@ -210,6 +218,8 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--references": ("nowhere.json", "photos", "candidates.toml"),
         "--set": ("x", "a=b", "clip-s.prefix=x"),
         "--references-contain": ("maybe",),
+        "--per-image": ("", "worst", "2"),
+        "--empty": ("maybe",),
         "--out": ("x.txt", "photos", "candidates.json/x.csv"),
         "--frames": ("0", "x"),
         "--scorer": ("blind:random",),
@@ -307,6 +317,47 @@ SCORERS: tuple[str, ...] = (
     "blind:random runs/a/quads",
     "blind:random pairs",
 )
+
+_CANDIDATES = "captions score --metrics length --out new.csv --candidates"
+
+#: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
+CONTENTS: dict[str, tuple[str, str, str]] = {
+    "no-candidates.json": ('{"p0": []}', _CANDIDATES, "no candidates"),
+    "list-in-list.json": ('{"p0": [["a cat"]]}', _CANDIDATES, "candidate 1: the caption is no string"),
+    "list-with-objects.json": ('{"p0": ["a", {"caption": "b"}]}', _CANDIDATES, "candidate 2: the caption"),
+    "list-with-null.json": ('{"p0": ["a", null]}', _CANDIDATES, "candidate 2: the caption is no string"),
+    "list-with-empty.json": ('{"p0": ["a", " "]}', _CANDIDATES, "candidate 2: the caption is empty"),
+    "list-and-entry.json": (
+        '[{"image_id": 1, "caption": ["a"]}, {"image_id": 1, "caption": "b"}]',
+        _CANDIDATES,
+        "in a list and in another entry",
+    ),
+    "entry-and-list.jsonl": (
+        '{"image_id": 1, "caption": "a"}\n{"image_id": 1, "caption": ["b"]}',
+        _CANDIDATES,
+        "in a list and in another entry",
+    ),
+    "two-names.json": (
+        '{"p0": "a cat", "p0.png": "a dog"}',
+        "captions score --metrics length --images photos --candidates",
+        "one image under two names",
+    ),
+    "one-image.json": (
+        '{"p0": ["a cat", "a dog"]}',
+        "captions score --metrics cider --references references.json --candidates",
+        "CIDEr of a single image",
+    ),
+    "several-of-a-system.json": (
+        '{"p0": ["a cat", "a dog"]}',
+        "captions systems --references references.json --predictions systemA.json",
+        "a list where one caption is asked for",
+    ),
+    "twice-of-a-system.jsonl": (
+        '{"image_id": "p0", "caption": "a"}\n{"image_id": "p0", "caption": "b"}',
+        "captions systems --references references.json --predictions systemA.json",
+        "a second candidate for one image",
+    ),
+}
 
 #: Commands that take long, by name, with where their results are; small ones, so that hundreds can be killed.
 LONG_COMMANDS: dict[str, tuple[str, str]] = {

@@ -80,6 +80,10 @@ def _galleries(folder: Path) -> None:
 def _captions(folder: Path) -> None:
     words = {f"p{i}": f"a {COLOURS[i % 4]} thing on a table" for i in range(N)}
     (folder / "candidates.json").write_text(json.dumps(words))
+    samples = [{"image_id": key, "caption": f"{text} {k}"} for key, text in words.items() for k in range(3)]
+    (folder / "samples.jsonl").write_text("\n".join(map(json.dumps, samples)))
+    several = [{"image_id": key, "caption": [text, f"{text} too"]} for key, text in words.items()]
+    pq.write_table(pa.Table.from_pylist(several), folder / "samples.parquet")
     references = {key: [f"there is {text}", text.replace("thing", "box")] for key, text in words.items()}
     (folder / "references.json").write_text(json.dumps(references))
     for name, word in (("systemA", "thing"), ("systemB", "car")):

@@ -66,6 +66,8 @@ def test_the_corpus_is_large_and_covers_every_command() -> None:
 def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
     if case.subject in READERS:
         damages(case.subject)[case.kind](folder / case.subject)
+    if case.content is not None:
+        (folder / case.subject).write_text(case.content)
     before = states(folder)
     ended = run(list(case.command), folder)
     after = states(folder)

@@ -13,6 +13,7 @@ from counterfoil.data.frames import ALL, Sampling
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References
+from counterfoil.data.tables import first_double
 from counterfoil.data.video_files import FEATURES, VIDEOS, find
 from counterfoil.data.videos import Video
 from counterfoil.engine.asked import Asked
@@ -91,18 +92,21 @@ def asked(
     policy: Policy | None = None,
     needs: Iterable[str] = (),
     embedded: bool = False,
+    several: bool = False,
     empty: Literal["refuse", "leave-out"] = "refuse",
     note: Note,
 ) -> Asked:
     """All that is asked about one file of candidates; images that are `embedded` already need no folder.
 
+    With `several` an image may have more than one candidate. The first is called as the image, the others
+    ID@1, ID@2 and so on as the file counts them; `image_of` and `number_of` say it of a row.
+
     Where metrics do not need images, or references, what is named is read all the same, so that a mistake in
     it is found. References that say what the candidate says are dealt with as `policy` says; without one
-    they are kept, and `note` is told. Images whose candidate is empty are left out where `empty` says so.
+    they are kept, and `note` is told. Candidates that are empty are left out where `empty` says so.
     """
-    written = read_candidates(candidates, empty=empty)
-    if written.left_out:
-        note(f"{candidates}: {written.left_out:,} images with an empty candidate are left out")
+    written = read_candidates(candidates, several=several, empty=empty)
+    _say_several(written, note)
     people = None if references is None else read_references(references)
     images = shown.items(written, note)
     if people is None and policy is not None:
@@ -111,9 +115,7 @@ def asked(
             given=f"--references-contain {policy}",
             hint="name their file with --references",
         )
-    if images is None and embedded:
-        images = tuple(Image(name) for name in written.captions)
-    if "images" in needs and images is None:
+    if "images" in needs and images is None and not embedded:
         raise InputError(
             "there is a metric that looks at images, and none were given",
             where=candidates,
@@ -125,8 +127,13 @@ def asked(
             where=candidates,
             hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
         )
-    captions = [Caption(name, texts[0]) for name, texts in written.captions.items()]
+    captions = [
+        Caption(f"{name}@{number}" if number else name, text)
+        for name, texts in written.captions.items()
+        for number, text in zip(written.numbers[name], texts, strict=True)
+    ]
     candidate = np.arange(len(captions))
+    owner = np.repeat(np.arange(len(written)), [len(texts) for texts in written.captions.values()])
     found = None
     if people is not None:
         # COCO's annotations call images by number, and say which files the numbers are of.
@@ -140,13 +147,22 @@ def asked(
             texts = people.captions[name]
             rows.append(list(range(len(captions), len(captions) + len(texts))))
             captions += [Caption(f"{name}#{number}", text) for number, text in enumerate(texts)]
-        found = References.of(rows)
+        found = References.of(rows).take(owner)
+    double = first_double(caption.id for caption in captions) if embedded else None
+    if double is not None:
+        raise DataError(
+            "two captions of one name",
+            where=candidates,
+            given=f"'{double}'",
+            hint="call the images otherwise",
+        )
     together = Asked(
-        images=images or (),
+        images=tuple(map(Image, written.captions)) if images is None else images,
         captions=tuple(captions),
-        image=None if images is None else np.arange(len(images)),
+        image=None if images is None and not embedded else owner,
         candidate=candidate,
         references=found,
+        owner=owner,
         name=str(candidates),
     )
     return together if found is None else _without_themselves(together, found, policy, note)
@@ -154,7 +170,8 @@ def asked(
 
 def _without_themselves(asked: Asked, references: References, policy: Policy | None, note: Note) -> Asked:
     texts = [str(caption.text) for caption in asked.captions]
-    found = contained(texts, asked.candidate, references, policy or "keep")
+    # Candidates of one image read one list of references, as those of one document.
+    found = contained(texts, asked.candidate, references, policy or "keep", shared=asked.owner)
     if policy is None and found.found:
         note(
             f"{asked.name}: {amount(found.found, 'candidate')} of {len(asked):,} with a reference that says "
@@ -165,12 +182,19 @@ def _without_themselves(asked: Asked, references: References, policy: Policy | N
     kept = np.flatnonzero(found.kept)
     if not len(kept):
         raise DataError("every candidate is one of its references", where=asked.name, given=policy)
-    return replace(
-        asked,
-        candidate=asked.candidate[kept],
-        image=None if asked.image is None else asked.image[kept],
-        references=found.references.take(kept),
-    )
+    return replace(asked, references=found.references).take(kept)
+
+
+def image_of(asked: Asked, row: int) -> str:
+    """What the image of a candidate is called in the file."""
+    assert asked.owner is not None
+    return asked.images[asked.owner[row]].id
+
+
+def number_of(asked: Asked, row: int) -> int:
+    """Which of its image's candidates one is, counted from 0 as the file has them."""
+    own = asked.captions[asked.candidate[row]].id.removeprefix(image_of(asked, row))
+    return int(own.removeprefix("@") or 0)
 
 
 def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[str]:
@@ -192,6 +216,15 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
             missing.append(name)
         else:
             found.append(known)
+    double = first_double(found)
+    if double is not None and not missing:
+        names = [name for name, known in zip(candidates.captions, found, strict=True) if known == double]
+        raise DataError(
+            f"one image under two names, '{double}'",
+            where=candidates.path,
+            given=", ".join(f"'{name}'" for name in names[:3]),
+            hint="write one name for all candidates of an image",
+        )
     if missing:
         few = ", ".join(f"'{name}'" for name in missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise DataError(
@@ -201,6 +234,19 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
             hint="ids are the names of files, with or without their endings, or COCO's numbers",
         )
     return found
+
+
+def _say_several(written: Written, note: Note) -> None:
+    """How many candidates images have, where not one each, and how many were empty."""
+    path, counts = written.path, [len(texts) for texts in written.captions.values()]
+    if written.left_out:
+        bare = written.images_left_out
+        left = f"{amount(written.left_out, 'empty candidate')} left out"
+        note(f"{path}: {left}" + (f", and {amount(bare, 'image')} with no other" if bare else ""))
+    if max(counts) > 1:
+        least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
+        many = f"{sum(counts):,} candidates of {amount(len(counts), 'image')}"
+        note(f"{path}: {many}, {least}{max(counts):,} of each")
 
 
 def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:

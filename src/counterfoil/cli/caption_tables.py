@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from counterfoil.cli.amounts import amount
 from counterfoil.cli.report_tables import printed
 from counterfoil.report.markup import Cell, Column, Row
 from counterfoil.report.markup import Table as Report
@@ -19,10 +20,26 @@ if TYPE_CHECKING:
 _CALLED = {"kendall_tau_b": "Kendall τ-b", "spearman": "Spearman", "pearson": "Pearson"}
 
 
+def title(candidates: str, captions: int, images: int, per_image: str) -> str:
+    """What a table of values is of, and what images of several candidates count in it.
+
+    >>> title("c.json", 1_200, 400, "best")
+    'c.json, 1,200 captions of 400 images, the best of each'
+    """
+    said = f"{candidates}, {amount(captions, 'caption')}"
+    if images == captions:
+        return said
+    return f"{said} of {amount(images, 'image')}, the {per_image} of each"
+
+
 def values_table(
-    found: "Mapping[str, Value]", *, title: str, titles: Mapping[str, str] | None = None
+    found: "Mapping[str, Value]",
+    *,
+    title: str,
+    over: str = "captions",
+    titles: Mapping[str, str] | None = None,
 ) -> list[Any]:
-    """A row per metric: its value, and its interval where it is a mean over captions.
+    """A row per metric: its value, and its interval where it is a mean over captions, or over images.
 
     `titles` are what metrics are where their names would say too much; each stands below the table.
     """
@@ -34,13 +51,13 @@ def values_table(
     if intervals:
         table.add_column("95 % interval", justify="center", no_wrap=True)
     if means:
-        table.add_column("mean of captions", justify="right", no_wrap=True, style="dim")
+        table.add_column(f"mean of {over}", justify="right", no_wrap=True, style="dim")
     for name, each in found.items():
         cells: list[Any] = [Text(name), Text(f"{each.value:.4f}", style="bold")]
         if intervals:
             cells.append(Text("" if each.low is None else f"[{each.low:.4f}, {each.high:.4f}]"))
         if means:
-            # Of what is no mean over captions the mean stands beside it; it is another number.
+            # Of what is no mean the mean over captions stands beside it; it is another number.
             cells.append("" if each.is_mean else f"{each.mean:.4f}")
         table.add_row(*cells)
     return [Text(title, style="bold"), table, *_reasons({"": found}), *titles_lines(titles or {})]

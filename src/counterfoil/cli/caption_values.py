@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil import catalog
+from counterfoil.cli.caption_items import image_of, number_of
 from counterfoil.engine.asked import Asked
 from counterfoil.engine.judge import ask
 from counterfoil.engine.metric_rows import texts
@@ -19,16 +20,19 @@ from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
 from counterfoil.stats.means import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
 
+#: What an image counts whose candidates are several: the mean of their scores, or the best (oracle).
+PerImage = Literal["mean", "best"]
+
 #: What a table of captions may be written as.
 _KINDS = (".csv", ".json", ".parquet")
 
 
 @dataclass(frozen=True)
 class Value:
-    """A metric of all candidates: the number the field reports, and the mean over them.
+    """A metric of all candidates: the number the field reports, and the mean over `n` images.
 
-    `low` and `high` are the bootstrap interval of the mean; None where there is none, and `no_interval` says
-    why.
+    An image of several candidates counts once, as the mean or the best of them. `low` and `high` are the
+    interval of the mean, a bootstrap over images; None where there is none, and `no_interval` says why.
     """
 
     value: float
@@ -36,7 +40,7 @@ class Value:
     low: float | None
     high: float | None
     n: int
-    #: Whether the number reported is the mean over candidates.
+    #: Whether the number reported is the mean over images.
     is_mean: bool
     no_interval: str | None = None
 
@@ -101,38 +105,74 @@ def load(
 
 
 def values(
-    asked: Asked, metrics: Mapping[str, CaptionMetric], **how: Any
+    asked: Asked, metrics: Mapping[str, CaptionMetric], *, per_image: PerImage = "mean", **how: Any
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
-    """The value of each metric, and its scores, one per row."""
+    """The value of each metric, and its scores, one per row.
+
+    Means are over images. Of metrics of all captions as one text every candidate is part of the text, with
+    the references of its image; with `per_image` "best" the best candidate of each image by that metric.
+    """
     scores = {name: ask(asked, metric, **how) for name, metric in metrics.items()}
-    wholes = {name: _whole(asked, metric) for name, metric in metrics.items()}
+    images = {name: _of_images(asked, own, per_image) for name, own in scores.items()}
+    wholes = {
+        name: _whole(asked if per_image == "mean" else asked.take(_best(asked, scores[name])), metric)
+        for name, metric in metrics.items()
+    }
     means = [name for name, whole in wholes.items() if whole is None]
     intervals: dict[str, tuple[float, float]] = {}
-    if means and len(asked) >= FEWEST:
-        low, high = mean_intervals(np.stack([scores[name] for name in means], axis=1))
+    if means and len(images[means[0]]) >= FEWEST:
+        low, high = mean_intervals(np.stack([images[name] for name in means], axis=1))
         intervals = {name: (float(low[k]), float(high[k])) for k, name in enumerate(means)}
-    return {name: _value(scores[name], wholes[name], intervals.get(name)) for name in metrics}, scores
+    what = "captions" if len(asked) == n_images(asked) else "images"
+    return {name: _value(images[name], wholes[name], intervals.get(name), what) for name in metrics}, scores
+
+
+def n_images(asked: Asked) -> int:
+    """How many images or videos the candidates are of."""
+    return len(asked) if asked.owner is None else len(np.unique(asked.owner))
+
+
+def _of_images(asked: Asked, scores: NDArray[np.float64], per_image: PerImage) -> NDArray[np.float64]:
+    """(images,) what each image counts, in the order of their numbers."""
+    if asked.owner is None:
+        return scores
+    if per_image == "best":
+        return scores[_best(asked, scores)]
+    _, place, counts = np.unique(asked.owner, return_inverse=True, return_counts=True)
+    found: NDArray[np.float64] = np.bincount(place, weights=scores) / counts
+    return found
+
+
+def _best(asked: Asked, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(images,) the row of the best candidate of each image, the first of equal ones."""
+    if asked.owner is None:
+        return np.arange(len(asked))
+    order = np.lexsort((np.arange(len(asked)), -scores, asked.owner))
+    found: NDArray[np.int64] = order[np.unique(asked.owner[order], return_index=True)[1]]
+    return found
 
 
 def _whole(asked: Asked, metric: CaptionMetric) -> float | None:
-    """The value of all candidates as one text, None of a metric that is a mean over candidates."""
+    """The value of all candidates as one text, None of a metric that is a mean over images."""
     # What is a mean over rows need not be read twice; `whole` is None of such metrics.
     if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
         return float(metric.of_corpus(*texts(asked.checked(metric))))
     return None
 
 
-def _value(scores: NDArray[np.float64], whole: float | None, interval: tuple[float, float] | None) -> Value:
+def _value(
+    scores: NDArray[np.float64], whole: float | None, interval: tuple[float, float] | None, what: str
+) -> Value:
     mean, n = float(scores.mean()), len(scores)
     if whole is not None:
         return Value(
             whole, mean, None, None, n, is_mean=False, no_interval="of all captions as one text, not a mean"
         )
     if interval is None:
-        few = f"too few captions for an interval: {n}, and it takes {FEWEST}"
+        few = f"too few {what} for an interval: {n}, and it takes {FEWEST}"
         return Value(mean, mean, None, None, n, is_mean=True, no_interval=few)
     if bool((scores == scores[0]).all()):
-        alike = "all captions have the same score"
+        alike = f"all {what} have the same score"
         return Value(mean, mean, None, None, n, is_mean=True, no_interval=alike)
     return Value(mean, mean, *interval, n, is_mean=True)
 
@@ -167,10 +207,11 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def rows_table(asked: Asked, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
-    """A row per candidate: its id, its text, its score of each metric."""
-    captions = [asked.captions[position] for position in asked.candidate]
+    """A row per candidate: its image, which of the image's it is, its text, its score of each metric."""
+    rows = range(len(asked))
     columns: dict[str, list[Any]] = {
-        "id": [caption.id for caption in captions],
-        "caption": [caption.text for caption in captions],
+        "image": [image_of(asked, row) for row in rows],
+        "candidate": [number_of(asked, row) for row in rows],
+        "caption": [asked.captions[position].text for position in asked.candidate],
     }
     return columns | {name: own.tolist() for name, own in scores.items()}

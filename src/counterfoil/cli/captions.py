@@ -104,15 +104,18 @@ SCORE_EPILOG = """Examples:
 
   counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --scorer hf:./clip
 
+  counterfoil captions score --metrics cider --candidates samples.jsonl --references r.json --per-image best
+
 c.json is {"ID": "caption"} or [{"image_id": ID, "caption": "..."}], r.json {"ID": ["caption", ...]} or COCO's
-annotations. An ID is the name of a file, with or without its ending, or COCO's number."""
+annotations; a table has columns image_id and caption. An ID is the name of a file, with or without its
+ending, or COCO's number. An image may have several candidates: a list of them, or several entries or rows."""
 
 
 @app.command(epilog=SCORE_EPILOG)
 def score(
     metrics: Metrics,
     candidates: Annotated[
-        Path, typer.Option(help="The captions to score, one per image: JSON, CSV or Parquet.")
+        Path, typer.Option(help="The captions to score, one or more per image: JSON, CSV or Parquet.")
     ],
     references: Annotated[
         Path | None, typer.Option(help="Captions that people wrote: JSON, CSV or Parquet.")
@@ -124,8 +127,12 @@ def score(
     references_contain: Policy = None,
     empty: Annotated[
         Literal["refuse", "leave-out"],
-        typer.Option(help="What becomes of an image whose candidate is empty: an error, or left out."),
+        typer.Option(help="What becomes of a candidate that is empty: an error, or left out."),
     ] = "refuse",
+    per_image: Annotated[
+        Literal["mean", "best"],
+        typer.Option(help="What an image of several candidates counts: their mean, or the best (oracle)."),
+    ] = "mean",
     out: Annotated[
         Path | None, typer.Option(help="Write the score of every caption here (.csv, .json, .parquet).")
     ] = None,
@@ -143,13 +150,13 @@ def score(
 ) -> None:
     """Score captions by metrics: a value for all of them, and one for each.
 
-    Embeddings are kept in the cache, so a run that was stopped goes on where it was.
+    Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
+    kept in the cache, so a run that was stopped goes on where it was.
     """
     import os
 
-    from counterfoil.cli import asking, caption_items, caption_values, targets, terminal
+    from counterfoil.cli import asking, caption_items, caption_tables, caption_values, targets, terminal
     from counterfoil.cli.amounts import amount
-    from counterfoil.cli.caption_tables import values_table
     from counterfoil.cli.session import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
@@ -171,6 +178,7 @@ def score(
             policy=references_contain,
             needs=caption_values.needs(names),
             embedded=(scorer or "").startswith("embeddings:"),
+            several=True,
             empty=empty,
             note=say,
         )
@@ -182,17 +190,20 @@ def score(
         found, scores = caption_values.values(
             asked,
             loaded,
+            per_image=per_image,
             cache=kept,
             batch_size=batch_size,
             workers=min(8, os.cpu_count() or 1) if workers is None else workers,
             progress=report,
             note=_nothing if quiet else terminal.warn,
         )
+    of_images = caption_values.n_images(asked)
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
-        for part in values_table(
+        for part in caption_tables.values_table(
             found,
-            title=f"{candidates}, {amount(len(asked), 'caption')}",
+            title=caption_tables.title(str(candidates), len(asked), of_images, per_image),
+            over="images" if of_images < len(asked) else "captions",
             titles=caption_values.titles(loaded),
         ):
             console.print(part)
@@ -205,6 +216,8 @@ def score(
             {
                 "candidates": str(candidates),
                 "captions": len(asked),
+                "images": of_images,
+                "per_image": per_image,
                 "metrics": caption_values.to_json(found),
                 "scorers": {name: metric.identity.to_json() for name, metric in loaded.items()},
                 "versions": versions(),

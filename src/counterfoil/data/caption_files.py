@@ -1,10 +1,12 @@
 """Captions that systems wrote, and references that people wrote, from the files the field keeps them in.
 
 {"ID": "caption"}                            candidates of CLIPScore; ID: an image's name, file or number
-{"ID": ["caption", ...]}                     its references
-[{"image_id": ID, "caption": "..."}, ...]    COCO's results; as references an image has several entries
+{"ID": ["caption", ...]}                     its references, or several candidates per image
+[{"image_id": ID, "caption": "..."}, ...]    COCO's results; an image of several captions has several entries
 {"annotations": [...], "images": [...]}      COCO's annotations; `images` says which file an id is of
 a table (CSV, TSV, JSON Lines, Parquet)      columns image_id and caption, or what else entries may call these
+
+The caption of an entry may be a list of them, as Parquet has it; then it is the image's only entry.
 """
 
 import re
@@ -24,7 +26,7 @@ _IDS = ("image_id", "video_id", "id", "image", "video", "file_name", "filename",
 _TEXTS = ("caption", "text", "sentence")
 #: Ends of the names of tables.
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-_LAYOUTS = '{"ID": "caption"}, [{"image_id": ID, "caption": "..."}], or COCO\'s annotations'
+_LAYOUTS = '{"ID": "caption"}, {"ID": ["caption"]}, [{"image_id": ID, "caption": "..."}], COCO\'s annotations'
 #: The number that COCO's file names end with.
 _NUMBER = re.compile(r"(?:.*_)?(\d{12})")
 
@@ -36,41 +38,49 @@ class Written:
     path: Path
     captions: Mapping[str, tuple[str, ...]]
     files: Mapping[str, str] = field(default_factory=dict)
-    #: How many entries had an empty caption and were left out.
+    #: Of candidates: which of its image's captions each one is, counted from 0 as the file has them.
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: How many captions were empty and left out, and of how many images that was all there were.
     left_out: int = 0
+    images_left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.captions)
 
 
-def read_candidates(path: Path, *, empty: Literal["refuse", "leave-out"] = "refuse") -> Written:
-    """One caption per image or video, in any layout above.
+def read_candidates(
+    path: Path, *, several: bool = False, empty: Literal["refuse", "leave-out"] = "refuse"
+) -> Written:
+    """One caption per image or video, or with `several` one or more, in any layout above.
 
-    With `empty` "leave-out" an image whose caption is empty has none. Raises `DataError` naming file and
-    entry: no such file, broken JSON, another layout, a caption that is no string or is empty, an id that
-    occurs twice.
+    With `empty` "leave-out" captions that are empty are left out, and the others keep their numbers. Raises
+    `DataError` naming file and entry: no such file, broken JSON, another layout, a caption that is no string
+    or is empty, and a second one for an image where not `several`.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    entries, files = _entries(path)
-    seen: set[str] = set()
+    found: dict[str, dict[int, str]] = {}
+    entries, files = _entries(path, "candidate", several=several)
+    left_out = 0
+    of_image: dict[str, int] = {}
     for where, name, held in entries:
-        if empty == "leave-out" and isinstance(held, str) and not held.strip():
-            seen.add(name)
-            continue
-        text = _text(held, where)
-        if name in found:
+        number = of_image.get(name, 0)
+        if number and not several:
             raise DataError(
                 "a second candidate for one image", where=where, given=f"'{name}'", hint="one each"
             )
-        found[name] = (text,)
-    left_out = len(seen - found.keys())
-    return _some(Written(path, found, files, left_out))
+        of_image[name] = number + 1
+        if empty == "leave-out" and isinstance(held, str) and not held.strip():
+            left_out += 1
+            continue
+        found.setdefault(name, {})[number] = _text(held, where)
+    captions = {name: tuple(own.values()) for name, own in found.items()}
+    numbers = {name: tuple(own) for name, own in found.items()}
+    return _some(Written(path, captions, files, numbers, left_out, len(of_image) - len(found)))
 
 
 def read_references(path: Path) -> Written:
     """Any number of captions per image or video, in any layout above; raises `DataError` as candidates do."""
     found: dict[str, list[str]] = {}
-    entries, files = _entries(path, several=True)
+    entries, files = _entries(path, "reference", several=True)
     for where, name, held in entries:
         found.setdefault(name, []).append(_text(held, where))
     return _some(Written(path, {name: tuple(texts) for name, texts in found.items()}, files))
@@ -126,32 +136,49 @@ def _some(written: Written) -> Written:
     return written
 
 
-def _entries(path: Path, *, several: bool = False) -> tuple[Iterator[tuple[str, str, Any]], dict[str, str]]:
-    """(where, id, caption) of every entry of a file, and the files that it says ids are of.
+def _entries(
+    path: Path, kind: str, *, several: bool
+) -> tuple[Iterator[tuple[str, str, Any]], dict[str, str]]:
+    """(where, id, caption) of every caption of a file, and the files that it says ids are of.
 
-    Captions are as they stand there: `_text` says which are none.
+    Captions are as they stand there: `_text` says which are none. `kind` is what errors call one of several.
     """
+    files: dict[str, str] = {}
     if path.suffix.lower() in _TABLES:
         table = read_table(path)
         columns = {name.strip().lower(): cells for name, cells in table.columns.items()}
         rows = [{name: cells[row] for name, cells in columns.items()} for row in range(len(table))]
-        return _of_list([table.where(row) for row in range(len(table))], rows), {}
-    value = parse_json(read_text(path), where=path)
-    if isinstance(value, dict) and isinstance(value.get("annotations"), list):
-        return _of_list(_numbered(path, value["annotations"]), value["annotations"]), _files(
-            path, value.get("images")
-        )
-    if isinstance(value, list):
-        return _of_list(_numbered(path, value), value), {}
-    if isinstance(value, dict):
-        return _of_object(path, value, several), {}
-    raise DataError("not captions", where=path, given=shown(value), allowed=_LAYOUTS)
+        entries = _of_list([table.where(row) for row in range(len(table))], rows)
+    else:
+        value = parse_json(read_text(path), where=path)
+        if isinstance(value, dict) and isinstance(value.get("annotations"), list):
+            entries = _of_list(_numbered(path, value["annotations"]), value["annotations"])
+            files = _files(path, value.get("images"))
+        elif isinstance(value, list):
+            entries = _of_list(_numbered(path, value), value)
+        elif isinstance(value, dict):
+            entries = ((f"{path}, '{name}'", name, held) for name, held in value.items())
+        else:
+            raise DataError("not captions", where=path, given=shown(value), allowed=_LAYOUTS)
+    return _apart(entries, kind, several=several), files
 
 
-def _of_object(path: Path, value: Mapping[str, Any], several: bool) -> Iterator[tuple[str, str, Any]]:
-    for name, held in value.items():
-        where = f"{path}, '{name}'"
-        if not isinstance(held, list):
+def _apart(
+    entries: Iterable[tuple[str, str, Any]], kind: str, *, several: bool
+) -> Iterator[tuple[str, str, Any]]:
+    """Lists of captions taken apart; raises `DataError` for an image with a list and another entry."""
+    is_listed: dict[str, bool] = {}
+    for where, name, held in entries:
+        listed = isinstance(held, list | tuple)
+        if is_listed.get(name) or (listed and name in is_listed):
+            raise DataError(
+                "captions of one image in a list and in another entry",
+                where=where,
+                given=f"'{name}'",
+                allowed="one list, or an entry for each caption",
+            )
+        is_listed[name] = listed
+        if not listed:
             yield where, name, held
         elif not several:
             raise DataError(
@@ -161,11 +188,10 @@ def _of_object(path: Path, value: Mapping[str, Any], several: bool) -> Iterator[
                 hint="references are named with --references",
             )
         elif not held:
-            raise DataError("no references", where=where, given="[]", hint="leave the entry out")
+            raise DataError(f"no {kind}s", where=where, given="[]", hint="leave the entry out")
         else:
             for number, text in enumerate(held, start=1):
-                each = f"{where}, reference {number}"
-                yield each, name, text
+                yield f"{where}, {kind} {number}", name, text
 
 
 def _numbered(path: Path, entries: Sequence[Any]) -> list[str]:

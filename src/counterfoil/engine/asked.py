@@ -18,7 +18,9 @@ class Asked:
     """Candidates, one per row, and what they are of.
 
     `image` and `candidate` are (rows,) positions into `images` and `captions`; so are `references`, which
-    has an entry per row, or is None. `name` says in errors whose rows they are.
+    has an entry per row, or is None. `owner` (rows,) numbers what rows are of where several may be of one
+    image and share its references; None says that each row is asked by itself. `name` says in errors whose
+    rows they are.
 
     >>> captions = Caption("a", "a dog runs"), Caption("b", "a running dog")
     >>> asked = Asked((), captions, image=None, candidate=np.array([0]), references=References.of([[1]]))
@@ -32,6 +34,7 @@ class Asked:
     image: Int64[ndarray, "rows"] | None
     candidate: Int64[ndarray, "rows"]
     references: References | None = None
+    owner: Int64[ndarray, "rows"] | None = None
     name: str = "the captions"
 
     def __post_init__(self) -> None:
@@ -51,7 +54,13 @@ class Asked:
             image=None if self.image is None else self.image[rows],
             candidate=self.candidate[rows],
             references=None if self.references is None else self.references.take(rows),
+            owner=None if self.owner is None else self.owner[rows],
         )
+
+    @property
+    def documents(self) -> Int64[ndarray, "documents"] | None:
+        """The rows whose references are the documents of the load, one of each image; None where all are."""
+        return None if self.owner is None else np.sort(np.unique(self.owner, return_index=True)[1])
 
     def texts(self, positions: Int64[ndarray, "some"]) -> list[str]:
         """The texts of some captions; all are at hand once `checked` has passed."""

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -78,12 +79,17 @@ class MetricWork:
 def answer_of(asked: Sequence[Asked], metric: CaptionMetric, work: MetricWork) -> Answer:
     """What answers for the rows, with everything behind it embedded."""
     if isinstance(metric, TextMetric):
-        return lambda each: metric.of_texts(*texts(each))
+        return lambda each: metric.of_texts(*texts(each), **_documents(each))
     if isinstance(metric, LocalMetric):
         return _by_parts(asked, metric, work)
     if isinstance(metric.embedder, GivenEmbeddings):
         return _by_given(asked, metric, metric.embedder)
     return _by_embeddings(asked, metric, work)
+
+
+def _documents(asked: Asked) -> dict[str, Any]:
+    """The documents of the load for a metric that counts some; nothing where every row is one."""
+    return {} if asked.documents is None else {"documents": asked.documents}
 
 
 def texts(asked: Asked) -> tuple[list[str], list[list[str]]]:
@@ -171,6 +177,7 @@ def _by_parts(asked: Sequence[Asked], metric: LocalMetric, work: MetricWork) -> 
             None
             if references is None
             else [[tokens[i] for i in plan.caption_of[references.row(row)]] for row in range(len(each))],
+            **_documents(each),
         )
 
     return answer

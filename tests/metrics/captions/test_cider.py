@@ -97,6 +97,33 @@ def test_the_references_at_hand_are_the_corpus_where_none_is_named(items: Items)
     assert named == pytest.approx(cider(candidates, references), abs=1e-12)
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(CAPTION, min_size=1, max_size=4), st.lists(CAPTION.filter(bool), min_size=1, max_size=3)
+        ),
+        min_size=2,
+        max_size=5,
+    )
+)
+def test_images_of_several_candidates_are_one_document_each(
+    images: list[tuple[list[str], list[str]]],
+) -> None:
+    """The tool kit takes one candidate per image, so it is asked once for each turn."""
+    module = pytest.importorskip("pycocoevalcap.cider.cider")
+    owner = np.repeat(np.arange(len(images)), [len(own) for own, _ in images])
+    rows = [(text, listed) for own, listed in images for text in own]
+    documents = np.unique(owner, return_index=True)[1]
+    found = cider([text for text, _ in rows], [listed for _, listed in rows], documents=documents)
+    references = [listed for _, listed in images]
+    for k in range(max(len(own) for own, _ in images)):
+        asked = [own[min(k, len(own) - 1)] for own, _ in images]
+        of_image = scored(module.Cider(), asked, references)[1]
+        for image, (own, _) in enumerate(images):
+            if k < len(own):
+                assert found[documents[image] + k] == pytest.approx(of_image[image], abs=1e-9)
+
+
 def test_document_frequencies_count_documents_not_captions() -> None:
     corpus = document_frequencies([["a dog", "a dog a"], ["a cat"], ["the cat"]])
     assert corpus.documents == 3
@@ -114,7 +141,7 @@ def test_document_frequencies_count_documents_not_captions() -> None:
 
 
 def test_a_single_item_is_an_error_that_says_why_unless_a_corpus_is_named() -> None:
-    with pytest.raises(InputError, match=r"single item is always 0: .* log\(1/1\) = 0; .* name a corpus"):
+    with pytest.raises(InputError, match=r"single image is always 0: .* log\(1/1\) = 0; .* name a corpus"):
         cider(["a dog"], [["a dog"]])
     with pytest.raises(InputError, match="fewer than 2 documents"):
         document_frequencies([["a dog"]])

@@ -134,7 +134,7 @@ class TestSettings:
             assert alone[0] == pytest.approx(whole[at], abs=1e-12)
 
     def test_a_single_candidate_has_no_cider(self) -> None:
-        with pytest.raises(InputError, match="CIDEr of a single item is always 0"):
+        with pytest.raises(InputError, match="CIDEr of a single image is always 0"):
             metric("cider").of_texts(["a dog"], [["a dog"]])
 
     def test_the_formula_that_tables_do_not_mean(self) -> None:

@@ -54,7 +54,7 @@ def document_frequencies(references: Sequence[Sequence[str]]) -> DocumentFrequen
     (2, 2, 1)
     """
     pairs = load([""] * len(references), references)
-    frequencies = _frequencies(pairs)
+    frequencies = _frequencies(pairs, np.arange(len(pairs)))
     there = np.flatnonzero(frequencies)
     names = pairs.grams.names()
     return DocumentFrequencies({names[g]: int(frequencies[g]) for g in there}, len(references))
@@ -67,6 +67,7 @@ def cider(
     frequencies: DocumentFrequencies | None = None,
     variant: Variant = "d",
     sigma: float = SIGMA,
+    documents: Int[ndarray, "documents"] | None = None,
 ) -> Float[ndarray, "items"]:
     """(items,) CIDEr of tokenised candidates, each against its references.
 
@@ -81,15 +82,22 @@ def cider(
     any weight. A candidate without tokens gets 0.
 
     `frequencies` are those of a named corpus; without them the documents are the references of the items at
-    hand (each item is one, even where two share an image). Values then depend on the whole load, and of a
-    single item every weight is log 1 = 0. Raises `InputError` for that, and as `ngrams.load` does.
+    hand: of the items `documents` (positions; one item of each image, where several candidates are of one),
+    else of every item, even where two share an image. Values then depend on the whole load, and of a single
+    document every weight is log 1 = 0. Raises `InputError` for that, and as `ngrams.load` does.
 
     Source: R. Vedantam et al., CIDEr, 2015, sections 4 and 6; the tool kit's `cider_scorer.py`.
 
     >>> cider(["a dog", "a cat"], [["a dog", "one dog"], ["the cat"]]).round(4).tolist()
     [3.125, 1.25]
     """
-    return of_load(load(candidates, references), frequencies=frequencies, variant=variant, sigma=sigma)
+    return of_load(
+        load(candidates, references),
+        frequencies=frequencies,
+        variant=variant,
+        sigma=sigma,
+        documents=documents,
+    )
 
 
 def of_load(
@@ -98,18 +106,20 @@ def of_load(
     frequencies: DocumentFrequencies | None = None,
     variant: Variant = "d",
     sigma: float = SIGMA,
+    documents: Int[ndarray, "documents"] | None = None,
 ) -> Float[ndarray, "items"]:
     """`cider` of captions whose n-grams are already counted, as for several metrics of one load."""
     if variant not in get_args(Variant):
         raise InputError("unknown variant of CIDEr", given=variant, allowed=get_args(Variant))
-    if frequencies is None and len(load) < 2:
+    counted = np.arange(len(load)) if documents is None else documents
+    if frequencies is None and len(counted) < 2:
         raise InputError(
-            "CIDEr of a single item is always 0: its references are the only document, so every n-gram has "
+            "CIDEr of a single image is always 0: its references are the only document, so every n-gram has "
             "the weight log(1/1) = 0",
             hint="score it together with others, or name a corpus of document frequencies",
         )
     grams, counts = load.grams, load.grams.counts
-    weights = _weights(load, frequencies) ** 2
+    weights = _weights(load, frequencies, counted) ** 2
     squares = counts.copy()
     squares.data = squares.data**2
     norms = np.sqrt(grams.by_order(squares, weights))
@@ -133,18 +143,22 @@ def _products(own: sparse.csr_matrix, other: sparse.csr_matrix, *, clipped: bool
     return (own.minimum(other) if clipped else own).multiply(other).tocsr()
 
 
-def _weights(load: Load, frequencies: DocumentFrequencies | None) -> Float[ndarray, "grams"]:
+def _weights(
+    load: Load, frequencies: DocumentFrequencies | None, documents: Int[ndarray, "documents"]
+) -> Float[ndarray, "grams"]:
     """log(documents / documents with the n-gram) of each n-gram of the load."""
     if frequencies is None:
-        return np.log(len(load)) - np.log(np.maximum(_frequencies(load), 1))
+        return np.log(len(documents)) - np.log(np.maximum(_frequencies(load, documents), 1))
     known = np.array([frequencies.counts.get(name, 0.0) for name in load.grams.names()])
     return np.log(frequencies.documents) - np.log(np.maximum(known, 1.0))
 
 
-def _frequencies(load: Load) -> Int[ndarray, "grams"]:
-    """In the references of how many items each n-gram of the load stands."""
+def _frequencies(load: Load, documents: Int[ndarray, "documents"]) -> Int[ndarray, "grams"]:
+    """In the references of how many of the items `documents` each n-gram of the load stands."""
     grams: Grams = load.grams
     found = np.zeros(len(grams.orders), dtype=np.int64)
+    counted = np.zeros(len(load), dtype=bool)
+    counted[documents] = True
     for block in load.blocks():
         starts = load.starts[block.start : block.stop + 1]
         texts = load.references[starts[0] : starts[-1]]
@@ -152,5 +166,5 @@ def _frequencies(load: Load) -> Int[ndarray, "grams"]:
             (np.ones(len(texts), np.int32), texts, starts - starts[0]),
             (len(starts) - 1, len(grams.lengths)),
         )
-        found += np.bincount((has @ grams.counts).indices, minlength=len(found))
+        found += np.bincount((has[counted[block]] @ grams.counts).indices, minlength=len(found))
     return found

@@ -184,23 +184,25 @@ class FrameMetric:
         candidates: Sequence[Tokens],
         images: Sequence[Float[ndarray, "_ width"]] | None,
         references: Sequence[Sequence[Tokens]] | None,
+        documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row, EMScore's full F1.
 
         Document frequencies are taken over these rows, or over the corpus that is set. Raises `DataError`
         for a row without frames, or without references where it is compared with them.
         """
-        return self.parts(candidates, images, references).full
+        return self.parts(candidates, images, references, documents).full
 
     def parts(
         self,
         candidates: Sequence[Tokens],
         images: Sequence[Float[ndarray, "_ width"]] | None,
         references: Sequence[Sequence[Tokens]] | None,
+        documents: Int64[ndarray, "documents"] | None = None,
     ) -> EMScore:
         """Precision, recall, F1 and coarse score of each row; see `counterfoil.metrics.captions.em_score`."""
         assert images is not None
-        rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references)
+        rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
         own, padding = [phrase(each) for each in candidates], self.settings.padding
         # Each row is a product of its own, so small that threads would only wait for each other.
@@ -228,6 +230,7 @@ class TokenMetric:
         candidates: Sequence[Tokens],
         images: Sequence[Float[ndarray, "_ width"]] | None,
         references: Sequence[Sequence[Tokens]] | None,
+        documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row: F1, or the part that is set.
 
@@ -235,7 +238,7 @@ class TokenMetric:
         `DataError` for a row without references. See `token_match` in `counterfoil.metrics.captions`.
         """
         assert references is not None
-        rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references)
+        rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(rare, marks=False)
         own = [phrase(each) for each in candidates]
         others = [[phrase(each) for each in group] for group in references]

@@ -25,11 +25,15 @@ class TextMetric(Protocol):
     needs: tuple[str, ...]
 
     def of_texts(
-        self, candidates: Sequence[str], references: Sequence[Sequence[str]]
+        self,
+        candidates: Sequence[str],
+        references: Sequence[Sequence[str]],
+        documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
         """One number per row; `references` is empty where the metric needs none.
 
-        What depends on the load (the document frequencies of CIDEr) is taken over these rows.
+        What depends on the load (the document frequencies of CIDEr) is taken over the references of these
+        rows, or of those among them that `documents` names: one of each image, where several rows are of one.
         """
         ...
 
@@ -104,8 +108,12 @@ class LocalMetric(Protocol):
         candidates: Sequence[Tokens],
         images: Sequence[Float[ndarray, "frames width"]] | None,
         references: Sequence[Sequence[Tokens]] | None,
+        documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One number per row. Inverse document frequencies are taken over the references of these rows."""
+        """One number per row. What is counted over references is over those of these rows, or of `documents`.
+
+        `documents` are as those of `TextMetric.of_texts`.
+        """
         ...
 
 

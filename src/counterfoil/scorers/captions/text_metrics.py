@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
@@ -21,6 +21,10 @@ from counterfoil.store import digest_file
 #: Candidates, and the references of each, in words with blanks between them.
 Texts = tuple[str, ...]
 Lists = tuple[tuple[str, ...], ...]
+#: Rows whose references are counted, one of each image; None where every row is.
+Documents = Int64[ndarray, "documents"] | None
+#: What gives a number per row.
+Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
 
 #: What may be set of every metric here: the words of the COCO tool kit (lower case, no punctuation, as all
 #: published numbers have it), or what stands between blanks, of captions that were cut into words before.
@@ -36,13 +40,21 @@ class Reading:
     identity: Identity
     needs: tuple[str, ...]
     tokens: str
-    items: Callable[[Texts, Lists], Float[ndarray, "n"]]
+    items: Items
     whole: Callable[[Texts, Lists], float] | None = None
 
-    def of_texts(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Float[ndarray, "n"]:
-        """One number per row. Raises `InputError` for a row without references where it reads them."""
+    def of_texts(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[Sequence[str]],
+        documents: Int64[ndarray, "documents"] | None = None,
+    ) -> Float[ndarray, "n"]:
+        """One number per row. Raises `InputError` for a row without references where it reads them.
+
+        CIDEr counts the references of the rows `documents`, or of all.
+        """
         # A copy: what the metric keeps for the next one is nobody's to write in.
-        return np.array(self.items(*self._words(candidates, references)))
+        return np.array(self.items(*self._words(candidates, references), documents))
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
         """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean over rows.
@@ -52,7 +64,7 @@ class Reading:
         if not candidates:
             return float("nan")
         words = self._words(candidates, references)
-        return float(np.mean(self.items(*words)) if self.whole is None else self.whole(*words))
+        return float(np.mean(self.items(*words, None)) if self.whole is None else self.whole(*words))
 
     def _words(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Texts, Lists]:
         if "references" not in self.needs:
@@ -171,7 +183,7 @@ class _Settings:
 
     def metric_of(
         self,
-        items: Callable[[Texts, Lists], Float[ndarray, "n"]],
+        items: Items,
         *,
         needs: tuple[str, ...] = _READS,
         whole: Callable[[Texts, Lists], float] | None = None,
@@ -189,7 +201,7 @@ def _bleu(name: str, settings: _Settings) -> Reading:
     order = int(name.removeprefix("bleu-")) - 1
     length: Any = settings.one_of("length", get_args(bleu.Length))
     return settings.metric_of(
-        lambda candidates, references: _bleu_of(candidates, references, length).items[:, order],
+        lambda candidates, references, _: _bleu_of(candidates, references, length).items[:, order],
         whole=lambda candidates, references: float(_bleu_of(candidates, references, length).corpus[order]),
         length=length,
     )
@@ -197,7 +209,7 @@ def _bleu(name: str, settings: _Settings) -> Reading:
 
 def _rouge(name: str, settings: _Settings) -> Reading:
     settings.only("tokens")
-    return settings.metric_of(lambda candidates, references: rouge.of_load(_load(candidates, references)))
+    return settings.metric_of(lambda candidates, references, _: rouge.of_load(_load(candidates, references)))
 
 
 def _cider(name: str, settings: _Settings) -> Reading:
@@ -210,8 +222,8 @@ def _cider(name: str, settings: _Settings) -> Reading:
         words = _cut_all((), tuple(map(tuple, corpus)), tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
     return settings.metric_of(
-        lambda candidates, references: cider.of_load(
-            _load(candidates, references), frequencies=frequencies, variant=variant
+        lambda candidates, references, documents: cider.of_load(
+            _load(candidates, references), frequencies=frequencies, variant=variant, documents=documents
         ),
         variant=variant,
         df=counted,
@@ -223,7 +235,7 @@ def _meteor(name: str, settings: _Settings) -> Reading:
     processes = settings.count("processes")
     meteor.ready()
     return settings.metric_of(
-        lambda candidates, references: _meteor_of(candidates, references, processes).items,
+        lambda candidates, references, _: _meteor_of(candidates, references, processes).items,
         whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
         program="METEOR 1.5, -l en -norm",
     )
@@ -234,13 +246,16 @@ def _spice(name: str, settings: _Settings) -> Reading:
     folder = settings.get("models", "")
     models = Path(folder) if folder else None
     spice.ready(models)
-    return settings.metric_of(partial(spice.spice, models=models), program="SPICE 1.0, CoreNLP 3.6.0")
+    return settings.metric_of(
+        lambda candidates, references, _: spice.spice(candidates, references, models=models),
+        program="SPICE 1.0, CoreNLP 3.6.0",
+    )
 
 
 def _length(name: str, settings: _Settings) -> Reading:
     settings.only("tokens")
     return settings.metric_of(
-        lambda candidates, _: np.array([len(text.split()) for text in candidates], dtype=np.float64),
+        lambda candidates, *_: np.array([len(text.split()) for text in candidates], dtype=np.float64),
         needs=("captions",),
     )
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
 
 from counterfoil.metrics.captions.token_matching import Frequencies, Phrase
 from counterfoil.scorers.captions.corpora import documents
@@ -51,11 +53,12 @@ def frequencies(
     local: LocalEmbedder,
     candidates: Sequence[Tokens],
     references: Sequence[Sequence[Tokens]] | None,
+    documents: Int64[ndarray, "documents"] | None = None,
 ) -> Frequencies | None:
     """The document frequencies that the setting `idf` asks for, None where every token counts alike.
 
-    Of rows every one counts, so a reference of several candidates does as often. Raises `DataError` where
-    there are no captions to count.
+    Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then a
+    reference of several candidates counts as often. Raises `DataError` where there are no captions to count.
     """
     if corpus is not None:
         return corpus.frequencies(local)
@@ -63,7 +66,9 @@ def frequencies(
         return None
     if idf == "candidates":
         return Frequencies.of([each.ids for each in candidates])
-    return Frequencies.of([each.ids for group in references or () for each in group])
+    groups = references or ()
+    counted = groups if documents is None else [groups[row] for row in documents]
+    return Frequencies.of([each.ids for group in counted for each in group])
 
 
 class Phrases:

@@ -1,0 +1,234 @@
+"""`captions score` where images have several candidates, against files of one candidate each."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.stats.means import mean_intervals
+
+from .caption_samples import written
+
+WORDS = [
+    "a",
+    "the",
+    "dog",
+    "cat",
+    "cow",
+    "runs",
+    "sleeps",
+    "on",
+    "grass",
+    "bed",
+    "green",
+    "brown",
+    "two",
+    "near",
+    "one",
+]
+NAMES = [f"i{k}" for k in range(14)]
+#: Metrics that are a mean over images, and those that are of all captions as one text.
+MEANS, WHOLES = ("rouge-l", "cider", "length"), ("bleu-1", "bleu-4")
+METRICS = ",".join((*MEANS, *WHOLES))
+
+
+def sentences(rng: np.random.Generator, n: int) -> list[str]:
+    return [" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(n)]
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    return written(tmp_path / "r.json", {name: sentences(rng, 3) for name in NAMES})
+
+
+def of_file(counterfoil, candidates: Path, references: Path, *options: object) -> tuple[dict, list[dict]]:
+    """The values of a file, and the rows that are written."""
+    out = candidates.with_suffix(".out.csv")
+    said = counterfoil(
+        "captions", "score", "--metrics", METRICS, "--candidates", candidates, "--references", references,
+        "--out", out, "--json", "-", "--overwrite", *options,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    return json.loads(said.out), list(csv.DictReader(out.read_text().splitlines()))
+
+
+def scores(rows: list[dict], metric: str) -> np.ndarray:
+    return np.array([float(row[metric]) for row in rows])
+
+
+def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    candidates = {name: sentences(rng, 3) for name in NAMES}
+    # Equal candidates count as they are.
+    candidates["i3"][1] = candidates["i3"][0]
+    found, rows = of_file(counterfoil, written(tmp_path / "c.json", candidates), references)
+    assert (found["captions"], found["images"], found["per_image"]) == (42, 14, "mean")
+    assert [(row["image"], int(row["candidate"]), row["caption"]) for row in rows] == [
+        (name, k, text) for name, texts in candidates.items() for k, text in enumerate(texts)
+    ]
+    # Every file has the references of each image once, so CIDEr counts the same documents.
+    single = [
+        of_file(
+            counterfoil,
+            written(tmp_path / f"{k}.json", {name: candidates[name][k] for name in NAMES}),
+            references,
+        )
+        for k in range(3)
+    ]
+    for metric in (*MEANS, *WHOLES):
+        expected = np.stack([scores(rows, metric) for _, rows in single], axis=1)
+        np.testing.assert_allclose(scores(rows, metric).reshape(14, 3), expected, rtol=1e-12, atol=0)
+        value = found["metrics"][metric]
+        assert value["mean"] == pytest.approx(expected.mean(), abs=1e-12)
+        assert value["n"] == 14
+    of_images = np.stack([scores(rows, metric).reshape(14, 3).sum(axis=1) / 3 for metric in MEANS], axis=1)
+    low, high = mean_intervals(of_images)
+    for at, metric in enumerate(MEANS):
+        value = found["metrics"][metric]
+        assert (value["low"], value["high"]) == pytest.approx((low[at], high[at]))
+    # Of all as one text: every candidate beside its image's references.
+    people = json.loads(references.read_text())
+    apart = [(f"{name}x{k}", name, text) for name, own in candidates.items() for k, text in enumerate(own)]
+    one_each, _ = of_file(
+        counterfoil,
+        written(tmp_path / "apart.json", {key: text for key, _, text in apart}),
+        written(tmp_path / "apart_r.json", {key: people[name] for key, name, _ in apart}),
+    )
+    for metric in WHOLES:
+        assert found["metrics"][metric]["value"] == pytest.approx(one_each["metrics"][metric]["value"])
+    # Where each is an image of its own the documents are others, and so is CIDEr.
+    assert found["metrics"]["cider"]["value"] != pytest.approx(
+        one_each["metrics"]["cider"]["value"], rel=1e-3
+    )
+
+
+def test_images_of_more_candidates_count_no_more(counterfoil, references: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    candidates = {name: sentences(rng, int(rng.integers(1, 6))) for name in NAMES}
+    lines = [(name, text) for name, own in candidates.items() for text in own]
+    order = rng.permutation(len(lines))
+    path = tmp_path / "c.csv"
+    path.write_text("image_id,caption\n" + "".join("{},{}\n".format(*lines[at]) for at in order))
+    found, rows = of_file(counterfoil, path, references)
+    # The same documents for files that lack some of the images.
+    same_df = ("--set", f"cider.df={references}")
+    for metric in MEANS:
+        means = []
+        for name in NAMES:
+            own = [row for row in rows if row["image"] == name]
+            assert [int(row["candidate"]) for row in own] == list(range(len(candidates[name])))
+            assert sorted(row["caption"] for row in own) == sorted(candidates[name])
+            means.append(scores(own, metric).mean())
+        assert found["metrics"][metric]["value"] == pytest.approx(np.mean(means), abs=1e-12)
+        assert scores(rows, metric).mean() != pytest.approx(np.mean(means), abs=1e-4)
+    for k in range(5):
+        there = {name: own[k] for name in NAMES if len(own := list(candidates[name])) > k}
+        _, single = of_file(counterfoil, written(tmp_path / f"{k}.json", there), references, *same_df)
+        for row in single:
+            together = next(
+                each for each in rows if each["image"] == row["image"] and each["caption"] == row["caption"]
+            )
+            assert float(together["cider"]) == pytest.approx(float(row["cider"]), abs=1e-9)
+
+
+def test_the_best_of_each(counterfoil, references: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    candidates = {name: sentences(rng, 4) for name in NAMES}
+    path = written(tmp_path / "c.json", candidates)
+    found, rows = of_file(counterfoil, path, references, "--per-image", "best")
+    for metric in (*MEANS, *WHOLES):
+        own = scores(rows, metric).reshape(14, 4)
+        value = found["metrics"][metric]
+        assert value["mean"] == pytest.approx(own.max(axis=1).mean(), abs=1e-12)
+        chosen = {name: candidates[name][int(at)] for name, at in zip(NAMES, own.argmax(axis=1), strict=True)}
+        alone, _ = of_file(counterfoil, written(tmp_path / "best.json", chosen), references)
+        assert value["value"] == pytest.approx(alone["metrics"][metric]["value"], abs=1e-12)
+    said = counterfoil(
+        "captions", "score", "--metrics", "length", "--candidates", path, "--per-image", "best"
+    )
+    assert "56 captions of 14 images, the best of each" in said.out
+    assert "c.json: 56 candidates of 14 images, 4 of each" in said.err
+
+
+def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path: Path) -> None:
+    people = written(tmp_path / "r.json", {"a": ["a dog runs", "the dog"], "b": ["a cat"], "c": ["a cow"]})
+    path = written(
+        tmp_path / "c.json", {"a": ["", "a dog runs", "a dog"], "b": ["cats", "a  cat"], "c": [""]}
+    )
+    common = (
+        "captions", "score", "--metrics", "bleu-1,rouge-l", "--candidates", path, "--references", people,
+        "--empty", "leave-out", "--out", tmp_path / "s.csv", "--json", "-", "--overwrite",
+    )  # fmt: skip
+    said = counterfoil(*common)
+    assert said.code == 0, said.err
+    assert "c.json: 2 empty candidates left out, and 1 image with no other" in said.err
+    assert "c.json: 4 candidates of 2 images, 2 of each" in said.err
+
+    def rows() -> list[tuple[str, str]]:
+        table = csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
+        return [(row["image"], row["candidate"]) for row in table]
+
+    assert rows() == [("a", "1"), ("a", "2"), ("b", "0"), ("b", "1")]
+    assert json.loads(said.out)["images"] == 2
+    fewer = counterfoil(*common, "--references-contain", "drop-item")
+    assert (json.loads(fewer.out)["captions"], rows()) == (2, [("a", "2"), ("b", "0")])
+    # What is taken out for one candidate is gone for all of its image, which then has none.
+    gone = counterfoil(*common, "--references-contain", "drop-reference")
+    assert gone.code == 2
+    assert "a caption has no references" in gone.err
+    assert "'cats'" in gone.err
+
+
+def test_what_cannot_be_put_together_is_said(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    PIL.Image.new("RGB", (8, 8)).save(tmp_path / "images" / "dog.png")
+    path = written(tmp_path / "c.json", {"dog": "a dog", "dog.png": "the dog"})
+    said = counterfoil(
+        "captions", "score", "--metrics", "length", "--candidates", path, "--images", tmp_path / "images"
+    )
+    assert said.code == 2
+    assert "c.json: one image under two names, 'dog.png'; given: 'dog', 'dog.png'" in said.err
+    people = written(tmp_path / "r.json", {"dog": ["a dog"], "cat": ["a cat"]})
+    alone = written(tmp_path / "one.json", {"dog": ["a dog", "dogs"]})
+    one = counterfoil(
+        "captions", "score", "--metrics", "cider", "--candidates", alone, "--references", people
+    )
+    assert one.code == 2
+    assert "CIDEr of a single image is always 0" in one.err
+
+
+def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    names = ["dog", "dog@1", "dog@2", "cat"]
+    captions, images = rng.standard_normal((4, 5)), rng.standard_normal((2, 5))
+    np.savez(
+        tmp_path / "e.npz", images=images, captions=captions, image_ids=["dog", "cat"], caption_ids=names
+    )
+    path = written(tmp_path / "c.json", {"cat": "a cat", "dog": ["a dog", "dogs", "a dog"]})
+    command = (
+        "captions", "score", "--metrics", "clip-s", "--candidates", path, "--scorer",
+        f"embeddings:{tmp_path}/e.npz", "--out", tmp_path / "s.json", "--json", "-",
+        "--overwrite",
+    )  # fmt: skip
+    said = counterfoil(*command)
+    assert said.code == 0, said.err
+    found = json.loads((tmp_path / "s.json").read_text())
+    owners = {"dog": 0, "cat": 1}
+    expected = []
+    for row in found:
+        at = names.index(row["image"] + (f"@{row['candidate']}" if row["candidate"] else ""))
+        image, caption = images[owners[row["image"]]], captions[at]
+        cosine = image @ caption / np.linalg.norm(image) / np.linalg.norm(caption)
+        expected.append(2.5 * max(cosine, 0))
+        assert row["clip-s"] == pytest.approx(expected[-1])
+    assert json.loads(said.out)["metrics"]["clip-s"]["value"] == pytest.approx(
+        (expected[0] + np.mean(expected[1:])) / 2
+    )
+    written(path, {"dog": ["a dog", "dogs"], "dog@1": "a dog"})
+    double = counterfoil(*command)
+    assert double.code == 2
+    assert "c.json: two captions of one name; given: 'dog@1'" in double.err
