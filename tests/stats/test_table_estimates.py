@@ -1,5 +1,7 @@
 """Intervals of tables against those of their columns one by one, and against draws written out."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import stdtrit
@@ -12,7 +14,7 @@ from counterfoil.stats.estimates import (
 )
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.score_intervals import wilson_score
-from counterfoil.stats.table_estimates import macro_table_bootstrap, macro_table_differences
+from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 
 
 def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -24,9 +26,15 @@ def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return values, groups, rows // 3
 
 
+def _ends(*table: np.ndarray, **how: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values and intervals."""
+    found = table_spread(*table, **how)
+    return found.value, *found.wilson(0.95)
+
+
 def test_many_columns_at_once_are_as_one_by_one() -> None:
     values, groups, clusters = _table()
-    value, low, high = macro_table_bootstrap(values, groups, clusters, seed=3, draws=500)
+    value, low, high = _ends(values, groups, clusters, seed=3, draws=500)
     for k in range(2):
         expected = macro_bootstrap(values[:, k], groups[:, k], clusters, seed=3, draws=500)
         assert (value[k], low[k], high[k]) == pytest.approx(expected, abs=1e-9)
@@ -35,8 +43,8 @@ def test_many_columns_at_once_are_as_one_by_one() -> None:
 def test_what_has_no_group_may_be_anything() -> None:
     values, groups, clusters = _table()
     spoilt = np.where(groups < 0, np.nan, values)
-    first = macro_table_bootstrap(values, groups, clusters, seed=3, draws=100)
-    second = macro_table_bootstrap(spoilt, groups, clusters, seed=3, draws=100)
+    first = _ends(values, groups, clusters, seed=3, draws=100)
+    second = _ends(spoilt, groups, clusters, seed=3, draws=100)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -44,7 +52,7 @@ def test_what_has_no_group_may_be_anything() -> None:
 def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:
     values, groups, clusters = _table()
     averages = np.array([[1.0, 0.5], [0.0, 0.5]])
-    value, low, high = macro_table_bootstrap(values, groups, clusters, averages=averages, seed=3, draws=500)
+    value, low, high = _ends(values, groups, clusters, averages=averages, seed=3, draws=500)
     means = [np.mean([values[groups[:, k] == g, k].mean() for g in (0, 1)]) for k in (0, 1)]
     assert value == pytest.approx([means[0], np.mean(means)], abs=1e-9)
     assert (low < value).all()
@@ -88,12 +96,12 @@ def test_differences_of_many_columns_are_as_one_by_one() -> None:
 def test_a_column_that_never_varies_counts_its_own_clusters() -> None:
     values, groups, clusters = np.ones((20, 2)), np.zeros((20, 2), dtype=np.int64), np.arange(20)
     groups[5:, 1] = -1
-    _, low, _ = macro_table_bootstrap(values, groups, clusters, seed=0, draws=50)
+    _, low, _ = _ends(values, groups, clusters, seed=0, draws=50)
     assert low == pytest.approx([wilson(20, 20)[0], wilson(5, 5)[0]])
 
 
 def test_tables_with_nothing_to_draw_from() -> None:
     with pytest.raises(InputError, match="1 without a value"):
-        macro_table_bootstrap(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2), seed=0)
+        table_spread(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2), seed=0)
     with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
-        macro_table_bootstrap(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2), seed=0)
+        table_spread(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2), seed=0)

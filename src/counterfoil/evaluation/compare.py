@@ -236,7 +236,7 @@ def _compare(
         test = _test_ratings
     else:
         test = _test_gallery if isinstance(runs[0].benchmark.questions, Gallery) else _test
-    tested = test(runs, main, of_scorers, interval, draws, seed)
+    tested = test(_Asked(runs, main, of_scorers, interval, draws, seed))
     p_holm = np.ones(len(asked))
     defined = ~np.isnan(tested.p)
     for family in (asked & defined, ~asked & defined):
@@ -267,6 +267,36 @@ def _compare(
 
 
 @dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is tested: the main measures of pairs of runs, given as positions, and by which draws."""
+
+    runs: Sequence[Run]
+    main: Sequence[str]
+    of_scorers: Sequence[tuple[int, int]]
+    interval: Interval
+    draws: int
+    seed: int
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Pairs of columns, for columns of scorers x measures."""
+        wide = len(self.main)
+        return np.asarray(
+            [(a * wide + k, b * wide + k) for a, b in self.of_scorers for k in range(wide)], dtype=np.int64
+        )
+
+    @property
+    def permutations(self) -> int:
+        """With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family."""
+        return max(self.draws, 100 * len(self.main) * len(self.of_scorers))
+
+    @property
+    def sharing(self) -> Sharing:
+        """What questions share by any of the runs: some may know images or captions that others lack."""
+        return Sharing.joined([run.benchmark.sharing for run in self.runs])
+
+
+@dataclass(frozen=True, eq=False)
 class _Tested:
     """What the tests say of each difference: for every pair of scorers, the main measures in turn."""
 
@@ -277,27 +307,19 @@ class _Tested:
     mcnemar: list[float | None]
 
 
-def _test(
-    runs: Sequence[Run],
-    main: Sequence[str],
-    of_scorers: Sequence[tuple[int, int]],
-    interval: Interval,
-    draws: int,
-    seed: int,
-) -> _Tested:
+def _test(asked: _Asked) -> _Tested:
     """Quads and choices: every question counts the same."""
-    wide = len(main)
-    values = np.stack([run.items[measure] for run in runs for measure in main], axis=1)
-    pairs = _column_pairs(of_scorers, wide)
-    sharing = _common(runs)
-    folds = interval is Interval.FOLDS
-    shared = dependence(sharing, Interval.AUTO if folds else interval)
-    p = paired_permutation(values, shared, pairs, seed=seed, draws=_permutations(draws, pairs))
+    values = np.stack([run.items[measure] for run in asked.runs for measure in asked.main], axis=1)
+    pairs = asked.columns
+    sharing = asked.sharing
+    folds = asked.interval is Interval.FOLDS
+    shared = dependence(sharing, Interval.AUTO if folds else asked.interval)
+    p = paired_permutation(values, shared, pairs, seed=asked.seed, draws=asked.permutations)
     if folds:
         gaps = (values[:, a] - values[:, b] for a, b in pairs)
         low, high = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
     else:
-        low, high = difference_bootstrap(values, shared, pairs, seed=seed, draws=draws)
+        low, high = difference_bootstrap(values, shared, pairs, seed=asked.seed, draws=asked.draws)
     means = values.mean(axis=0)
     value = np.array([means[a] - means[b] for a, b in pairs])
     return _Tested(
@@ -309,87 +331,58 @@ def _test(
     )
 
 
-def _test_ratings(
-    runs: Sequence[Run],
-    main: Sequence[str],
-    of_scorers: Sequence[tuple[int, int]],
-    interval: Interval,
-    draws: int,
-    seed: int,
-) -> _Tested:
+def _test_ratings(asked: _Asked) -> _Tested:
     """Correlations with ratings: of all questions together, so scores are swapped and not values."""
-    if interval in (Interval.WILSON, Interval.FOLDS):
-        rated.refuse(interval, runs[0].benchmark)
+    if asked.interval in (Interval.WILSON, Interval.FOLDS):
+        rated.refuse(asked.interval, asked.runs[0].benchmark)
     found = rated_differences.differences(
-        runs,
-        rated.shared_by(_common(runs), interval),
-        of_scorers,
-        main,
-        draws=draws,
-        permutations=_permutations(draws, _column_pairs(of_scorers, len(main))),
-        seed=seed,
+        asked.runs,
+        rated.shared_by(asked.sharing, asked.interval),
+        asked.of_scorers,
+        asked.main,
+        draws=asked.draws,
+        permutations=asked.permutations,
+        seed=asked.seed,
     )
     value, low, high, p = (array.reshape(-1) for array in found)
     return _Tested(value, low, high, p, [None] * len(value))
 
 
-def _test_gallery(
-    runs: Sequence[Run],
-    main: Sequence[str],
-    of_scorers: Sequence[tuple[int, int]],
-    interval: Interval,
-    draws: int,
-    seed: int,
-) -> _Tested:
+def _test_gallery(asked: _Asked) -> _Tested:
     """Galleries: directions and parts count the same, and queries without a value do not count."""
-    benchmark = runs[0].benchmark
-    of_runs = [{name: run.items[name] for name in main} for run in runs]
-    weights = np.stack([weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in main], axis=1)
-    if interval is Interval.FOLDS:
+    benchmark = asked.runs[0].benchmark
+    of_runs = [{name: run.items[name] for name in asked.main} for run in asked.runs]
+    weights = np.stack([weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in asked.main], axis=1)
+    if asked.interval is Interval.FOLDS:
         raise no_folds(benchmark)
-    shared = dependence(_common(runs), interval)
+    shared = dependence(asked.sharing, asked.interval)
     # Weights of each measure, so that all share their signs, whatever rows they are about.
-    values = np.hstack([np.stack([np.nan_to_num(table[name]) for name in main], axis=1) for table in of_runs])
-    pairs = _column_pairs(of_scorers, len(main))
+    values = np.hstack(
+        [np.stack([np.nan_to_num(table[name]) for name in asked.main], axis=1) for table in of_runs]
+    )
+    pairs = asked.columns
     p = paired_permutation(
         values,
         shared,
         pairs,
-        weights=np.tile(weights, len(runs)),
-        seed=seed,
-        draws=_permutations(draws, pairs),
+        weights=np.tile(weights, len(asked.runs)),
+        seed=asked.seed,
+        draws=asked.permutations,
     )
     tables, averages = [], np.zeros((0, 0))
     for table in of_runs:
-        columns, averages = measure_columns(benchmark, table, main)
+        columns, averages = measure_columns(benchmark, table, asked.main)
         tables.append(columns)
     groups = np.where(np.isnan(tables[0]), -1, benchmark.gallery.query_parts[:, None])
     _, low, high = macro_table_differences(
         np.clip(np.stack(tables), 0.0, 1.0),
         groups,
         shared,
-        np.asarray(of_scorers, dtype=np.int64),
+        np.asarray(asked.of_scorers, dtype=np.int64),
         averages=averages,
-        seed=seed,
-        draws=draws,
+        seed=asked.seed,
+        draws=asked.draws,
     )
-    means = [[gallery_mean(benchmark, table[name]) for name in main] for table in of_runs]
-    value = [means[a][k] - means[b][k] for a, b in of_scorers for k in range(len(main))]
+    means = [[gallery_mean(benchmark, table[name]) for name in asked.main] for table in of_runs]
+    value = [means[a][k] - means[b][k] for a, b in asked.of_scorers for k in range(len(asked.main))]
     return _Tested(np.array(value), low.reshape(-1), high.reshape(-1), p, [None] * len(pairs))
-
-
-def _column_pairs(of_scorers: Sequence[tuple[int, int]], wide: int) -> NDArray[np.int64]:
-    """Pairs of columns, for columns of scorers x measures."""
-    return np.asarray(
-        [(a * wide + k, b * wide + k) for a, b in of_scorers for k in range(wide)], dtype=np.int64
-    )
-
-
-def _permutations(draws: int, pairs: NDArray[np.int64]) -> int:
-    """With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family."""
-    return max(draws, 100 * len(pairs))
-
-
-def _common(runs: Sequence[Run]) -> Sharing:
-    """What questions share by any of the runs: some may know images or captions that others lack."""
-    return Sharing.joined([run.benchmark.sharing for run in runs])

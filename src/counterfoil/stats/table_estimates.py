@@ -18,34 +18,6 @@ from counterfoil.stats.resampling import Whole, cluster_draws, whole
 from counterfoil.stats.sharing import Sharing
 
 
-def macro_table_bootstrap(
-    values: Float[ndarray, "n m"],
-    groups: Int[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    *,
-    seed: int,
-    averages: Float[ndarray, "m k"] | None = None,
-    draws: int = 10_000,
-    level: float = 0.95,
-) -> tuple[Float[ndarray, "k"], Float[ndarray, "k"], Float[ndarray, "k"]]:
-    """`macro_bootstrap` of many columns at once, each with groups of its own: (values, low, high).
-
-    A row whose group is negative in a column is left out of that column, and its value there may be anything.
-    `averages` makes each result an average of columns: its columns are the weights, which sum to 1, such as
-    1/2 and 1/2 for the mean of two directions of retrieval; without it each column is a result. A column none
-    of whose rows is drawn is left out of the averages of that draw. All results share the same draws. Raises
-    `InputError` for no questions, for a column without rows and for values outside [0, 1].
-
-    >>> values, groups = np.array([[1.0, 9.0], [0.0, 9.0], [9.0, 1.0]]), np.array([[0, -1], [0, -1], [-1, 0]])
-    >>> value, low, high = macro_table_bootstrap(
-    ...     values, groups, np.arange(3), averages=np.array([[1.0, 0.5], [0.0, 0.5]]), seed=0, draws=100)
-    >>> value
-    array([0.5 , 0.75])
-    """
-    found = table_spread(values, groups, clusters, seed=seed, averages=averages, draws=draws)
-    return found.value, *found.wilson(level)
-
-
 def table_spread(
     values: Float[ndarray, "n m"],
     groups: Int[ndarray, "n m"],
@@ -55,11 +27,20 @@ def table_spread(
     averages: Float[ndarray, "m k"] | None = None,
     draws: int = 10_000,
 ) -> Spread:
-    """What `macro_table_bootstrap` makes its intervals of; where a `Sharing` is crossed without draws.
+    """What `macro_bootstrap` makes its interval of, for many columns at once, each with groups of its own.
 
-    >>> found = table_spread(np.array([[1.0], [0.0]]), np.zeros((2, 1), int), np.arange(2), seed=0, draws=100)
+    A row whose group is negative in a column is left out of that column, and its value there may be anything.
+    `averages` makes each result an average of columns: its columns are the weights, which sum to 1, such as
+    1/2 and 1/2 for the mean of two directions of retrieval; without it each column is a result. A column none
+    of whose rows is drawn is left out of the averages of that draw. All results share the same draws; where a
+    `Sharing` is crossed nothing is drawn. Raises `InputError` for no questions, for a column without rows and
+    for values outside [0, 1].
+
+    >>> values, groups = np.array([[1.0, 9.0], [0.0, 9.0], [9.0, 1.0]]), np.array([[0, -1], [0, -1], [-1, 0]])
+    >>> found = table_spread(
+    ...     values, groups, np.arange(3), averages=np.array([[1.0, 0.5], [0.0, 0.5]]), seed=0, draws=100)
     >>> found.value, found.units
-    (array([0.5]), array([2.]))
+    (array([0.5 , 0.75]), array([2., 3.]))
     """
     if averages is None:
         averages = np.eye(values.shape[1])
@@ -83,7 +64,7 @@ def macro_table_differences(
     draws: int = 10_000,
     level: float = 0.95,
 ) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
-    """The differences of scorers a and b, for each pair, in each result of `macro_table_bootstrap`.
+    """The differences of scorers a and b, for each pair, in each result of `table_spread`.
 
     `values` has a table per scorer; groups are those of all. Returns (values, low, high): Tango's interval
     for the effective number of questions, as `difference_bootstrap`, with the same draws for all.

@@ -23,7 +23,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence, between
 from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
 from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.table_estimates import macro_table_bootstrap, macro_table_differences
+from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 from counterfoil.stats.tests import paired_permutation
 
 
@@ -84,9 +84,9 @@ class Replicates:
             run = self.runs[0]
             table, averages = gallery_columns(run.benchmark, {measure: values}, (measure,))
             groups = np.where(np.isnan(table), -1, run.benchmark.gallery.query_parts[:, None])
-            _, low, high = macro_table_bootstrap(
+            low, high = table_spread(
                 np.clip(table, 0.0, 1.0), groups, self.sharing, averages=averages, draws=draws, seed=seed
-            )
+            ).wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
             inside = np.clip(values, 0.0, 1.0)[:, None]
