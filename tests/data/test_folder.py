@@ -218,7 +218,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path, quads: Benchmark) -> None:
     manifest["schema_version"] = SCHEMA_VERSION + 1
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(
-        DataError, match=r"saved by a newer counterfoil; given: schema version 4; .*update counterfoil"
+        DataError, match=r"saved by a newer counterfoil; given: schema version 5; .*update counterfoil"
     ):
         load(tmp_path)
 

@@ -117,7 +117,9 @@ def as_asked(scorer: Any, benchmark: Benchmark) -> Any:
     from counterfoil.engine.judge import metric_for
     from counterfoil.scorers.captions.protocols import CaptionMetric
 
-    return metric_for(scorer, benchmark.images) if isinstance(scorer, CaptionMetric) else scorer
+    if not isinstance(scorer, CaptionMetric):
+        return scorer
+    return metric_for(scorer, benchmark.images, benchmark.corpus)
 
 
 def check(scorer: Any, benchmark: Benchmark) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil import catalog
 from counterfoil.cli.caption_items import image_of, number_of
 from counterfoil.engine.asked import Asked
-from counterfoil.engine.judge import ask
+from counterfoil.engine.judge import ask, metric_for
 from counterfoil.engine.metric_rows import texts
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Options
@@ -98,10 +98,11 @@ def check(names: Sequence[str], scorer: str | None, given: Mapping[str, str]) ->
 
 
 def load(
-    names: Sequence[str], options: Options, given: Mapping[str, str], *, memory: Path | None
+    names: Sequence[str], options: Options, given: Mapping[str, str], asked: Asked, *, memory: Path | None
 ) -> dict[str, CaptionMetric]:
-    """The metrics by name; those that need a model share the one behind them."""
-    return catalog.caption_metrics(names, options, memory=memory, settings=settings_of(names, given))
+    """The metrics by name, as they are asked of these; those that need a model share the one behind them."""
+    found = catalog.caption_metrics(names, options, memory=memory, settings=settings_of(names, given))
+    return {name: metric_for(metric, asked.images) for name, metric in found.items()}
 
 
 def values(

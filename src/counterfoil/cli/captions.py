@@ -185,7 +185,7 @@ def score(
     kept = None if no_cache else cache_folder(cache)
     options = Options(device=device, precision=precision, backbone=scorer or "")
     with terminal.busy("loading metrics", quiet=quiet):
-        loaded = caption_values.load(names, options, given, memory=kept)
+        loaded = caption_values.load(names, options, given, asked, memory=kept)
     with terminal.progress(quiet=quiet) as report:
         found, scores = caption_values.values(
             asked,
@@ -314,7 +314,7 @@ def systems(
     options = Options(device=device, precision=precision, backbone=scorer or "")
     with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
         with terminal.busy("loading metrics", quiet=quiet):
-            loaded = caption_values.load(chosen, options, given, memory=kept)
+            loaded = caption_values.load(chosen, options, given, asked[0], memory=kept)
         found = {}
         for name, each in zip(names, asked, strict=True):
             with terminal.progress(quiet=quiet) as report:

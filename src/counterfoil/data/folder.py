@@ -8,6 +8,7 @@
     captions.parquet   id, text (null where it is not at hand)
     images.parquet     id, file, digest (both null where the image is not at hand), crop,
                        photo (the photograph it shows); of videos the part and the frames looked at
+    corpus.json        captions in which metrics count documents, as they were released; of few benchmarks
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
                        of videos the file, the frames or their features
 
@@ -30,21 +31,32 @@ from counterfoil.data.records import Caption
 from counterfoil.data.stored_items import Store, check_file, has_videos, load_items, remove, save_items
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import read_columns
+from counterfoil.inputs.files import read_bytes
 from counterfoil.inputs.models import check_model, read_model
 from counterfoil.inputs.parsed import read_json
 from counterfoil.outputs.guard import overwriting
-from counterfoil.store import UNFINISHED, begin, begun, digest_file, end, write_json, write_parquet
+from counterfoil.store import (
+    UNFINISHED,
+    begin,
+    begun,
+    digest_file,
+    end,
+    write_bytes,
+    write_json,
+    write_parquet,
+)
 
 #: Raised with every change that older code could not read: 2 has galleries, 3 captions that people judged and
-#: videos; the others are written as 1.
-SCHEMA_VERSION = 3
+#: videos, 4 a corpus; the others are written as 1.
+SCHEMA_VERSION = 4
 
 _FORMAT = "counterfoil benchmark"
 _MANIFEST = "manifest.json"
 _FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
+_CORPUS = "corpus.json"
 #: All that a benchmark's folder holds, whatever its form.
-FILES = (_MANIFEST, _IMAGES, *_FILES, *TABLES, UNFINISHED)
+FILES = (_MANIFEST, _IMAGES, _CORPUS, *_FILES, *TABLES, UNFINISHED)
 
 
 #: Called with ("saving", done, total) as images are written.
@@ -97,14 +109,23 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
             write_parquet(folder / name, table)
         written.append(folder / "card.json")
         write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
-        for name in set(TABLES) - set(questions):
+        corpus, held = benchmark.corpus, None
+        if corpus is not None and corpus.is_file():
+            held = read_bytes(corpus)
+            written.append(folder / _CORPUS)
+            write_bytes(folder / _CORPUS, held)
+        for name in {*TABLES, _CORPUS} - {*questions, *({_CORPUS} if held is not None else ())}:
             remove(folder / name)
         store.drop_others()
         manifest = {
             "format": _FORMAT,
             "schema_version": _version(benchmark),
             **facts,
-            "files": {name: digest_file(folder / name) for name in _files(benchmark.questions.form)},
+            **({} if corpus is None else {"corpus": True}),
+            "files": {
+                name: digest_file(folder / name)
+                for name in _files(benchmark.questions.form, corpus=held is not None)
+            },
         }
         write_json(folder / _MANIFEST, manifest)
         end(folder)
@@ -146,6 +167,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
         ),
         source=str(folder),
         path=folder,
+        corpus=folder / _CORPUS if manifest.corpus else None,
     )
 
 
@@ -186,14 +208,16 @@ def why_foreign(folder: Path, name: str) -> str | None:
 
 def _version(benchmark: Benchmark) -> int:
     """The oldest version that can say all of it."""
+    if benchmark.corpus is not None:
+        return 4
     if isinstance(benchmark.questions, Rated | Preference) or has_videos(benchmark.images):
         return 3
     return 2 if isinstance(benchmark.questions, Gallery) else 1
 
 
-def _files(form: str) -> tuple[str, ...]:
+def _files(form: str, *, corpus: bool) -> tuple[str, ...]:
     """The files of a benchmark of that form."""
-    return (*_FILES, *files(form))
+    return (*_FILES, *files(form), *((_CORPUS,) if corpus else ()))
 
 
 def _read_manifest(folder: Path) -> Manifest:
@@ -216,13 +240,14 @@ def _read_manifest(folder: Path) -> Manifest:
         )
     form = check_model(manifest, Manifest, where=path).form
     found = check_model(manifest, MANIFESTS[form], where=path)
-    odd = sorted(set(found.files).symmetric_difference(_files(form)))
+    expected = _files(form, corpus=found.corpus and _CORPUS in found.files)
+    odd = sorted(set(found.files).symmetric_difference(expected))
     if odd:
         raise DataError(
             "the manifest is incomplete",
             where=f"{path}, field 'files'",
             given=", ".join(found.files) or "nothing",
-            allowed=_files(form),
+            allowed=expected,
             hint="was it edited?",
         )
     return found

@@ -19,6 +19,8 @@ class Manifest(Stored):
     form: Literal["quad", "choice", "gallery", "rated", "preference"]
     groupings: list[str]
     files: dict[str, str]
+    #: Whether metrics count documents in captions of its own, which may not have been at hand.
+    corpus: bool = False
 
 
 class ChoiceManifest(Manifest):

@@ -55,7 +55,8 @@ def judge(
     asked = _asked(benchmark, metric)
     questions = benchmark.listed
     captions, _ = questions.pairs()
-    metric = metric_for(metric, benchmark.images)
+    _say_corpus(benchmark, metric, note)
+    metric = metric_for(metric, benchmark.images, benchmark.corpus)
     work = MetricWork(cache, batch_size, workers, progress, note)
     if not isinstance(questions, Preference):
         values = _answered([asked], metric, work)[0].reshape(captions.shape)
@@ -91,7 +92,7 @@ def ask(
 
 def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
     """Raise what `judge` would before it computes: where something is missing, or of another form."""
-    _asked(benchmark, metric).checked(metric_for(metric, benchmark.images))
+    _asked(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
 
 
 def _asked(benchmark: Benchmark, metric: CaptionMetric) -> Asked:
@@ -114,15 +115,39 @@ def _asked(benchmark: Benchmark, metric: CaptionMetric) -> Asked:
     )
 
 
-def metric_for(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
+def metric_for(metric: CaptionMetric, images: Sequence[Image], corpus: Path | None = None) -> CaptionMetric:
     """The metric as it is asked of these: of videos PAC-S is another one than of pictures.
 
-    Raises `InputError` where it is about pictures only, and these are videos.
+    `corpus` is the file in which metrics count documents where the benchmark came with one. Raises
+    `InputError` where the metric is about pictures only, and these are videos; `DataError` for a corpus
+    without captions.
     """
+    shown = _of_shown(metric, images)
+    counting: Callable[[Path | None], CaptionMetric] | None = getattr(shown, "for_corpus", None)
+    return shown if counting is None else counting(corpus)
+
+
+def _of_shown(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
     moving: _Moving | None = getattr(metric, "for_videos", None)
     if moving is None or "images" not in metric.needs:
         return metric
     return moving() if any(isinstance(image, Video) for image in images) else metric
+
+
+def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None:
+    """That the corpus of a benchmark is not at hand, where the metric would count its documents."""
+    file = benchmark.corpus
+    if (
+        file is None
+        or file.is_file()
+        or not getattr(_of_shown(metric, benchmark.images), "wants_corpus", False)
+    ):
+        return
+    counted = "references" if "references" in metric.needs else "candidates"
+    note(
+        f"{benchmark.name}: {file.name} is not in {file.parent}; {metric.identity.name} weighs tokens by the "
+        f"{counted} that are measured, and published numbers by those captions"
+    )
 
 
 def _answered(

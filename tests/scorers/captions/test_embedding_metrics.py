@@ -381,7 +381,7 @@ def test_what_cannot_be_set_is_said(spec: str) -> None:
             "em-score",
             {"idf": "refs.json"},
             InputError,
-            "idf: no such file; given: refs.json; allowed: references, candidates",
+            "idf: no such file; given: refs.json; allowed: benchmark, references, candidates",
         ),
     ):
         with pytest.raises(error, match=pattern):

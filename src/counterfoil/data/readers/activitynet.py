@@ -27,6 +27,7 @@ from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 
 FEATURES = "ActivityNet-FOIL_video_feats"
+CORPUS = "train.json"
 RIGHT, FOIL = "final_right_video_sentences.json", "final_foil_video_sentences.json"
 TIMES, REFERENCES = "anet_entities_test_1.json", "anet_entities_test_2.json"
 
@@ -135,7 +136,15 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if card.size is not None:
         # The card counts what was released, not what is left of it.
         card = card.model_copy(update={"size": card.size - (len(right) - len(ids))})
-    return finished(card, captions.items, videos, questions, source=left.said(str(data)), path=data)
+    return finished(
+        card,
+        captions.items,
+        videos,
+        questions,
+        source=left.said(str(data)),
+        path=data,
+        corpus=data / CORPUS,
+    )
 
 
 def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:

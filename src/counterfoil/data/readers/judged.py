@@ -135,6 +135,7 @@ def rated(
     source: str,
     notes: Sequence[str] = (),
     path: Path | None,
+    corpus: Path | None = None,
     groupings: Mapping[str, tuple[str, ...]] | None = None,
     **facts: object,
 ) -> Benchmark:
@@ -164,7 +165,9 @@ def rated(
         references=None if references is None else references.take(rows),
         **facts,  # type: ignore[arg-type]
     )
-    return finished(card, captions, images, questions, source=left.said(source, *notes), path=path)
+    return finished(
+        card, captions, images, questions, source=left.said(source, *notes), path=path, corpus=corpus
+    )
 
 
 def finished(
@@ -175,7 +178,8 @@ def finished(
     *,
     source: str,
     path: Path | None,
+    corpus: Path | None = None,
 ) -> Benchmark:
     """The benchmark with the items that its questions mention, if it has as many as its card says."""
-    whole = Benchmark(card, tuple(images), tuple(captions), questions, source=source, path=path)
+    whole = Benchmark(card, tuple(images), tuple(captions), questions, source, path, corpus)
     return check_counts(whole.select(np.arange(len(questions))))

@@ -27,6 +27,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.pickled import plain_pickle
 
 FEATURES = "VATEX-EVAL_video_feats"
+CORPUS = "vatex_train_en_annotations.json"
 
 #: EMScore looks at so many frames of each video, evenly spread.
 FRAMES = 10
@@ -96,6 +97,7 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
         left=Left(),
         source=str(data),
         path=data,
+        corpus=data / CORPUS,
         raters="apart",
         decimals=_DECIMALS,
     )

@@ -36,7 +36,7 @@ from counterfoil.metrics.captions.token_matching import token_match
 from counterfoil.scorers.base import Identity, Options, only
 from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
 from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, decided, read
-from counterfoil.scorers.captions.token_weights import Corpus, Phrases, frequencies
+from counterfoil.scorers.captions.token_weights import Corpus, Counting, Phrases, frequencies
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
 from counterfoil.scorers.hf_text import TextEncoder
@@ -165,7 +165,7 @@ class CosineMetric:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameMetric:
+class FrameMetric(Counting):
     """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
 
     identity: Identity
@@ -188,7 +188,7 @@ class FrameMetric:
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row, EMScore's full F1.
 
-        Document frequencies are taken over these rows, or over the corpus that is set. Raises `DataError`
+        Document frequencies are taken over these rows, or over the corpus (`for_corpus`). Raises `DataError`
         for a row without frames, or without references where it is compared with them.
         """
         return self.parts(candidates, images, references, documents).full
@@ -202,7 +202,7 @@ class FrameMetric:
     ) -> EMScore:
         """Precision, recall, F1 and coarse score of each row; see `counterfoil.metrics.captions.em_score`."""
         assert images is not None
-        rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references, documents)
+        rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
         own, padding = [phrase(each) for each in candidates], self.settings.padding
         # Each row is a product of its own, so small that threads would only wait for each other.
@@ -216,7 +216,7 @@ class FrameMetric:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenMetric:
+class TokenMetric(Counting):
     """A `LocalMetric` that looks at no images: candidates matched to references token by token."""
 
     identity: Identity
@@ -238,7 +238,7 @@ class TokenMetric:
         `DataError` for a row without references. See `token_match` in `counterfoil.metrics.captions`.
         """
         assert references is not None
-        rare = frequencies(self.settings.idf, self.corpus, self.local, candidates, references, documents)
+        rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(rare, marks=False)
         own = [phrase(each) for each in candidates]
         others = [[phrase(each) for each in group] for group in references]
@@ -310,7 +310,7 @@ def _identity(
     """Who a metric is: all of the model behind it, and how its answers are compared."""
     values = decided(settings, kind)
     if corpus is not None:
-        values["idf"] = f"corpus {corpus.digest}"
+        values["idf"] = corpus.identity
     return replace(
         model, name=f"metric:{name}", options={**model.options, "model": model.name, "metric": values}
     )

@@ -25,7 +25,8 @@ class Settings:
     arithmetic: Arithmetic = "exact"
     #: The largest of several references: of each "component" (released) or of the "whole" (PAC-S equation 8).
     max: Best = "component"
-    #: Where document frequencies come from: "references", "candidates", "none" or a JSON file of captions.
+    #: Where document frequencies come from: "benchmark" (see `token_weights.SOURCES`), "references",
+    #: "candidates", "none" or a JSON file of captions.
     idf: str = "none"
     padding: Padding = "none"
     #: Which of the three token-match gives: "f1", "precision" or "recall".
@@ -54,8 +55,8 @@ _FRAMES = ("prefix", "idf", "padding")
 #: What PAC-S takes besides.
 _PAC = ("model",)
 
-_EM = Kind(_PICTURE, Settings(idf="candidates"), _FRAMES)
-_REF_EM = Kind(_ALL, Settings(idf="references"), (*_FRAMES, "max"))
+_EM = Kind(_PICTURE, Settings(idf="benchmark"), _FRAMES)
+_REF_EM = Kind(_ALL, Settings(idf="benchmark"), (*_FRAMES, "max"))
 
 
 def _of_pac(kind: Kind) -> Kind:

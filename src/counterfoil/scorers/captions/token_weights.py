@@ -2,7 +2,8 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,18 +12,22 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.metrics.captions.token_matching import Frequencies, Phrase
+from counterfoil.scorers.base import Identity
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
+from counterfoil.scorers.captions.settings import Settings
 from counterfoil.store import digest_file
 
-#: What the setting `idf` may be beside a file.
-SOURCES = ("references", "candidates", "none")
+#: What the setting `idf` may be beside a file. "benchmark" is the corpus that the benchmark came with, and
+#: where there is none the candidates, or the references of a metric that compares with them.
+SOURCES = ("benchmark", "references", "candidates", "none")
 
 
 @dataclass(frozen=True)
 class Corpus:
     """A file of captions whose tokens are counted, and a digest of what is in it."""
 
+    name: str
     captions: tuple[str, ...]
     digest: str
     _counted: dict[str, Frequencies] = field(default_factory=dict, repr=False, compare=False)
@@ -35,8 +40,22 @@ class Corpus:
         """
         if idf in SOURCES:
             return None
-        own = documents(Path(idf), where=f"{where}, idf", allowed=SOURCES)
-        return cls(tuple(itertools.chain.from_iterable(own)), digest_file(idf))
+        return cls.read(Path(idf), where)
+
+    @classmethod
+    def read(cls, path: Path, where: str) -> "Corpus":
+        """The corpus in a file, read and counted once as long as the file stays as it is.
+
+        Raises what `of` does.
+        """
+        state = path.stat() if path.is_file() else None
+        changed = None if state is None else (state.st_size, state.st_mtime_ns)
+        return _read(path, f"{where}, idf", changed)
+
+    @property
+    def identity(self) -> str:
+        """It in the identity of a metric: what is in it, and not where it lies."""
+        return f"corpus {self.digest}"
 
     def frequencies(self, local: LocalEmbedder) -> Frequencies:
         """Those of the corpus, as the model's tokenizer reads it; counted once."""
@@ -45,6 +64,60 @@ class Corpus:
             # Every embedder of tokens here has it; a corpus is too long to be embedded for its ids.
             self._counted[key] = Frequencies.of(cast(Any, local).token_ids(self.captions))
         return self._counted[key]
+
+
+# Of one command several metrics ask for the corpus, and each of them more than once.
+@lru_cache(maxsize=4)
+def _read(path: Path, where: str, changed: tuple[int, int] | None) -> Corpus:
+    own = documents(path, where=where, allowed=SOURCES)
+    return Corpus(path.name, tuple(itertools.chain.from_iterable(own)), digest_file(path))
+
+
+class Counting:
+    """What metrics share that count documents: in which captions, and who they are by that."""
+
+    identity: Identity
+    needs: tuple[str, ...]
+    settings: Settings
+    corpus: Corpus | None
+
+    @property
+    def wants_corpus(self) -> bool:
+        """Whether its document frequencies are those of the benchmark's corpus, where that is at hand."""
+        return self.settings.idf == "benchmark"
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Which captions its document frequencies are of."""
+        if self.corpus is not None:
+            return {"idf": f"{len(self.corpus.captions):,} captions of {self.corpus.name}"}
+        return {"idf": "none" if self.settings.idf == "none" else f"the {self.counted} that are measured"}
+
+    @property
+    def counted(self) -> str:
+        """What is counted where there is no corpus; EMScore's code takes references, if it has any."""
+        if not self.wants_corpus:
+            return self.settings.idf
+        return "references" if "references" in self.needs else "candidates"
+
+    def for_corpus(self, file: Path | None) -> Any:
+        """The metric as it is asked of a benchmark whose corpus is `file`; None, or no such file: of none.
+
+        It is another one only where `wants_corpus`, as EMScore's code measures VATEX-EVAL and
+        ActivityNet-FOIL. Raises `DataError` for a file without captions.
+        """
+        if not self.wants_corpus:
+            return self
+        there = file is not None and file.is_file()
+        corpus = Corpus.read(file, self.identity.name) if there and file is not None else None
+        idf = self.counted
+        values = {**self.identity.options["metric"], "idf": idf if corpus is None else corpus.identity}
+        return replace(  # type: ignore[type-var]
+            self,
+            identity=replace(self.identity, options={**self.identity.options, "metric": values}),
+            settings=replace(self.settings, idf=idf),
+            corpus=corpus,
+        )
 
 
 def frequencies(

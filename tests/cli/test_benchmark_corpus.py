@@ -1,0 +1,187 @@
+"""EMScore weighs tokens by the captions that a benchmark came with, and says where it cannot."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.store import digest_file
+
+pytestmark = pytest.mark.models
+
+WORDS = ["a", "the", "dog", "cat", "cow", "runs", "sleeps", "on", "grass", "bed", "green", "brown"]
+COMMON = ("--no-counts", "--draws", 100, "--device", "cpu", "--workers", 0)
+
+
+def sentences(rng: np.random.Generator, n: int) -> list[str]:
+    return [" ".join(rng.choice(WORDS, rng.integers(3, 8))) for _ in range(n)]
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    pytest.importorskip("open_clip")
+    from counterfoil.scorers.tiny import write_random_checkpoint
+
+    return write_random_checkpoint(tmp_path / "tiny")
+
+
+def features(folder: Path, names: list[str], rng: np.random.Generator, width: int) -> None:
+    folder.mkdir()
+    for name in names:
+        np.save(folder / f"{name}.npy", rng.normal(size=(20, width)).astype(np.float32))
+
+
+@pytest.fixture
+def width(spec: str) -> int:
+    from counterfoil import catalog
+    from counterfoil.data import Caption
+
+    return catalog.scorer(spec).local.embed_tokens([[Caption("a", "a dog")]]).__next__()[0].vectors.shape[1]
+
+
+@pytest.fixture
+def vatex(tmp_path: Path, width: int) -> Path:
+    """VATEX-EVAL's layout, with 12 captions of 4 videos; its training captions beside it."""
+    rng = np.random.default_rng(0)
+    folder, n = tmp_path / "vatex", 12
+    folder.mkdir()
+    for name, value in {
+        "candidates_list": np.array(sentences(rng, n)),
+        "gts_list": np.array([sentences(rng, 10) for _ in range(n)]),
+        "human_scores": rng.integers(1, 6, 3 * n).astype(float),
+        "video_ids": np.array([f"v{at // 3}" for at in range(n)], dtype=object),
+    }.items():
+        (folder / f"{name}.pkl").write_bytes(pickle.dumps(value))
+    features(folder / "VATEX-EVAL_video_feats", [f"v{k}" for k in range(4)], rng, width)
+    corpus = {f"t{k}": sentences(rng, 10) for k in range(5)}
+    (folder / "vatex_train_en_annotations.json").write_text(json.dumps(corpus))
+    return folder
+
+
+@pytest.fixture
+def activitynet(tmp_path: Path, width: int) -> Path:
+    """ActivityNet-FOIL's layout, with 6 videos; its training captions beside it."""
+    rng = np.random.default_rng(1)
+    folder, names = tmp_path / "anet", [f"v_{k}" for k in range(6)]
+    folder.mkdir()
+    times = {name: {"duration": 20.0, "timestamps": [[0.0, 9.0], [8.0, 20.0]]} for name in names}
+    right = {name: [{"sentence": text} for text in sentences(rng, 2)] for name in names}
+    foil = {name: [{"sentence": text} for text in sentences(rng, 2)] for name in names}
+    for file, value in {
+        "final_right_video_sentences": {"results": right},
+        "final_foil_video_sentences": {"results": foil},
+        "anet_entities_test_1": {
+            name: {**each, "sentences": sentences(rng, 2)} for name, each in times.items()
+        },
+        "anet_entities_test_2": {
+            name: {**each, "sentences": sentences(rng, 2)} for name, each in times.items()
+        },
+        "train": {f"t{k}": {"sentences": [*sentences(rng, 3), "long " * 67]} for k in range(5)},
+    }.items():
+        (folder / f"{file}.json").write_text(json.dumps(value))
+    features(folder / "ActivityNet-FOIL_video_feats", names, rng, width)
+    return folder
+
+
+CORPORA = {"vatex-eval": "vatex_train_en_annotations.json", "activitynet-foil": "train.json"}
+
+
+@pytest.mark.parametrize("benchmark", CORPORA)
+@pytest.mark.parametrize("metric", ["em-score", "ref-em-score", "pac-s"])
+def test_the_corpus_beside_the_questions_is_counted(
+    counterfoil, request: pytest.FixtureRequest, benchmark: str, metric: str, spec: str, tmp_path: Path
+) -> None:
+    folder = request.getfixturevalue({"vatex-eval": "vatex", "activitynet-foil": "activitynet"}[benchmark])
+    corpus = folder / CORPORA[benchmark]
+    runs = 0
+
+    def measured(name: object, *options: object) -> tuple[list[float], dict, str]:
+        nonlocal runs
+        runs += 1
+        out = tmp_path / f"runs{runs}"
+        command = ("evaluate", f"metric:{metric}", name, "--scorer", spec, *COMMON, *options, "--out", out)
+        said = counterfoil(*command, "--json", "-")
+        assert said.code == 0, said.err
+        (scores,) = out.rglob("scores.parquet")
+        table = pq.read_table(scores).drop_columns(["question"])
+        values = np.array([column.to_pylist() for column in table.columns], dtype=float).T.reshape(-1)
+        return values.tolist(), json.loads(said.out)["provenance"]["scorer"], said.err
+
+    found, scorer, said = measured(benchmark, "--data", folder)
+    assert "idf" not in said
+    assert "is not in" not in said
+    named, by_name, _ = measured(benchmark, "--data", folder, "--set", f"idf={corpus}")
+    assert found == named
+    assert scorer["options"]["metric"]["idf"] == f"corpus {digest_file(corpus)}"
+    assert scorer["key"] == by_name["key"]
+    captions = {"vatex-eval": 50, "activitynet-foil": 15}[benchmark]
+    assert scorer["made_with"]["idf"] == f"{captions} captions of {corpus.name}"
+
+    other = {"em-score": "candidates", "ref-em-score": "references", "pac-s": "candidates"}[metric]
+    rows, of_rows, _ = measured(benchmark, "--data", folder, "--set", f"idf={other}")
+    assert not np.allclose(rows, found, atol=1e-6)
+    corpus.unlink()
+    without, of_none, said = measured(benchmark, "--data", folder)
+    assert without == rows
+    assert (
+        f"{benchmark}: {corpus.name} is not in {folder}; metric:{metric} weighs tokens by the {other} that "
+        "are measured"
+    ) in said
+    assert of_none["key"] == of_rows["key"]
+    assert of_none["options"]["metric"]["idf"] == other
+    assert of_none["made_with"]["idf"] == f"the {other} that are measured"
+    # Who asks for the rows knows.
+    assert "is not in" not in measured(benchmark, "--data", folder, "--set", f"idf={other}")[2]
+
+
+def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: Path) -> None:
+    from counterfoil.data.cards import card
+    from counterfoil.data.folder import load, save
+    from counterfoil.data.readers.vatex import read
+
+    facts = card("vatex-eval").model_copy(update={"size": None})
+    benchmark = read(facts, vatex, None)
+    save(benchmark, tmp_path / "saved")
+    saved = load(tmp_path / "saved")
+    assert saved.corpus is not None
+    assert saved.corpus.read_bytes() == (vatex / CORPORA["vatex-eval"]).read_bytes()
+    save(saved, tmp_path / "again")
+    assert (tmp_path / "again" / "manifest.json").read_bytes() == (
+        tmp_path / "saved" / "manifest.json"
+    ).read_bytes()
+    # Without it the folder says that there should be one, and what was there before goes.
+    (vatex / CORPORA["vatex-eval"]).unlink()
+    save(read(facts, vatex, None), tmp_path / "saved")
+    bare = load(tmp_path / "saved").corpus
+    assert bare is not None
+    assert not bare.exists()
+    # One that was changed is no longer what was saved.
+    (tmp_path / "again" / "corpus.json").write_text("[]")
+    said = counterfoil("evaluate", "metric:length", tmp_path / "again")
+    assert said.code == 2
+    assert "corpus.json" in said.err
+
+
+def test_a_corpus_that_cannot_be_read_stops_before_anything_is_computed(
+    counterfoil, vatex: Path, spec: str, tmp_path: Path
+) -> None:
+    for text, words in (
+        ("{", "not valid JSON"),
+        ("{}", "a corpus without captions"),
+        ('{"a": 3}', "not a list"),
+    ):
+        (vatex / CORPORA["vatex-eval"]).write_text(text)
+        said = counterfoil(
+            "evaluate", "metric:em-score", "vatex-eval", "--data", vatex, "--scorer", spec, *COMMON,
+            "--out", tmp_path / "runs",
+        )  # fmt: skip
+        assert said.code == 2
+        assert said.err.count("\n") == 1
+        assert CORPORA["vatex-eval"] in said.err
+        assert words in said.err
+        assert not (tmp_path / "runs").exists()
+        # Metrics that count nothing there do not look at it.
+        assert counterfoil("evaluate", "metric:length", "vatex-eval", "--data", vatex, *COMMON).code == 0
