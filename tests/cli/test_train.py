@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import PIL.Image
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("torch")
@@ -263,6 +265,44 @@ def test_an_unreadable_image_is_named_or_left_out(train, rows: Path) -> None:
     said = train("coco", "--steps", 2, "--set", "unreadable=skip")
     assert said.code == 0, said.err
     assert "p3.png" in said.err
+
+
+@pytest.mark.parametrize("recipe", ["coco", "detector"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(
+    train, rows: Path, tmp_path: Path, kind: str, recipe: str
+) -> None:
+    data = rows
+    if kind == "parquet":
+        data = rows.with_suffix(".parquet")
+        pq.write_table(pyarrow.csv.read_csv(rows), data)
+    model = train("coco", "--steps", 1, "--out", tmp_path / "encoder", "--quiet")
+    assert model.code == 0, model.err
+    encoder = tmp_path / "encoder" if recipe == "detector" else "small"
+    common = ("--data", data, "--model", encoder, "--validation-share", 0, "--steps", 2, "--json", "-")
+    broken = rows.parent / "images" / "p3.png"
+    found = {}
+    for state in ("broken", "gone"):
+        broken.unlink()
+        if state == "broken":
+            broken.write_bytes(b"no picture")
+        stopped = train(recipe, *common, "--out", tmp_path / f"stopped-{state}", "--quiet")
+        assert (stopped.code, "p3.png" in stopped.err, stopped.err.count("\n")) == (2, True, 1)
+        said = train(recipe, *common, "--out", tmp_path / state, "--set", "unreadable=skip")
+        assert said.code == 0, said.err
+        gone = " (1 of them is not there)" if state == "gone" else ""
+        assert f"1 image cannot be read{gone}, 1 row is left out: " in said.err
+        assert said.err.count("p3.png") == 1
+        assert "without 1 row whose images cannot be read" in " ".join(said.err.split())
+        assert json.loads(said.out)["left_out"] == 1
+        found[state] = (tmp_path / state / "model.safetensors").read_bytes()
+    assert found["broken"] == found["gone"]
+    # Of folders of images that are all another's none can be read.
+    for image in (rows.parent / "images").iterdir():
+        image.unlink()
+    none = train(recipe, *common, "--out", tmp_path / "none", "--set", "unreadable=skip", "--quiet")
+    assert none.code == 2
+    assert "no image can be read" in none.err
 
 
 def test_recipes_are_listed(counterfoil) -> None:

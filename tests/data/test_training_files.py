@@ -129,6 +129,9 @@ def test_a_benchmark_without_pictures_teaches_nothing(tmp_path: Path, jpeg: Jpeg
     save(benchmark, tmp_path / "choices")
     with pytest.raises(DataError, match=r"1 of 1 rows have no image at hand; given: image 'lost.jpg'"):
         read(tmp_path / "choices")
+    kept = read(tmp_path / "choices", missing="keep")
+    with pytest.raises(DataError, match=r"image 'lost.jpg' is not at hand"):
+        kept.images[0].decode()
 
 
 # --- Parquet
@@ -353,7 +356,14 @@ def test_a_csv_with_photographs_beside_it(tmp_path: Path, jpeg: Jpeg) -> None:
     (tmp_path / "mine.csv").write_text("filepath,title\na.jpg,a cat\nb.jpg,a dog\n")
     with pytest.raises(DataError, match=r"row 2, column 'filepath': no such image file; given: .*b.jpg"):
         read(tmp_path / "mine.csv")
+    kept = read(tmp_path / "mine.csv", missing="keep")
+    assert [str(image.source) for image in kept.images] == [
+        str(tmp_path / "images" / name) for name in ("a.jpg", "b.jpg")
+    ]
+    with pytest.raises(DataError, match=r"b\.jpg: no such image file"):
+        kept.images[1].decode()
     (tmp_path / "images" / "b.jpg").write_bytes(jpeg(1))
+    assert kept.images[1].read() == jpeg(1)
     assert _bytes(read(tmp_path / "mine.csv"), "image") == [jpeg(0), jpeg(1)]
     with pytest.raises(DataError, match="a file has no splits; given: validation"):
         read(tmp_path / "mine.csv", split="validation")
@@ -559,6 +569,10 @@ def test_captions_of_coco_in_the_order_of_the_file(tmp_path: Path, jpeg: Jpeg) -
     (tmp_path / "images" / "train2017" / "5.jpg").write_bytes(jpeg(5))
     with pytest.raises(DataError, match=r"1 of 2 photographs are not there; given: 3.jpg"):
         read(path)
+    kept = read(path, missing="keep")
+    with pytest.raises(DataError, match=r"3\.jpg: no such image file"):
+        kept.images[int(kept.rows["image"][0])].decode()
+    assert kept.images[int(kept.rows["image"][1])].read() == jpeg(5)
     (tmp_path / "images" / "train2017" / "3.jpg").write_bytes(jpeg(3))
     for data in (read(path), read(tmp_path), read(path, images=tmp_path / "images" / "train2017")):
         assert _texts(data, "caption") == ["A cat on a mat.", "A dog.", "Cats."]

@@ -318,6 +318,7 @@ SCORERS: tuple[str, ...] = (
     "blind:random pairs",
 )
 
+_GONE = "image,caption\nnowhere.png,a cat\nelsewhere.png,a dog\n"
 _CANDIDATES = "captions score --metrics length --out new.csv --candidates"
 
 #: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
@@ -346,6 +347,12 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         '{"p0": ["a cat", "a dog"]}',
         "captions score --metrics cider --references references.json --candidates",
         "CIDEr of a single image",
+    ),
+    "images-gone.csv": (_GONE, f"{_TRAIN} --data", "no such image file"),
+    "all-images-gone.csv": (
+        _GONE,
+        f"{_TRAIN} --validation-share 0 --set batch_size=2 --set unreadable=skip --data",
+        "no image can be read",
     ),
     "several-of-a-system.json": (
         '{"p0": ["a cat", "a dog"]}',

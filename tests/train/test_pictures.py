@@ -1,6 +1,7 @@
 """Prepared pictures: kept or streamed the same, and what cannot be read is stopped at or left out."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -9,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import thumbnails  # noqa: E402
-from counterfoil.data.records import BytesSource, Image  # noqa: E402
+from counterfoil.data.records import BytesSource, FileSource, Image  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers.pictures import Untouched  # noqa: E402
 from counterfoil.train.pictures import Asked, Pictures, say_unreadable  # noqa: E402
@@ -45,6 +46,17 @@ def test_what_is_left_out_is_counted_and_named() -> None:
     assert said[0].startswith(
         "4 images cannot be read, 9 rows are left out: 0.png, 2.png, 3.png, ... (0.png: "
     )
+
+
+def test_what_is_not_there_is_counted_apart(tmp_path: Path) -> None:
+    images = [
+        image("0.png", 0, cut=True),
+        Image("gone", FileSource(tmp_path / "gone.png")),
+        Image("nowhere"),
+    ]
+    said: list[str] = []
+    say_unreadable(images, [0, 1, 2], 3, said.append)
+    assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")
 
 
 def test_images_that_cannot_be_read_at_all_are_an_error() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from counterfoil import catalog
 from counterfoil.cli.training_asked import Asked
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training import Missing, TrainingSet
 from counterfoil.errors import InputError
 from counterfoil.outputs.guard import Folder
 from counterfoil.scorers import trained
@@ -47,18 +47,15 @@ def data(wanted: Asked, recipe: Recipe) -> Data:
     shelf = cache_folder(Path(named) if named else None) / "training"
     path, images, share = wanted.data, wanted.images, wanted.validation_share
     assert path is not None
-    whole = training_files.read(path, images=images, split=None, shelf=shelf)
+    # What the training will leave out may as well not be there.
+    missing: Missing = "keep" if recipe.unreadable == "skip" else "refuse"
+    read = partial(training_files.read, images=images, shelf=shelf, missing=missing)
+    whole = read(path)
     held: TrainingSet | None
     if wanted.validation is not None:
-        held, words = (
-            training_files.read(wanted.validation, images=images, split=None, shelf=shelf),
-            str(wanted.validation),
-        )
+        held, words = read(wanted.validation), str(wanted.validation)
     elif share is None and _has_validation(path):
-        held, words = (
-            training_files.read(path, images=images, split="validation", shelf=shelf),
-            "the data's own split",
-        )
+        held, words = read(path, split="validation"), "the data's own split"
     elif share == 0:
         held, words = None, ""
     else:

@@ -33,6 +33,8 @@ class Outcome:
     unit: str = "steps"
     #: The step after which it went on now, 0 where it began; the last one where there was nothing left to do.
     since: int = 0
+    #: Rows that were not trained on because their pictures could not be read.
+    left_out: int = 0
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -94,6 +96,7 @@ def train(
         fitted.rows_per_second,
         fitted.waiting,
         since=began[0] if began else last,
+        left_out=fitted.left_out,
     )
 
 
@@ -137,7 +140,14 @@ def _train_detector(
         "last epoch": {f"accuracy of {side}s": values[-1] for side, values in right.items()},
     }
     epochs = max(map(len, right.values()))
-    return Outcome(points, max(fitted.kept.values()), epochs, perf_counter() - began, unit="epochs")
+    return Outcome(
+        points,
+        max(fitted.kept.values()),
+        epochs,
+        perf_counter() - began,
+        unit="epochs",
+        left_out=fitted.left_out,
+    )
 
 
 def _workers(wanted: Asked) -> int:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from counterfoil.cli.amounts import amount
 from counterfoil.cli.training import Data, Stage
 from counterfoil.cli.training_outcome import Outcome
 from counterfoil.train.recipes import Detection, Recipe
@@ -101,6 +102,8 @@ def result_table(outcome: Outcome) -> Group:
         speed += "; it had ended before, and nothing was repeated (--no-resume starts anew)"
     elif outcome.since:
         speed += f"; it went on after step {outcome.since:,}"
+    if outcome.left_out:
+        speed += f"; without {amount(outcome.left_out, 'row')} whose images cannot be read"
     return Group(*([table] if outcome.measures else []), Text(speed, style="dim"))
 
 

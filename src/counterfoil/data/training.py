@@ -7,6 +7,7 @@ negative caption is true of), `generated_image` and `generated_caption` (further
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from jaxtyping import Int
 from numpy import ndarray
@@ -17,6 +18,9 @@ from counterfoil.errors import DataError, InputError
 #: Roles that images play, and captions.
 IMAGE_ROLES = ("image", "negative_image", "generated_image")
 CAPTION_ROLES = ("caption", "negative_caption", "generated_caption")
+
+#: What readers do with an image whose file is not there: raise, or keep it, to raise when it is decoded.
+Missing = Literal["refuse", "keep"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,18 +5,18 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.questions import Choice, Ids, Quad
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training import Missing, TrainingSet
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
 
 
-def from_benchmark(benchmark: Benchmark) -> TrainingSet:
+def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:
     """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images.
 
     Quads have all four roles, image 0 and caption 0 being the positive pair. A choice among captions has a
     `negative_caption`, one among images a `negative_image`. In a gallery, a caption goes with the image it
     was written for; where nobody knows that, with every image that is a full match. Groupings stay. Raises
-    `DataError` where an image or a caption of a row is not at hand.
+    `DataError` where a caption of a row is not at hand, or an image, unless such images are kept.
     """
     questions = benchmark.questions
     rows: dict[str, Ids]
@@ -45,7 +45,7 @@ def from_benchmark(benchmark: Benchmark) -> TrainingSet:
         groupings = {}
     if not len(source):
         raise DataError("no image of the gallery has a caption", where=benchmark.source or benchmark.name)
-    _check_at_hand(benchmark, rows)
+    _check_at_hand(benchmark, rows, missing)
     return TrainingSet(
         name=benchmark.name,
         images=benchmark.images,
@@ -84,7 +84,7 @@ def _of_gallery(questions: Gallery) -> tuple[Ids, dict[str, Ids]]:
     return captions[order], {"image": images[order], "caption": captions[order]}
 
 
-def _check_at_hand(benchmark: Benchmark, rows: dict[str, Ids]) -> None:
+def _check_at_hand(benchmark: Benchmark, rows: dict[str, Ids], missing_images: Missing) -> None:
     lacks = {
         "image": np.array([image.source is None for image in benchmark.images], dtype=bool),
         "caption": np.array([caption.text is None for caption in benchmark.captions], dtype=bool),
@@ -92,7 +92,7 @@ def _check_at_hand(benchmark: Benchmark, rows: dict[str, Ids]) -> None:
     for role, positions in rows.items():
         kind = "image" if role.endswith("image") else "caption"
         missing = lacks[kind][positions]
-        if missing.any():
+        if missing.any() and not (kind == "image" and missing_images == "keep"):
             item = (benchmark.images if kind == "image" else benchmark.captions)[
                 int(positions[np.argmax(missing)])
             ]

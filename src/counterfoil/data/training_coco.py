@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.readers.coco_files import captions_files, photographs, read_captions
-from counterfoil.data.records import Caption, Image
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.data.training import Missing, TrainingSet
 from counterfoil.errors import DataError
 
 
@@ -17,13 +17,15 @@ def is_coco(path: Path) -> bool:
     return path.is_dir() and bool(captions_files(path))
 
 
-def read_coco(path: Path, *, images: Path | None = None, split: str | None = None) -> TrainingSet:
+def read_coco(
+    path: Path, *, images: Path | None = None, split: str | None = None, missing: Missing = "refuse"
+) -> TrainingSet:
     """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go.
 
     That is how the captions were cleaned for the released checkpoints of BiVLC. In a folder, the files of
     `split` count: those that begin with it ("train" for `captions_train2017.json`), or with "val" for
     "validation". Photographs are looked for in `images`, else beside the annotations. Raises `DataError`
-    naming file and entry of what is broken, and a photograph that is not there.
+    naming file and entry of what is broken, and a photograph that is not there, unless such are kept.
     """
     files = captions_files(path)
     if path.is_dir():
@@ -41,13 +43,14 @@ def read_coco(path: Path, *, images: Path | None = None, split: str | None = Non
     )
     used = np.unique(found.owners)
     lacking = [i for i in used.tolist() if sources[i] is None]
-    if lacking:
+    if lacking and missing == "refuse":
         raise DataError(
             f"{len(lacking):,} of {len(used):,} photographs are not there",
             where=images or path,
             given=found.files[lacking[0]],
             hint="give the folder that holds them with --images",
         )
+    beside = images or (path if path.is_dir() else path.parent)
     place = np.zeros(len(found.files), dtype=np.int64)
     place[used] = np.arange(len(used))
     texts = [" ".join(text.strip().split("\n")) for text in found.texts]
@@ -56,7 +59,10 @@ def read_coco(path: Path, *, images: Path | None = None, split: str | None = Non
         raise DataError("empty text", where=f"{found.source}, annotation {found.captions[empty]}")
     return TrainingSet(
         name="coco",
-        images=tuple(Image(str(found.images[i]), sources[i]) for i in used.tolist()),
+        images=tuple(
+            Image(str(found.images[i]), sources[i] or FileSource(beside / found.files[i]))
+            for i in used.tolist()
+        ),
         captions=tuple(
             Caption(str(name), text) for name, text in zip(found.captions.tolist(), texts, strict=True)
         ),

@@ -7,7 +7,7 @@ import numpy as np
 
 from counterfoil.data.folder import is_benchmark_folder, load
 from counterfoil.data.tables import EXTENSIONS
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training import Missing, TrainingSet
 from counterfoil.data.training_benchmarks import from_benchmark
 from counterfoil.data.training_coco import is_coco, read_coco
 from counterfoil.data.training_shards import is_shards, read_shards
@@ -21,6 +21,7 @@ def read(
     images: str | Path | None = None,
     split: str | None = None,
     shelf: Path | None = None,
+    missing: Missing = "refuse",
 ) -> TrainingSet:
     """The training data in `path`, whichever of these it holds; images stay in their files until asked for.
 
@@ -34,22 +35,23 @@ def read(
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
     begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
     several splits, else all there is. `shelf` is a folder in which the captions of large tables are kept as
-    memory is, for the next process that reads them (`training_captions`).
+    memory is, for the next process that reads them (`training_captions`). With `missing` "keep" an image
+    whose file is not there stays, and raises when it is decoded, as one that is broken does.
     Raises `DataError` naming the file, the row and the column that does not fit.
     """
     path, images = Path(path), None if images is None else Path(images)
     if is_benchmark_folder(path):
         if split not in (None, "train"):
             raise InputError("a saved benchmark has no splits", where=path, given=split)
-        return from_benchmark(load(path, verify=False))
+        return from_benchmark(load(path, verify=False), missing=missing)
     if is_shards(path):
         return read_shards(path, split=split)
     if is_coco(path):
-        return read_coco(path, images=images, split=split)
+        return read_coco(path, images=images, split=split, missing=missing)
     inside = _folder_of_split(path, split)
     if inside is not None:
-        return read(inside, images=images, shelf=shelf)
-    return read_rows(path, images=images, split=split, shelf=shelf)
+        return read(inside, images=images, shelf=shelf, missing=missing)
+    return read_rows(path, images=images, split=split, shelf=shelf, missing=missing)
 
 
 def _folder_of_split(path: Path, split: str | None) -> Path | None:

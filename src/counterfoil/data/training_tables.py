@@ -23,9 +23,9 @@ from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.readers.photos import Photos, image_folder
 from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
-from counterfoil.data.records import BytesSource, Caption, Image, Source
+from counterfoil.data.records import BytesSource, Caption, FileSource, Image, Source
 from counterfoil.data.tables import EXTENSIONS, Table
-from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
+from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet
 from counterfoil.data.training_parquet import Columns
 from counterfoil.data.training_rows import LABELS, label, of_split
 from counterfoil.errors import DataError
@@ -38,7 +38,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
 
 
 def read_rows(
-    path: Path, *, images: Path | None = None, split: str | None = None, shelf: Path | None = None
+    path: Path,
+    *,
+    images: Path | None = None,
+    split: str | None = None,
+    shelf: Path | None = None,
+    missing: Missing = "refuse",
 ) -> TrainingSet:
     """A row per row of the table, or per caption of a row that has a list of them.
 
@@ -46,7 +51,7 @@ def read_rows(
     in the folder `images` beside the table. Captions in Parquet files whose columns are texts are read into
     a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_captions`).
     Raises `DataError` naming file, row and column of a cell that is empty, is of another kind, or names a
-    file that is not there.
+    file that is not there, unless such images are kept.
     """
     files = _parquet_files(path, split)
     held = Columns.of(files, str(path)) if files else None
@@ -55,13 +60,13 @@ def read_rows(
         if held.suits(columns):
             for file in files:
                 _check_cells(file)
-            return _of_columns(path, held, columns, images, shelf)
+            return _of_columns(path, held, columns, images, shelf, missing)
     table = _open(path, files, split)
     for file in files:
         _check_cells(file)
     columns = _columns(table.columns, table.source)
     photos = Photos(image_folder(path, images))
-    pictures = _Pictures(table, photos)
+    pictures = _Pictures(table, photos, missing)
     places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
     said = _Sayings(table)
     spoken = {role: said.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
@@ -81,9 +86,14 @@ def read_rows(
 
 
 def _of_columns(
-    path: Path, held: Columns, columns: dict[str, str], images: Path | None, shelf: Path | None
+    path: Path,
+    held: Columns,
+    columns: dict[str, str],
+    images: Path | None,
+    shelf: Path | None,
+    missing: Missing,
 ) -> TrainingSet:
-    pictures = _Pictures(held.table, Photos(image_folder(path, images)))
+    pictures = _Pictures(held.table, Photos(image_folder(path, images)), missing)
     shown_images, places = held.images(columns, pictures.source)
     captions, texts = held.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
@@ -210,6 +220,7 @@ class _Pictures:
 
     table: Table
     photos: Photos
+    missing: Missing
     images: list[Image] = field(default_factory=list)
     _known: dict[object, int] = field(default_factory=dict)
 
@@ -242,6 +253,8 @@ class _Pictures:
             raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
         source = self.photos.source(cell)
         folder = self.photos.folder
+        if source is None and folder is not None and self.missing == "keep":
+            return FileSource(folder / cell)
         if source is None:
             raise DataError(
                 "an image that is only named" if folder is None else "no such image file",

@@ -52,6 +52,8 @@ class Fitted:
     kept: Mapping[str, int]
     recipe: Detection
     data: Mapping[str, Any]
+    #: Rows that were not trained on because their pictures could not be read.
+    left_out: int = 0
 
     def detector(self, options: Options = Options(device="cpu")) -> Detector:  # noqa: B008
         """The detector as a `Classifier`. Its network is taken for answering from then on."""
@@ -133,7 +135,7 @@ def fit(
         pairs = [each[side] for each in sets]
         history[side], kept[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
     said = {"name": data.name, "source": data.source, "rows": len(data)}
-    fitted = Fitted(made, history, kept, recipe, said)
+    fitted = Fitted(made, history, kept, recipe, said, len(data) - len(sets[0]["image"].rows))
     if out is not None:
         fitted.save(out)
     return fitted

@@ -58,6 +58,8 @@ class Fitted:
     seconds: float
     rows_per_second: float
     waiting: float
+    #: Rows that were not trained on because their pictures could not be read.
+    left_out: int = 0
 
 
 def fit(
@@ -261,6 +263,7 @@ def fit(
         seconds=now.seconds,
         rows_per_second=now.rows / now.seconds if now.seconds else 0.0,
         waiting=now.waited / now.seconds if now.seconds else 0.0,
+        left_out=len(now.left_out),
     )
 
 

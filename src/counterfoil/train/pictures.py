@@ -8,7 +8,7 @@ import PIL.Image
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.records import Image
+from counterfoil.data.records import FileSource, Image
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.pictures import Preparation, prepared
@@ -125,8 +125,16 @@ def say_unreadable(images: Sequence[Image], positions: Sequence[int], rows: int,
         # The reason begins with the name.
         names, first = first or names, ""
     many = f"{len(positions):,} image{'s' if len(positions) > 1 else ''} cannot be read"
+    gone = sum(not _there(images[i]) for i in positions)
+    many += f" ({gone:,} of them {'are' if gone > 1 else 'is'} not there)" if gone else ""
     left = f"{rows:,} row{'s are' if rows > 1 else ' is'} left out"
     note(f"{many}, {left}: {names}{more}" + (f" ({first})" if first else ""))
+
+
+def _there(image: Image) -> bool:
+    """Whether an image has a source, and its file is one."""
+    source = image.source
+    return source is not None and (not isinstance(source, FileSource) or source.path.is_file())
 
 
 class _Images(Sequence[Sequence[Image]]):

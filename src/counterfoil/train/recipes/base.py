@@ -68,7 +68,7 @@ class Recipe:
     precision: Literal["fp32", "bf16"] = "fp32"
     #: "none" is the model's own evaluation transform, as BiVLC trains.
     augment: Literal["none", "crop-flip"] = "none"
-    #: What happens when a picture cannot be read: stop, or go on without its rows and say so.
+    #: What happens when a picture cannot be read or is not there: stop, or go on without its rows and say so.
     unreadable: Literal["stop", "skip"] = "stop"
     seed: int = 0
     #: One after the other, each from where the last ended: what differs in it from the above. Empty is one.
