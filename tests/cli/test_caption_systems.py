@@ -77,3 +77,99 @@ def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path) -> 
     two = counterfoil(*common[:-1], "--humans", people)
     assert two.code == 2
     assert "too few systems to correlate" in two.err
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """What three people gave each system's caption of each image."""
+    path = tmp_path / "judged.csv"
+    lines = ["system,judge,image,quality"]
+    for s, system in enumerate(("bad", "fair", "good")):
+        for j, judge in enumerate("xyz"):
+            lines += [f"{system},{judge},{image},{s + (i * j) % 2}" for i, image in enumerate(CANDIDATES)]
+    path.write_text("\n".join([*lines, "other,x,owl,1"]) + "\n")
+    return path
+
+
+def test_judges_and_images_in_every_kind_of_file(
+    counterfoil, caption_inputs, predictions, judged, tmp_path
+) -> None:
+    files = {name: tmp_path / f"t.{name}" for name in ("csv", "markdown", "latex", "html", "json")}
+    said = counterfoil(
+        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
+        "--metrics", "bleu-1,rouge-l,cider", "--humans", judged, "--draws", "200",
+        *(text for name, path in files.items() for text in (f"--{name}", path)),
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    agreed = json.loads(files["json"].read_text())["agreement"]
+    assert agreed["interval"]["over"] == "images"
+    assert agreed["interval"]["images"] == 3
+    metrics = ["bleu-1", "rouge-l", "cider", "one person"]
+    assert list(dict.fromkeys(each["metric"] for each in agreed["correlations"])) == metrics
+    assert "one person, with the others" in said.out
+    assert "rouge-l − cider" in said.out
+    # Every number is in every file.
+    rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
+    for each in agreed["correlations"]:
+        named = each["metric"].replace("one person", "one person, with the others")
+        (row,) = (
+            row for row in rows
+            if (row["model"], row["measure"]) == (named, each["measure"]) and row["column"] != "p"
+        )  # fmt: skip
+        ends = [float(row[name]) for name in ("value", "low", "high")]
+        assert ends == pytest.approx([each["value"], each["low"], each["high"]])
+        for name in ("markdown", "latex"):
+            assert f"{100 * each['value']:.2f}" in files[name].read_text().replace("−", "-").replace(
+                "$-$", "-"
+            )
+    for each in agreed["differences"]:
+        (row,) = (
+            row for row in rows
+            if (row["model"], row["measure"]) == (f"{each['a']} − {each['b']}", each["measure"])
+            and not row["column"].startswith("p ")
+        )  # fmt: skip
+        assert float(row["value"]) == pytest.approx(each["value"], abs=1e-12)
+    page = files["html"].read_text()
+    assert page.count("<table") == 3
+    for words in ("one person, with the others", "rouge-l − cider", "only 3 systems"):
+        assert words in page
+        assert all(words in files[name].read_text().replace("$-$", "−") for name in ("markdown", "latex"))
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_tables_fit_and_leave_nothing_out(
+    counterfoil, caption_inputs, predictions, judged, width, monkeypatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = counterfoil(
+        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
+        "--metrics", "rouge-l,cider", "--humans", judged, "--over", "systems", "--draws", "100",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert max(map(len, said.out.splitlines())) <= width
+    for words in ("Kendall τ-b", "Spearman ρ", "Pearson r", "p (Holm)", "p (Williams)"):
+        assert words in said.out
+    assert said.out.count("rouge-l − cider") == (3 if width == 60 else 1)
+
+
+def test_judgements_that_do_not_fit_are_refused(counterfoil, caption_inputs, predictions, tmp_path) -> None:
+    people = tmp_path / "m.csv"
+    heads = "system,judge,image,M\n"
+    for text, said in (
+        (
+            "good,x,dog,1\ngood,x,dog,2\nfair,x,dog,1\nbad,x,dog,1\n",
+            "a system occurs twice; given: good, x, dog",
+        ),
+        (
+            "good,x,owl,1\nfair,x,dog,1\nbad,x,dog,1\n",
+            "an image that no system wrote a caption of; given: owl",
+        ),
+    ):
+        people.write_text(heads + text)
+        found = counterfoil(
+            "captions", "systems", "--references", caption_inputs["references"],
+            "--predictions", *predictions, "--humans", people, "-q",
+        )  # fmt: skip
+        assert found.code == 2
+        assert said in found.err
+        assert found.err.count("\n") == 1

@@ -237,7 +237,12 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--humans": ("nowhere.csv", "votes.csv", "photos"),
         "--metrics": ("cidr", ""),
         "--references": ("nowhere.json",),
+        "--over": ("", "judges", "Images"),
+        "--draws": ("0", "99", "1e9"),
+        "--seed": ("-1", "x"),
         "--out": ("x.txt",),
+        "--html": ("photos", _LONG, "humans.csv"),
+        "--csv": ("references.json", "photos"),
     },
     "world build quads --n 2 --size 32 --out new": {
         "--n": ("0", "-1", "x", "99999999999999"),

@@ -1,23 +1,17 @@
 """Tables of caption metrics for the terminal."""
 
 from collections.abc import Mapping
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from counterfoil.cli.amounts import amount
-from counterfoil.cli.report_tables import printed
 from counterfoil.report.markup import Cell, Column, Row
 from counterfoil.report.markup import Table as Report
 
 if TYPE_CHECKING:
     from counterfoil.cli.caption_values import Value
-    from counterfoil.evaluation.judged.systems import SystemCorrelations
-
-
-_CALLED = {"kendall_tau_b": "Kendall τ-b", "spearman": "Spearman", "pearson": "Pearson"}
 
 
 def title(candidates: str, captions: int, images: int, per_image: str) -> str:
@@ -85,13 +79,12 @@ def titles_lines(titles: Mapping[str, str]) -> list[Any]:
     return [Text(f"{name}: {title}", style="dim") for name, title in titles.items()]
 
 
-def systems_table(
+def systems_report(
     rows: "Mapping[str, Mapping[str, Value]]",
     people: Mapping[str, Mapping[str, float]] | None,
     *,
     title: str,
-    width: int = 80,
-) -> list[Any]:
+) -> Report:
     """A row per system, a column per metric with its intervals and per score of people; the best in bold."""
     metrics = list(next(iter(rows.values())))
     scores = [] if people is None else list(next(iter(people.values())))
@@ -99,7 +92,7 @@ def systems_table(
     lines = []
     for system, own in rows.items():
         cells = [
-            Cell(each.value, each.low, each.high, rank=int(each.value == best[name]))
+            Cell(each.value, each.low, each.high, each.n, rank=int(each.value == best[name]))
             for name, each in own.items()
         ]
         given = [] if people is None else [Cell(f"{people[system][name]:g}") for name in scores]
@@ -108,32 +101,9 @@ def systems_table(
         *(Column(name, style="score") for name in metrics),
         *(Column(name, style="text") for name in scores),
     )
-    parts = printed(Report(title, columns, tuple(lines), "system"), width)[:-1]
-    return [*parts, *_reasons(rows)]
+    return Report(title, columns, tuple(lines), "system")
 
 
-def agreement_table(agreed: "SystemCorrelations") -> list[Any]:
-    """A row per metric and score of people: correlations over systems."""
-    from counterfoil.evaluation.judged.systems import MEASURES
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("metric", no_wrap=True)
-    table.add_column("people", no_wrap=True)
-    table.add_column("correlation", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="center", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
-    for metric in agreed.metrics:
-        for human in agreed.humans:
-            for name in MEASURES:
-                one = agreed.get(metric, human, name)
-                known = not isnan(one.value)
-                table.add_row(
-                    *((Text(metric), Text(human)) if name == MEASURES[0] else ("", "")),
-                    _CALLED[name],
-                    Text(f"{one.value:.3f}" if known else "none", style="bold"),
-                    Text(f"[{one.low:.2f}, {one.high:.2f}]" if known else ""),
-                    f"{one.p:.4f}" if known else "",
-                )
-    title = Text("correlation with people, over systems", style="bold")
-    return [title, table, *([Text(agreed.note, style="dim")] if agreed.note else [])]
+def reasons(rows: "Mapping[str, Mapping[str, Value]]") -> list[str]:
+    """Why some metrics of systems have no interval, each reason once."""
+    return [line.plain for line in _reasons(rows)]

@@ -14,9 +14,11 @@ from counterfoil.engine.asked import Asked
 from counterfoil.engine.judge import ask, metric_for
 from counterfoil.engine.metric_rows import texts
 from counterfoil.errors import InputError
+from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.names import SEVERAL, entry
 from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
+from counterfoil.scorers.captions.text_metrics import Reading
 from counterfoil.stats.means import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
 
@@ -159,6 +161,21 @@ def _whole(asked: Asked, metric: CaptionMetric) -> float | None:
     if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
         return float(metric.of_corpus(*texts(asked.checked(metric))))
     return None
+
+
+def summed(
+    asked: Asked, metric: CaptionMetric, value: Value, scores: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NumberOf] | None:
+    """(rows, k) what adds up over rows to the value of all candidates, and the number that sums make.
+
+    None of a metric of all captions as one text that does not add up.
+    """
+    if value.is_mean:
+        return np.stack([scores, np.ones(len(scores))], axis=1), ratio
+    if not isinstance(metric, Reading) or metric.sums is None:
+        return None
+    counted = metric.counted(*texts(asked.checked(metric)))
+    return None if counted is None else (counted, metric.sums.value)
 
 
 def _value(

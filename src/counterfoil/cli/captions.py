@@ -231,8 +231,13 @@ SYSTEMS_EPILOG = """Examples:
 
   counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans m.csv
 
+  counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans judged.csv
+  --over systems --html systems.html --latex systems.tex
+
 m.csv has a row per system: its name (that of its file, without .json) in the column `system`, and a number
-in each other column, such as M1 and M2 of the COCO challenge."""
+in each other column, such as M1 and M2 of the COCO challenge. judged.csv has a row per judgement, with a
+column `judge`, a column `image`, or both: judges are then held against each other too, and intervals know
+of what people said of which image."""
 
 
 @app.command(epilog=SYSTEMS_EPILOG)
@@ -246,13 +251,25 @@ def systems(
     humans: Annotated[
         Path | None, typer.Option(help="What people gave the systems: a table with a column per score.")
     ] = None,
+    over: Annotated[
+        Literal["images", "systems"],
+        typer.Option(help="What is drawn anew for intervals of correlations, and swapped in their tests."),
+    ] = "images",
+    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")] = 0,
     images: Images = None,
     videos: Videos = None,
     frames: Frames = None,
     rate: Rate = None,
     references_contain: Policy = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table here (.csv, .json, .parquet).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the numbers of systems here (.csv, .json, .parquet).")
+    ] = None,
     json: Json = None,
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write all tables as Markdown here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write all tables as LaTeX (booktabs) here.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all numbers, at full precision, here.")] = None,
     scorer: Behind = None,
     settings: Settings = None,
     device: Device = "auto",
@@ -272,14 +289,13 @@ def systems(
 
     from counterfoil.cli import asking, caption_items, caption_systems, caption_values, targets, terminal
     from counterfoil.cli.amounts import amount
-    from counterfoil.cli.caption_tables import titles_lines
     from counterfoil.cli.session import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
     from counterfoil.scorers.captions.names import several
 
-    targets.check(table=out, json=json)
+    targets.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
     caption_values.check_kind(out)
     chosen = several([metrics])
     given = asking.settings(settings or ())
@@ -287,7 +303,7 @@ def systems(
     shown = caption_items.Shown(images, videos, Sampling(frames, rate))
     files = [*predictions, *(more or ())]
     names = caption_systems.names(files)
-    people = None if humans is None else caption_systems.read_humans(humans, names)
+    judged = None if humans is None else caption_systems.Judgements.read(humans, names)
     say = _nothing if quiet else terminal.note
     said: set[str] = set()
 
@@ -311,6 +327,8 @@ def systems(
             for file in files
         ]
     caption_items.same_items(asked)
+    pictures = caption_systems.images_of(asked[0])
+    people = None if judged is None else judged.people(names, pictures)
     options = Options(device=device, precision=precision, backbone=scorer or "")
     with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
         with terminal.busy("loading metrics", quiet=quiet):
@@ -318,24 +336,28 @@ def systems(
         found = {}
         for name, each in zip(names, asked, strict=True):
             with terminal.progress(quiet=quiet) as report:
-                found[name], _ = caption_values.values(
+                found[name] = caption_systems.Measured.of(
                     each,
                     loaded,
+                    pictures,
                     cache=kept,
                     batch_size=batch_size,
                     workers=min(8, os.cpu_count() or 1) if workers is None else workers,
                     progress=report,
                     note=_nothing if quiet else terminal.warn,
                 )
-    agreement = None if people is None else caption_systems.agreement(found, people)
+    agreement = None
+    if people is not None:
+        with terminal.busy("drawing images and systems anew", quiet=quiet):
+            agreement = caption_systems.agreement(found, people, over=over, draws=draws, seed=seed)
+    tables = caption_systems.Shown.of(
+        found, people, agreement, captions=len(asked[0]), titles=caption_values.titles(loaded)
+    )
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
-        for part in caption_systems.shown(
-            found, people, agreement, captions=len(asked[0]), width=console.width
-        ):
+        for part in tables.printed(console.width):
             console.print(part)
-        for part in titles_lines(caption_values.titles(loaded)):
-            console.print(part)
+    tables.write(csv=csv, markdown=markdown, latex=latex, html=html)
     if out is not None:
         caption_values.write_table(out, caption_systems.columns(found, people))
         say(f"{amount(len(found), 'row')} written to {out}")
@@ -344,8 +366,8 @@ def systems(
             json,
             {
                 "captions": len(asked[0]),
-                "systems": {name: caption_values.to_json(own) for name, own in found.items()},
-                **({} if people is None else {"humans": people}),
+                "systems": {name: caption_values.to_json(own.values) for name, own in found.items()},
+                **({} if people is None else {"humans": people.table()}),
                 **({} if agreement is None else {"agreement": agreement.to_json()}),
                 "scorers": {name: metric.identity.to_json() for name, metric in loaded.items()},
                 "versions": versions(),

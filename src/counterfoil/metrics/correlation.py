@@ -130,6 +130,23 @@ def weighted_spearman(
     return _normalised(np.einsum("dijc,dj->dic", order, weights), weights)
 
 
+def weighted_pearson(
+    values: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
+) -> Float[ndarray, "draws columns columns"]:
+    """Pearson's correlation between all pairs of columns in each of many samples, as `weighted_tau_b`.
+
+    Numbers that differ by no more than rounding make no column vary.
+
+    >>> values = np.array([[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]])
+    >>> weighted_pearson(values, np.array([[1.0, 1.0, 1.0]]))[:, 0, 1].round(9)
+    array([0.5])
+    """
+    total = np.maximum(weights.sum(axis=1), 1)[:, None, None]
+    centred = values - np.einsum("dic,di->dc", values, weights)[:, None] / total
+    rounding = 1e-12 * np.abs(values).max(axis=1, keepdims=True, initial=0)
+    return np.clip(_normalised(np.where(np.abs(centred) <= rounding, 0.0, centred), weights), -1.0, 1.0)
+
+
 def _normalised(
     rows: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
 ) -> Float[ndarray, "draws columns columns"]:

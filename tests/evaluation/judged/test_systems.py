@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.judged.systems import MEASURES, system_correlations
+from counterfoil.evaluation.judged.system_draws import MEASURES
+from counterfoil.evaluation.judged.systems import system_correlations
 
 #: COCO's challenge of 2015: M1 and M2 by system.
 PEOPLE = {
@@ -33,7 +34,7 @@ def _named(values) -> dict[str, float]:
 
 
 def test_values_are_scipys() -> None:
-    found = system_correlations(HUMANS, HUMANS, draws=300)
+    found = system_correlations(HUMANS, HUMANS, over="systems", draws=300)
     x, y = np.array(list(PEOPLE.values())).T
     expected = (kendalltau(x, y).statistic, spearmanr(x, y).statistic, pearsonr(x, y).statistic)
     for measure, value in zip(MEASURES, expected, strict=True):
@@ -43,8 +44,8 @@ def test_values_are_scipys() -> None:
         assert (one.systems, one.exact) == (12, False)
         assert one.p < 0.01
         assert found.get("M1", "M1", measure).value == pytest.approx(1.0)
-    assert found.note == ""
-    assert found == system_correlations(HUMANS, HUMANS, draws=300)
+    assert found.notes == ()
+    assert found.to_json() == system_correlations(HUMANS, HUMANS, over="systems", draws=300).to_json()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -52,7 +53,7 @@ def test_the_test_looks_at_every_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 5, 6).astype(float), rng.normal(size=6)
     x[:2] = 0.0, 7.0
-    found = system_correlations({"m": _named(x)}, {"h": _named(y)}, draws=50)
+    found = system_correlations({"m": _named(x)}, {"h": _named(y)}, over="systems", draws=50)
     of = {
         "kendall_tau_b": lambda a: kendalltau(a, y).statistic,
         "spearman": lambda a: spearmanr(a, y).statistic,
@@ -63,19 +64,21 @@ def test_the_test_looks_at_every_order(seed: int) -> None:
         one = found.get("m", "h", measure)
         assert one.exact
         assert one.p == pytest.approx((np.abs(values) >= abs(values[0]) - 1e-9).mean())
-    assert "only 6 systems" in found.note
+    assert "only 6 systems" in found.notes[0]
 
 
 def test_drawn_orders_come_near_all_orders() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=9)
     y = x + 1.5 * rng.normal(size=9)
-    one = system_correlations({"m": _named(x)}, {"h": _named(y)}, draws=20_000).get("m", "h", "kendall_tau_b")
+    one = system_correlations({"m": _named(x)}, {"h": _named(y)}, over="systems", draws=20_000).get(
+        "m", "h", "kendall_tau_b"
+    )
     assert one.p == pytest.approx(kendalltau(x, y, method="exact").pvalue, abs=0.015)
 
 
 def test_few_systems_that_agree_are_no_proof() -> None:
-    found = system_correlations({"m": _named(range(4))}, {"h": _named(range(4))}, draws=100)
+    found = system_correlations({"m": _named(range(4))}, {"h": _named(range(4))}, over="systems", draws=100)
     for measure in MEASURES:
         one = found.get("m", "h", measure)
         assert (one.value, one.high) == (pytest.approx(1.0), pytest.approx(1.0))
@@ -85,14 +88,16 @@ def test_few_systems_that_agree_are_no_proof() -> None:
 
 def test_systems_that_one_lacks_are_left_out_and_named() -> None:
     humans = {"h": _named(range(5)), "other": _named(range(4))}
-    found = system_correlations({"m": _named(range(5))}, humans, draws=20)
+    found = system_correlations({"m": _named(range(5))}, humans, over="systems", draws=20)
     assert [found.get("m", human, "pearson").systems for human in humans] == [5, 4]
     assert found.left_out == {"other": ("s4",)}
     json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_equal_means_have_no_correlation() -> None:
-    found = system_correlations({"m": _named([1, 1, 1, 1])}, {"h": _named(range(4))}, draws=20)
+    found = system_correlations(
+        {"m": _named([1, 1, 1, 1])}, {"h": _named(range(4))}, over="systems", draws=20
+    )
     assert all(np.isnan([each.value, each.low, each.high, each.p]).all() for each in found.found)
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["correlations"][0]["value"] is None
 

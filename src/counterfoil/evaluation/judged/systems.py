@@ -1,11 +1,22 @@
-"""How well metrics rank systems as people do: correlations over the systems' means.
+"""How well metrics rank systems as people do: correlations over the systems' numbers.
 
-Systems are few, a dozen where captioning systems were judged by people, so a correlation of 0.9 may be luck:
-every one comes with an interval over systems drawn anew and with a permutation test. The interval is no
-narrower than perfect agreement of so many would leave it (`rank_correlation.perfect`).
+Two things may be drawn anew, and an interval says which:
+
+* `images`, the systems staying as they are: how sure the correlation is for *these* systems, known from so
+  many images. Metrics and people are drawn jointly, an image with all that systems, metrics and judges have
+  of it; numbers of which no images are known stay as they are. It is the default.
+* `systems`, a dozen where captioning systems were judged by people, so that a correlation of 0.9 may be luck:
+  what other systems would have given. The interval is no narrower than perfect agreement of so many would
+  leave it (`rank_correlation.perfect`).
+
+The permutation test of a correlation is always over systems: do their orders have to do with each other?
+Differences between metrics are in `system_differences`.
+
+What people agree on among themselves is a bound for metrics: `ONE_PERSON` is the mean over judges of each
+judge's correlation with the mean of the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import permutations
 from math import factorial, isfinite
@@ -17,21 +28,22 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
+from counterfoil.evaluation.judged.system_differences import SystemDifference, differences_of
+from counterfoil.evaluation.judged.system_draws import LEAST, MEASURES, Drawing, Over, measures
+from counterfoil.evaluation.judged.system_scores import SystemScores, together
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.correlation import middle_ranks
-from counterfoil.metrics.drawn_correlation import MEASURES as DRAWN
-from counterfoil.metrics.drawn_correlation import Drawn
-from counterfoil.stats.resampling import cluster_draws
 
-#: The correlations over systems; tau-c says nothing that tau-b does not where hardly any two tie.
-MEASURES = ("kendall_tau_b", "spearman", "pearson")
+#: What is correlated with people as if it were a metric: one of them, with the mean of the others.
+ONE_PERSON = "one person"
 
-#: The fewest systems of which an order says anything, and how many make an interval worth having.
-LEAST, ENOUGH = 3, 10
+#: So many systems make an order worth having.
+ENOUGH = 10
 
 #: With up to so many systems every order is looked at in the test: 8! are 40,320.
 _EVERY_ORDER = 8
+
+Numbers = SystemScores | Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,7 @@ class SystemCorrelation:
 
     `value`, `low` and `high` are in [-1, 1]; `p` is two-sided, of "the metric's order has nothing to do with
     people's": the share of all orders (of drawn ones, where `exact` is false) that go along as much. NaN
-    where all systems score the same.
+    where all systems score the same; ends are NaN too where nothing can be drawn, and `p` for `ONE_PERSON`.
     """
 
     metric: str
@@ -60,14 +72,21 @@ class SystemCorrelation:
 
 @dataclass(frozen=True)
 class SystemCorrelations:
-    """All metrics with all human scores. `left_out` names systems that some metric or human score lacks."""
+    """All metrics with all human scores. `left_out` names systems that some metric or human score lacks.
+
+    `notes` say why numbers are missing and how little few systems say.
+    """
 
     metrics: tuple[str, ...]
     humans: tuple[str, ...]
     found: tuple[SystemCorrelation, ...]
+    differences: tuple[SystemDifference, ...]
     left_out: Mapping[str, tuple[str, ...]]
+    over: Over
+    images: int
     draws: int
     seed: int
+    notes: tuple[str, ...]
 
     def get(self, metric: str, human: str, measure: str) -> SystemCorrelation:
         """One of them."""
@@ -75,112 +94,227 @@ class SystemCorrelations:
             each for each in self.found if (each.metric, each.human, each.measure) == (metric, human, measure)
         )
 
-    @property
-    def note(self) -> str:
-        """A sentence on how little so few systems say; empty where they are many."""
-        fewest = min((each.systems for each in self.found), default=0)
-        if fewest >= ENOUGH:
-            return ""
-        return (
-            f"only {fewest} systems: the intervals are wide, and no p-value is below "
-            f"{2 / factorial(fewest):.2g}"
-        )
-
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "correlations": [each.to_json() for each in self.found],
+            "differences": [each.to_json() for each in self.differences],
             "left_out": {name: list(systems) for name, systems in self.left_out.items()},
-            "note": self.note,
-            "draws": self.draws,
-            "seed": self.seed,
+            "notes": list(self.notes),
+            "interval": {
+                "method": "percentiles",
+                "over": self.over,
+                "images": self.images,
+                "level": 0.95,
+                "draws": self.draws,
+                "seed": self.seed,
+            },
         }
 
 
 def system_correlations(
-    table: Mapping[str, Mapping[str, float]],
-    humans: Mapping[str, Mapping[str, float]],
+    table: Mapping[str, Numbers],
+    humans: Mapping[str, Numbers],
     *,
+    judges: Mapping[str, Mapping[str, SystemScores]] | None = None,
+    over: Over = "images",
     draws: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
 ) -> SystemCorrelations:
     """tau-b, Spearman's and Pearson's correlation of every metric with every human score, over systems.
 
-    `table` is {metric: {system: mean}}, `humans` {"M1": {system: score}, ...} (the share of captions found as
-    good as people's or better, and those that pass for a person's, in COCO's challenge of 2015). Systems that
-    a metric or a human score lacks are left out there. Raises `InputError` for fewer than three systems that
-    both have, and for values that are not finite.
+    `table` is {metric: numbers}, `humans` {"M1": numbers, ...} (the share of captions found as good as
+    people's or better, and those that pass for a person's, in COCO's challenge of 2015). Numbers are by
+    system, or `SystemScores`, which know images. Systems that a metric or a human score lacks are left out
+    there. `judges` are what each person said, by human score: {"M1": {"anna": numbers, ...}}. Raises
+    `InputError` for fewer than three systems that both have, for values that are not finite, and where images
+    are not those of all.
 
     >>> people = {"M1": {"Google": 0.273, "MSR": 0.268, "NeuralTalk": 0.166, "Random": 0.007}}
     >>> means = {"cider": {"Google": 0.94, "MSR": 0.91, "NeuralTalk": 0.67, "Random": 0.05}}
-    >>> found = system_correlations(means, people, draws=200).get("cider", "M1", "kendall_tau_b")
-    >>> found.value, round(found.p, 4), found.exact  # two of 24 orders agree, or disagree, throughout
+    >>> found = system_correlations(means, people, over="systems", draws=200)
+    >>> one = found.get("cider", "M1", "kendall_tau_b")
+    >>> one.value, round(one.p, 4), one.exact  # two of 24 orders agree, or disagree, throughout
     (1.0, 0.0833, True)
     """
-    found, left_out = [], {}
-    everyone = dict.fromkeys(name for columns in (table, humans) for one in columns.values() for name in one)
-    for kind, columns in (("metric", table), ("human score", humans)):
-        for name, values in columns.items():
-            for system, value in values.items():
-                if not isfinite(value):
-                    raise InputError(
-                        f"a system's {kind} is not a finite number",
-                        where=f"{name}, system '{system}'",
-                        given=value,
-                    )
-            lacking = tuple(system for system in everyone if system not in values)
-            if lacking:
-                left_out[name] = lacking
-    for metric, means in table.items():
-        for human, scores in humans.items():
-            both = [system for system in everyone if system in means and system in scores]
-            if len(both) < LEAST:
+    metrics = {name: _scores(of) for name, of in table.items()}
+    people = {name: _scores(of) for name, of in humans.items()}
+    _check_finite(metrics, "metric")
+    _check_finite(people, "human score")
+    everyone = tuple(dict.fromkeys(s for of in (*metrics.values(), *people.values()) for s in of.systems))
+    left_out = {
+        name: lacking
+        for name, of in (*metrics.items(), *people.items())
+        if (lacking := tuple(system for system in everyone if system not in of.systems))
+    }
+    each_judge = judges or {}
+    images = {
+        of.images
+        for of in (*metrics.values(), *people.values(), *(o for j in each_judge.values() for o in j.values()))
+        if of.images
+    }
+    if len(images) > 1:
+        raise InputError("metrics and people are about different images", given=sorted(images))
+    drawing = Drawing(over, next(iter(images), 0), draws, seed, level)
+    found, differences, notes = [], [], []
+    for human, scores in people.items():
+        columns = {name: _both(of, scores, everyone, name, human) for name, of in metrics.items()}
+        for metric, (own, theirs) in columns.items():
+            found += _correlate(metric, human, own, theirs, drawing)
+            notes += _why_missing(metric, human, own, theirs, drawing)
+        found += _one_person(human, each_judge.get(human, {}), drawing)
+        differences += differences_of(human, columns, drawing)
+    return SystemCorrelations(
+        tuple(metrics),
+        tuple(people),
+        tuple(found),
+        tuple(differences),
+        left_out,
+        over,
+        drawing.images,
+        draws,
+        seed,
+        tuple(dict.fromkeys([*notes, *_few(found)])),
+    )
+
+
+def _scores(numbers: Numbers) -> SystemScores:
+    return numbers if isinstance(numbers, SystemScores) else SystemScores.of(numbers)
+
+
+def _check_finite(columns: Mapping[str, SystemScores], kind: str) -> None:
+    for name, of in columns.items():
+        for system, value in zip(of.systems, of.fixed.tolist(), strict=True):
+            if not isfinite(value):
                 raise InputError(
-                    "too few systems to correlate",
-                    where=f"{metric} with {human}",
-                    given=", ".join(both) or "no system that both have",
-                    allowed=f"{LEAST} systems or more",
-                    hint="are systems called the same in both?",
+                    f"a system's {kind} is not a finite number",
+                    where=f"{name}, system '{system}'",
+                    given=value,
                 )
-            x = np.array([means[system] for system in both], dtype=np.float64)
-            y = np.array([scores[system] for system in both], dtype=np.float64)
-            found += _correlate(metric, human, x, y, draws, seed, level)
-    return SystemCorrelations(tuple(table), tuple(humans), tuple(found), left_out, draws, seed)
+
+
+def _both(
+    own: SystemScores, theirs: SystemScores, everyone: Sequence[str], metric: str, human: str
+) -> tuple[SystemScores, SystemScores]:
+    """Both columns over the systems that both have, in one order."""
+    both = [system for system in everyone if system in own.systems and system in theirs.systems]
+    if len(both) < LEAST:
+        raise InputError(
+            "too few systems to correlate",
+            where=f"{metric} with {human}",
+            given=", ".join(both) or "no system that both have",
+            allowed=f"{LEAST} systems or more",
+            hint="are systems called the same in both?",
+        )
+    return own.of_systems(both), theirs.of_systems(both)
 
 
 def _correlate(
-    metric: str,
-    human: str,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    draws: int,
-    seed: int,
-    level: float,
+    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: Drawing
 ) -> list[SystemCorrelation]:
-    n = len(x)
-    exact = n <= _EVERY_ORDER
-    where = [DRAWN.index(name) for name in MEASURES]
-    points = Drawn.of(x, y, np.arange(n))
-    values = points.correlations(np.ones((1, n)))[0, where]
+    n = len(own.fixed)
+    values = measures(np.stack([own.fixed, theirs.fixed], axis=1)[None])[0, :, 0, 1]
     p, low, high = np.full((3, len(MEASURES)), np.nan)
     if not np.isnan(values).any():
-        p = _test(x, y, _orders(n, draws, seed))
-        samples = [points.correlations(weights) for weights in cluster_draws(n, draws, seed=seed)]
-        drawn = np.concatenate(samples)[:, where]
-        drawn = drawn[~np.isnan(drawn).any(axis=1)]
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        low, high = np.quantile(drawn, tails, axis=0) if len(drawn) else np.array([-np.ones(3), np.ones(3)])
-        least = perfect(n, level=level)
-        for k, limit in enumerate((least, as_spearman(least), as_spearman(least))):
-            low[k], high[k] = widened(float(values[k]), float(low[k]), float(high[k]), least=limit)
+        p = _test(own.fixed, theirs.fixed, _orders(n, drawing.draws, drawing.seed))
+        if drawing.drawable(own, theirs):
+            low, high = drawing.around(values, drawing.correlations(own, theirs)[:, :, 0, 1], n)
     return [
         SystemCorrelation(
-            metric, human, name, n, float(values[k]), float(min(low[k], values[k])),
-            float(max(high[k], values[k])), float(p[k]), exact,
+            metric,
+            human,
+            name,
+            n,
+            float(values[k]),
+            float(low[k]),
+            float(high[k]),
+            float(p[k]),
+            n <= _EVERY_ORDER,
         )
         for k, name in enumerate(MEASURES)
-    ]  # fmt: skip
+    ]
+
+
+def _one_person(human: str, judges: Mapping[str, SystemScores], drawing: Drawing) -> list[SystemCorrelation]:
+    """The mean over judges of each one's correlation with the mean of the others; none for a single judge."""
+    if len(judges) < 2:
+        return []
+    pairs = [
+        (own, together({other: of for other, of in judges.items() if other != name}))
+        for name, own in judges.items()
+    ]
+    pairs = [
+        (own.take(both), others.take(both))
+        for own, others in pairs
+        if (both := _said(own, others)).sum() >= LEAST
+    ]
+    if not pairs:
+        return []
+    values = np.mean(
+        [measures(np.stack([a.fixed, b.fixed], axis=1)[None])[0, :, 0, 1] for a, b in pairs], axis=0
+    )
+    low, high = np.full((2, len(MEASURES)), np.nan)
+    fewest = min(len(own.fixed) for own, _ in pairs)
+    if not np.isnan(values).any() and drawing.drawable(*(of for pair in pairs for of in pair)):
+        samples = np.mean([drawing.correlations(*pair)[:, :, 0, 1] for pair in pairs], axis=0)
+        low, high = drawing.around(values, samples, fewest)
+    return [
+        SystemCorrelation(
+            ONE_PERSON,
+            human,
+            name,
+            fewest,
+            float(values[k]),
+            float(low[k]),
+            float(high[k]),
+            float("nan"),
+            exact=False,
+        )
+        for k, name in enumerate(MEASURES)
+    ]
+
+
+def _said(own: SystemScores, others: SystemScores) -> NDArray[np.bool_]:
+    """Which systems both said something of."""
+    return ~(np.isnan(own.fixed) | np.isnan(others.fixed))
+
+
+def _why_missing(
+    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: Drawing
+) -> list[str]:
+    """Sentences about what has no value or no interval."""
+    if np.ptp(own.fixed) == 0:
+        return [f"{metric}: all systems have the same number, so there is no order to correlate"]
+    if np.ptp(theirs.fixed) == 0:
+        return [f"{human}: people gave all systems the same, so there is no order to correlate"]
+    if drawing.over == "systems":
+        return []
+    if not drawing.drawable(own, theirs):
+        return [f"{metric}: no interval over images: its numbers are known of systems alone"]
+    notes = []
+    if not own.images:
+        notes.append(
+            f"{metric}: of all captions as one text that cannot be drawn image by image: taken as given"
+        )
+    elif own.scores is None:
+        notes.append(f"{metric}: no mean of images' scores, so it cannot be swapped image by image")
+    if not theirs.images:
+        notes.append(f"{human}: known of systems, not of images: intervals over images take it as given")
+    return notes
+
+
+def _few(found: Sequence[SystemCorrelation]) -> list[str]:
+    """A sentence on how little so few systems say."""
+    fewest = min((each.systems for each in found), default=ENOUGH)
+    notes = []
+    if fewest < ENOUGH:
+        notes.append(
+            f"only {fewest} systems: no p-value of a correlation is below {2 / factorial(fewest):.2g}"
+        )
+    if fewest == LEAST:
+        notes.append(f"Williams' test takes {LEAST + 1} systems or more")
+    return notes
 
 
 def _orders(n: int, draws: int, seed: int) -> Int[ndarray, "orders n"]:

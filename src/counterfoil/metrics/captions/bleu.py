@@ -55,21 +55,29 @@ def bleu(
 
 def of_load(load: Load, *, length: Length = "closest") -> Bleu:
     """`bleu` of captions whose n-grams are already counted, as for several metrics of one load."""
+    sums = counted(load, length=length)
+    return Bleu(items=of_sums(sums), corpus=of_sums(sums.sum(axis=0)))
+
+
+def counted(load: Load, *, length: Length = "closest") -> Float[ndarray, "items 10"]:
+    """What adds up to BLEU: of each item its matches and n-grams by order, and both lengths."""
     if length not in get_args(Length):
         raise InputError("unknown length of references", given=length, allowed=get_args(Length))
     own = load.grams.lengths[load.candidates]
-    matches = _matches(load)
     guesses = np.maximum(own[:, None] - np.arange(ORDERS), 0)
-    held = _held_against(load, length)
-    return Bleu(
-        items=_combined(matches, guesses, own, held),
-        corpus=_combined(
-            matches.sum(0, keepdims=True),
-            guesses.sum(0, keepdims=True),
-            own.sum(keepdims=True),
-            held.sum(keepdims=True),
-        )[0],
-    )
+    lengths = np.stack([own, _held_against(load, length)], axis=1)
+    return np.concatenate([_matches(load), guesses, lengths], axis=1).astype(np.float64)
+
+
+def of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
+    """BLEU-1 to BLEU-4 of sums of what `counted` counts."""
+    matches, guesses = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
+    own, held = sums[..., 2 * ORDERS], sums[..., 2 * ORDERS + 1]
+    precisions = (matches + _TINY) / (guesses + _SMALL)
+    means = np.cumprod(precisions, axis=-1) ** (1 / np.arange(1, ORDERS + 1))
+    ratio = (own + _TINY) / (held + _SMALL)
+    penalty = np.exp(np.minimum(1 - 1 / ratio, 0))
+    return np.asarray(means * penalty[..., None])
 
 
 def _matches(load: Load) -> Float[ndarray, "items 4"]:
@@ -99,12 +107,3 @@ def _held_against(load: Load, length: Length) -> ndarray:
     scale = int(lengths.max()) + 1
     distance = np.abs(lengths - load.grams.lengths[load.against])
     return np.asarray(np.minimum.reduceat(distance * scale + lengths, starts) % scale)
-
-
-def _combined(matches: ndarray, guesses: ndarray, own: ndarray, held: ndarray) -> ndarray:
-    """(rows, 4) BLEU-1 to BLEU-4."""
-    precisions = (matches + _TINY) / (guesses + _SMALL)
-    means = np.cumprod(precisions, axis=1) ** (1 / np.arange(1, ORDERS + 1))
-    ratio = (own + _TINY) / (held + _SMALL)
-    penalty = np.exp(np.minimum(1 - 1 / ratio, 0))
-    return np.asarray(means * penalty[:, None])

@@ -33,15 +33,27 @@ TOKENS = ("ptb", "blanks")
 _READS = ("captions", "references")
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What a number of a whole load is made of: (rows, k) that add up, and the number that sums make."""
+
+    counted: Callable[[Texts, Lists], ndarray]
+    value: Callable[[ndarray], ndarray]
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A metric of texts. `items` gives a number per row of words, `whole` one for all; None is their mean."""
+    """A metric of texts. `items` gives a number per row of words, `whole` one for all; None is their mean.
+
+    `sums` are what the whole is made of, where that adds up over rows.
+    """
 
     identity: Identity
     needs: tuple[str, ...]
     tokens: str
     items: Items
     whole: Callable[[Texts, Lists], float] | None = None
+    sums: "Sums | None" = None
 
     def of_texts(
         self,
@@ -65,6 +77,10 @@ class Reading:
             return float("nan")
         words = self._words(candidates, references)
         return float(np.mean(self.items(*words, None)) if self.whole is None else self.whole(*words))
+
+    def counted(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> ndarray | None:
+        """(rows, k) what adds up to the number of the whole load (`sums.value`); None where nothing does."""
+        return None if self.sums is None else self.sums.counted(*self._words(candidates, references))
 
     def _words(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Texts, Lists]:
         if "references" not in self.needs:
@@ -187,12 +203,13 @@ class _Settings:
         *,
         needs: tuple[str, ...] = _READS,
         whole: Callable[[Texts, Lists], float] | None = None,
+        sums: Sums | None = None,
         **decided: Any,
     ) -> Reading:
         """The metric, with all that decides its numbers in its identity."""
         tokens = self.one_of("tokens", TOKENS)
         return Reading(
-            Identity(self.metric, options={"tokens": tokens, **decided}), needs, tokens, items, whole
+            Identity(self.metric, options={"tokens": tokens, **decided}), needs, tokens, items, whole, sums
         )
 
 
@@ -203,6 +220,10 @@ def _bleu(name: str, settings: _Settings) -> Reading:
     return settings.metric_of(
         lambda candidates, references, _: _bleu_of(candidates, references, length).items[:, order],
         whole=lambda candidates, references: float(_bleu_of(candidates, references, length).corpus[order]),
+        sums=Sums(
+            lambda candidates, references: bleu.counted(_load(candidates, references), length=length),
+            lambda sums: bleu.of_sums(sums)[..., order],
+        ),
         length=length,
     )
 
