@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -115,18 +116,7 @@ def asked(
             given=f"--references-contain {policy}",
             hint="name their file with --references",
         )
-    if "images" in needs and images is None and not embedded:
-        raise InputError(
-            "there is a metric that looks at images, and none were given",
-            where=candidates,
-            hint="name their folder with --images, or that of videos with --videos",
-        )
-    if "references" in needs and people is None:
-        raise InputError(
-            "there is a metric that compares with references, and none were given",
-            where=candidates,
-            hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
-        )
+    _check_given(needs, images is not None or embedded, people is not None, candidates)
     captions = [
         Caption(f"{name}@{number}" if number else name, text)
         for name, texts in written.captions.items()
@@ -136,18 +126,10 @@ def asked(
     owner = np.repeat(np.arange(len(written)), [len(texts) for texts in written.captions.values()])
     found = None
     if people is not None:
-        # COCO's annotations call images by number, and say which files the numbers are of.
-        number_of = {file: name for name, file in people.files.items() if name in people.captions}
-        there = Named([*people.captions, *number_of])
-        names = _matched(written, there, people.path, "references")
-        names = [number_of.get(name, name) for name in names]
-        _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
-        rows = []
-        for name in names:
-            texts = people.captions[name]
-            rows.append(list(range(len(captions), len(captions) + len(texts))))
-            captions += [Caption(f"{name}#{number}", text) for number, text in enumerate(texts)]
-        found = References.of(rows).take(owner)
+        own = _references(written, people, note)
+        ends = np.cumsum([len(captions), *map(len, own)])
+        found = References.of([list(range(*each)) for each in pairwise(ends.tolist())]).take(owner)
+        captions += chain.from_iterable(own)
     double = first_double(caption.id for caption in captions) if embedded else None
     if double is not None:
         raise DataError(
@@ -166,6 +148,35 @@ def asked(
         name=str(candidates),
     )
     return together if found is None else _without_themselves(together, found, policy, note)
+
+
+def _check_given(needs: Iterable[str], images: bool, references: bool, candidates: Path) -> None:
+    """Raise `InputError` where metrics need images, or references, and there are none."""
+    if "images" in needs and not images:
+        raise InputError(
+            "there is a metric that looks at images, and none were given",
+            where=candidates,
+            hint="name their folder with --images, or that of videos with --videos",
+        )
+    if "references" in needs and not references:
+        raise InputError(
+            "there is a metric that compares with references, and none were given",
+            where=candidates,
+            hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
+        )
+
+
+def _references(written: Written, people: Written, note: Note) -> list[list[Caption]]:
+    """What people wrote of each image that has candidates, called ID#0, ID#1 and so on."""
+    # COCO's annotations call images by number, and say which files the numbers are of.
+    number_of = {file: name for name, file in people.files.items() if name in people.captions}
+    names = _matched(written, Named([*people.captions, *number_of]), people.path, "references")
+    names = [number_of.get(name, name) for name in names]
+    _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
+    return [
+        [Caption(f"{name}#{number}", text) for number, text in enumerate(people.captions[name])]
+        for name in names
+    ]
 
 
 def _without_themselves(asked: Asked, references: References, policy: Policy | None, note: Note) -> Asked:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from counterfoil.cli import completion
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import BatchSize, CacheFolder, Device, NoCache, Overwrite, Precision, Workers
 from counterfoil.inputs.amounts import most
 
 app = typer.Typer(
@@ -14,8 +14,6 @@ app = typer.Typer(
     no_args_is_help=True,
     epilog="Example: counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",
 )
-
-_PANEL_MODEL, _PANEL_WORK = "Model", "Work"
 
 Metrics = Annotated[
     str,
@@ -50,7 +48,7 @@ Behind = Annotated[
         "--scorer",
         metavar="SCORER",
         help="The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
-        rich_help_panel=_PANEL_MODEL,
+        rich_help_panel="Model",
     ),
 ]
 Settings = Annotated[
@@ -59,39 +57,8 @@ Settings = Annotated[
         "--set",
         metavar="[METRIC.]KEY=VALUE",
         help="What metrics do otherwise than officially; may be repeated.",
-        rich_help_panel=_PANEL_MODEL,
+        rich_help_panel="Model",
     ),
-]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=_PANEL_MODEL)]
-Precision = Annotated[
-    Literal["fp32", "bf16", "fp16"],
-    typer.Option(help="Of weights and activations.", rich_help_panel=_PANEL_MODEL),
-]
-BatchSize = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=most("batch_size"),
-        help="Items per batch.",
-        rich_help_panel=_PANEL_WORK,
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        max=most("workers"),
-        help="Processes that decode images; default: one per core, at most 8.",
-        rich_help_panel=_PANEL_WORK,
-    ),
-]
-CacheFolder = Annotated[
-    Path | None,
-    typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.", rich_help_panel=_PANEL_WORK),
-]
-NoCache = Annotated[
-    bool,
-    typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel=_PANEL_WORK),
 ]
 Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]

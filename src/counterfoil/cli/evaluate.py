@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from counterfoil.cli import completion
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import BatchSize, CacheFolder, Device, NoCache, Overwrite, Precision, Workers
 from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
@@ -131,13 +131,8 @@ def command(
     name: Annotated[
         str | None, typer.Option(help="What results call the scorer.", rich_help_panel="Results")
     ] = None,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")
-    ] = "auto",
-    precision: Annotated[
-        Literal["fp32", "bf16", "fp16"],
-        typer.Option(help="Of weights and activations.", rich_help_panel="Model"),
-    ] = "fp32",
+    device: Device = "auto",
+    precision: Precision = "fp32",
     prompt: Annotated[
         str,
         typer.Option(help="Template put around captions, with {} for the caption.", rich_help_panel="Model"),
@@ -212,31 +207,10 @@ def command(
             rich_help_panel="Galleries",
         ),
     ] = False,
-    batch_size: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=most("batch_size"),
-            help="Items per batch; does not change decisions.",
-            rich_help_panel="Work",
-        ),
-    ] = 32,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=most("workers"),
-            help="Processes that decode images; default: one per core, at most 8.",
-            rich_help_panel="Work",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.", rich_help_panel="Work"),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
-    ] = False,
+    batch_size: BatchSize = 32,
+    workers: Workers = None,
+    cache: CacheFolder = None,
+    no_cache: NoCache = False,
     overwrite: Overwrite = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Results")
