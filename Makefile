@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench faults reproduce clean
+.PHONY: help demo test lint slow bench faults goldens reproduce clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 
 faults: $(READY)  ## a thousand mutations of each file format that is read, and 200 kills (hours; ONLY=.npz CASES=100)
 	cd tests && ../$(BIN)/python -m faults.campaign $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES))
+
+goldens: $(READY)  ## keep what commands print and write today, after a change that is meant
+	COUNTERFOIL_GOLDENS=write $(BIN)/python -m pytest -q tests/goldens
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from counterfoil.data.cards import card
+from counterfoil.data.ratings import Rated
 from counterfoil.data.readers import winoground
 from counterfoil.engine import align
 from counterfoil.errors import DataError
@@ -15,6 +16,7 @@ from counterfoil.evaluation.lengths import correlation, length_correlations, mea
 from counterfoil.evaluation.run import load_run, save_run
 from counterfoil.scorers import given
 from counterfoil.stats.sharing import Sharing
+from counterfoil.world import ratings
 from counterfoil.world.sample import quads
 
 
@@ -88,3 +90,17 @@ def test_of_captions_at_hand_the_words_are_counted():
     words = mean_words(benchmark)
     texts = [[benchmark.captions[at].text.split() for at in row] for row in benchmark.listed.captions]
     assert words.tolist() == [sum(map(len, pair)) / 2 for pair in texts]
+
+
+def test_of_ratings_and_preferences_too():
+    for benchmark in (ratings.rated(12, seed=0), ratings.preferences(12, seed=0)):
+        words = mean_words(benchmark)
+        assert words.dtype == np.float64
+        texts = [len(caption.text.split()) for caption in benchmark.captions]
+        of = benchmark.judged
+        at = (
+            [[of.captions[k]] for k in range(len(of))]
+            if isinstance(of, Rated)
+            else [of.captions[of.owners == k] for k in range(len(of))]
+        )
+        assert words.tolist() == [sum(texts[j] for j in row) / len(row) for row in at]

@@ -94,7 +94,7 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
             where=benchmark.name,
             allowed="quads, choices, ratings and preferences",
         )
-    words = np.array([np.nan if c.text is None else len(c.text.split()) for c in benchmark.captions])
+    words = np.array([np.nan if c.text is None else float(len(c.text.split())) for c in benchmark.captions])
     if isinstance(questions, Preference):
         sums = np.bincount(questions.owners, weights=words[questions.captions], minlength=len(questions))
         found = sums / np.bincount(questions.owners, minlength=len(questions))

@@ -1,0 +1,296 @@
+"""The command lines whose output is kept, and what of an output is behaviour rather than circumstance."""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from faults.command import run
+
+KEPT = Path(__file__).parent / "kept"
+_FEW = "--draws 200 --quiet"
+_DATA = {
+    "quads": "pairs --data quads.csv",
+    "choices": "pairs --data choices.csv",
+    "ratings": "ratings --data ratings.csv",
+    "preferences": "preferences --data preferences.csv",
+    "gallery": "gallery --data gallery.csv",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command line in the folder of inputs, under a name; `files` are what it writes that is kept."""
+
+    name: str
+    command: str
+    files: tuple[str, ...] = ()
+
+
+def jobs() -> Iterator[Job]:
+    """All jobs, in the order in which they must run: a comparison needs its runs."""
+    yield from _runs()
+    yield from _tables()
+    yield from _captions()
+    yield from _lists()
+    yield from _errors()
+
+
+def _runs() -> Iterator[Job]:
+    """Every form of question, its answers as scores, outcomes or rankings, and every policy of ties."""
+    for form, scorers in {
+        "quads": ("given:quads-a.csv", "given:quads-b.csv", "given:quads-c.csv", "blind:length"),
+        "choices": ("given:choices-a.csv", "given:choices-b.csv", "given:outcomes.csv", "blind:random"),
+        "ratings": ("given:ratings-a.csv", "given:ratings-b.csv", "metric:length"),
+        "preferences": ("metric:length",),
+        "gallery": ("given:gallery-a.npy", "given:gallery-b.npy", "given:gallery-c.npy"),
+    }.items():
+        benchmark = _DATA[form].split()[0]
+        for number, scorer in enumerate(scorers):
+            out = f"runs/{form}/{re.split('[:.]', scorer)[1]}"
+            ids = " --ids gallery-ids.npz" if form == "gallery" else ""
+            yield Job(
+                f"evaluate-{out.removeprefix('runs/').replace('/', '-')}",
+                f"evaluate {scorer} {_DATA[form]}{ids} --no-cache {_FEW} --out {out} --json {out}.json",
+                # The others' numbers are in the comparisons.
+                (f"{out}.json", f"{out}/{benchmark}/items.parquet", f"{out}/{benchmark}/manifest.json")
+                if number == 0
+                else (),
+            )
+    for form, scorer in {
+        "quads": "blind:length",
+        "choices": "blind:length",
+        "preferences": "metric:length",
+    }.items():
+        for ties in ("half", "optimistic"):
+            command = f"evaluate {scorer} {_DATA[form]} --ties {ties} --no-cache {_FEW}"
+            yield Job(f"evaluate-{form}-ties-{ties}", command)
+    for interval in ("wilson", "bootstrap"):
+        yield Job(
+            f"evaluate-quads-{interval}",
+            f"evaluate given:quads-a.csv {_DATA['quads']} --interval {interval} --no-cache {_FEW}",
+        )
+
+
+def _tables() -> Iterator[Job]:
+    """Comparisons of runs in every format that is written."""
+    for form, names in {
+        "quads": "quads-a quads-b length",
+        "choices": "choices-a choices-b outcomes",
+        "ratings": "ratings-a ratings-b",
+        "gallery": "gallery-a gallery-b gallery-c",
+    }.items():
+        runs = " ".join(f"runs/{form}/{name}" for name in names.split())
+        made = {kind: f"compared-{form}.{kind}" for kind in ("html", "md", "tex", "csv", "json")}
+        yield Job(
+            f"compare-{form}",
+            f"compare {runs} {_FEW} --title {form} --pictures never --html {made['html']} "
+            f"--markdown {made['md']} --latex {made['tex']} --csv {made['csv']} --json {made['json']}",
+            tuple(made.values()),
+        )
+        yield Job(f"lengths-{form}", f"lengths {runs} --quiet")
+    galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
+    yield Job("rankings", f"rankings {galleries} {_FEW} --csv r.csv --html r.html", ("r.csv", "r.html"))
+    yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
+    yield Job("preferences", f"preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
+
+
+def _captions() -> Iterator[Job]:
+    texts = "--metrics bleu,rouge-l,cider,length --references references.json"
+    yield Job(
+        "captions-score",
+        f"captions score --candidates candidates.json {texts} --out scores.csv --json scores.json --quiet",
+        ("scores.csv", "scores.json"),
+    )
+    yield Job(
+        "captions-systems",
+        "captions systems --predictions one.json two.json three.json --references references.json "
+        "--metrics bleu,rouge-l,cider --humans humans.csv --out systems.csv --quiet",
+        ("systems.csv",),
+    )
+
+
+def _lists() -> Iterator[Job]:
+    for what in ("benchmarks", "scorers", "metrics", "measures", "recipes"):
+        yield Job(f"list-{what}", f"list {what}")
+    for paper in ("bivlc", "eccv-caption", "winoground", "pac-s"):
+        yield Job(f"reproduce-{paper}", f"reproduce --paper {paper}")
+    for command in (
+        *(
+            "",
+            "evaluate",
+            "fetch",
+            "compare",
+            "pool",
+            "bias",
+            "preferences",
+            "rankings",
+            "lengths",
+            "reproduce",
+        ),
+        *("save", "train", "mix", "demo", "captions", "captions score", "captions systems", "world"),
+        *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
+    ):
+        yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())
+
+
+#: Command lines that are refused, all of them in one file: the wording of errors is behaviour, too.
+_REFUSED = """
+evaluate
+evaluate blind:length
+evaluate blind:length nowhere
+evaluate nothing pairs --data quads.csv
+evaluate nothing:x pairs --data quads.csv
+evaluate blind:tall pairs --data quads.csv
+evaluate given:nowhere.csv pairs --data quads.csv
+evaluate given:votes.csv pairs --data quads.csv
+evaluate given:choices-a.csv pairs --data quads.csv
+evaluate given:quads-a.csv pairs --data choices.csv
+evaluate given:ratings-a.csv pairs --data choices.csv
+evaluate given:gallery-a.npy gallery --data gallery.csv --ids quads.csv
+evaluate given:gallery-a.npy pairs --data quads.csv
+evaluate blind:length pairs
+evaluate blind:length pairs --data nowhere.csv
+evaluate blind:length pairs --data votes.csv
+evaluate blind:length pairs --data candidates.json
+evaluate blind:length pairs --data quads.csv --draws 3
+evaluate blind:length pairs --data quads.csv --draws many
+evaluate blind:length pairs --data quads.csv --ties lenient
+evaluate blind:length pairs --data quads.csv --interval normal
+evaluate blind:length pairs --data quads.csv --measure grup
+evaluate blind:length pairs --data quads.csv --seed -1
+evaluate blind:length pairs --data quads.csv --limit 0
+evaluate blind:length pairs --data quads.csv --set a=b
+evaluate blind:length pairs --data quads.csv --json quads.csv
+evaluate blind:length pairs --data quads.csv --out quads.csv
+evaluate blind:length winoground --data quads.csv
+evaluate blind:length sugarcrepe --data runs
+evaluate blind:length eccv --data runs
+evaluate metric:cidr ratings --data ratings.csv
+evaluate metric:cider ratings --data ratings.csv
+evaluate metric:length pairs --data quads.csv
+evaluate metric:clip-s ratings --data ratings.csv
+evaluate blind:length gallery --data quads.csv
+compare
+compare runs/quads/quads-a
+compare runs/quads/quads-a nowhere
+compare runs/quads/quads-a quads.csv
+compare runs/quads/quads-a runs/gallery/gallery-a
+compare runs/quads/* --baseline best
+compare runs/quads/quads-a runs/quads/quads-b --html quads.csv
+compare runs/quads/quads-a runs/quads/quads-b --pictures sometimes
+rankings runs/quads/quads-a runs/quads/quads-b
+rankings runs/gallery/gallery-a
+rankings runs/gallery/gallery-a runs/gallery/gallery-b --measure nothing
+pool runs/quads/quads-a --out p.csv
+pool runs/gallery/gallery-a --k 0 --out p.csv
+pool runs/gallery/gallery-a --out p.xls
+bias runs/gallery/gallery-a runs/gallery/gallery-b --judgements votes.csv
+preferences
+preferences quads.csv
+preferences nowhere.csv
+lengths quads.csv
+captions score --candidates candidates.json
+captions score --candidates candidates.json --metrics cidr
+captions score --candidates candidates.json --metrics cider
+captions score --candidates votes.csv --metrics length
+captions score --candidates candidates.json --metrics clip-s
+captions systems --predictions one.json --references references.json
+captions systems --predictions one.json two.json --references votes.csv
+train nothing --data quads.csv --out new
+train coco --data nowhere.csv --out new
+mix runs runs
+world build castles --out new
+world build quads --n 0 --out new
+fetch nothing
+save nothing --out new
+list nothing
+reproduce --paper five
+nothing
+"""
+
+
+def _errors() -> Iterator[Job]:
+    for number, line in enumerate(_REFUSED.strip().splitlines()):
+        yield Job(f"error-{number:02}", line)
+
+
+def outcome(job: Job, folder: Path) -> str:
+    """Run a job and give its exit code, output and files as one text."""
+    ended = run(job.command.split(), folder, patience=60)
+    parts = [f"$ counterfoil {job.command}", f"exit code {ended.code}"]
+    parts += [text for text in (_plain(ended.out, folder), _plain(ended.err, folder)) if text]
+    parts += [f"--- {name}\n{kept(folder / name, folder)}" for name in job.files]
+    return "\n".join(parts) + "\n"
+
+
+def kept(path: Path, folder: Path) -> str:
+    """What of a file is behaviour: no times, versions, machines, paths and last digits."""
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        rows = [json.dumps(_settled(row)) for row in table.to_pylist()]
+        return "\n".join([str(table.schema.remove_metadata()), *rows])
+    text = path.read_text("utf-8")
+    if path.suffix == ".json":
+        return json.dumps(_settled(json.loads(text)), indent=1, ensure_ascii=False)
+    if path.suffix == ".html":
+        # What a reader sees: style and scripts are files of ours, their data are in the JSON.
+        text = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
+        text = re.sub(r"<(tr|p|li|section|figure|svg|text|h\d|div|summary|title)\b", r"\n<\1", text)
+        text = html.unescape(re.sub(r"<[^>]+>", " ", text))
+        text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+    return _plain(text, folder)
+
+
+#: Fields that say when, where and with what a number was made.
+_CIRCUMSTANCE = {
+    "result.json",  # its digest
+    "versions",
+    "created",
+    "started",
+    "seconds",
+    "machine",
+    "host",
+    "platform",
+    "path",
+    "command",
+}
+
+
+def _settled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _settled(each) for key, each in value.items() if key not in _CIRCUMSTANCE}
+    if isinstance(value, list):
+        return [_settled(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"(counterfoil [a-z ]+) [0-9a-f]{32}", r"\1 DIGEST", value)
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def _plain(text: str, folder: Path) -> str:
+    text = text.replace(str(folder.resolve()), "FOLDER").replace(str(folder), "FOLDER")
+    # The mark of a command's own files, and the digest of a file with the time in it.
+    text = re.sub(r"(counterfoil [a-z ]+|digests.result.json) [0-9a-f]{32}", r"\1 DIGEST", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME", text)
+    text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", text)
+    text = re.sub(r"-?\d+\.\d{7,}(e-?\d+)?", lambda found: f"{float(found[0]):.9g}", text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def file_of(job: Job) -> str:
+    """The file an outcome is kept in: the errors and the help share one each."""
+    family = job.name.partition("-")[0]
+    return f"{family}.txt" if family in ("error", "help", "list", "lengths") else f"{job.name}.txt"
+
+
+def produced(folder: Path) -> dict[str, str]:
+    """The outcomes of all jobs in a folder with the inputs, by the file that keeps them."""
+    texts: dict[str, str] = {}
+    for job in jobs():
+        texts[file_of(job)] = texts.get(file_of(job), "") + outcome(job, folder) + "\n"
+    return texts
