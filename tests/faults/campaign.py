@@ -2,7 +2,7 @@
 
     python -m faults.campaign                         # all, from the folder `tests`
     python -m faults.campaign --only .npz --cases 200 --seed 3
-    python -m faults.campaign --only kills --cases 40
+    python -m faults.campaign --only clip/config.json --only kills --cases 40
 
 Everything heavy is imported once; each case is a fork in a folder of its own, with limits on processor time
 and address space. Each case is decided by the seed, the format and its number, and its outcome is a line of
@@ -65,11 +65,11 @@ def in_a_fork(work: Callable[[], Any], *, kill_after: float | None = None) -> tu
 
 def mutated(suffix: str, number: int, seed: int, base: Path, place: Path) -> dict[str, Any]:
     """One mutation of a file of a format, met by a command that reads it: the outcome."""
-    rng = np.random.default_rng([seed, FORMATS.index(suffix), number])
-    files = [file for file in READERS if Path(file).suffix == suffix]
+    rng = np.random.default_rng([seed, [*FORMATS, *READERS].index(suffix), number])
+    files = [file for file in READERS if suffix in (file, Path(file).suffix)]
     file = files[number % len(files)]
     command = READERS[file][int(rng.integers(len(READERS[file])))]
-    folder = place / f"{suffix[1:]}-{number}"
+    folder = place / f"{Path(suffix).name.lstrip('.')}-{number}"
     shutil.copytree(base, folder, copy_function=os.link, symlinks=True)
     others = [base / each for each in READERS]
     done = mutate(folder / file, rng, others)
@@ -203,7 +203,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", choices=[*FORMATS, "kills"], help="may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=(*FORMATS, *READERS, "kills"), help="may be repeated"
+    )
     parser.add_argument("--cases", type=int, help="per format (1,000) and kills (200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
@@ -269,10 +271,13 @@ def _environment(place: Path) -> None:
 
 
 def _import_everything() -> None:
+    import av  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
+    import open_clip  # noqa: F401
     import pyarrow.dataset  # noqa: F401
     import scipy.stats  # noqa: F401
     import torch
+    import transformers  # noqa: F401
 
     import counterfoil.catalog
     import counterfoil.cli.tables

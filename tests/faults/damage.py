@@ -428,4 +428,4 @@ BY_SUFFIX: dict[str, dict[str, Damage]] = {
 
 def damages(name: str) -> dict[str, Damage]:
     """All classes of damage of a file of this name."""
-    return {**ANY, **BY_SUFFIX[Path(name).suffix]}
+    return {**ANY, **BY_SUFFIX.get(Path(name).suffix, {})}

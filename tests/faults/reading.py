@@ -5,6 +5,10 @@ _PAIRS = "--images photos " + _EVALUATE
 _SCORES = "pairs --data pairs.csv " + _PAIRS
 _SCORE = "captions score --candidates candidates.json"
 _CLIP = f"{_SCORE} --metrics clip-s --scorer embeddings:vectors.npz --images photos --no-cache"
+_VIDEOS = (
+    "captions score --candidates told.json --videos videos --metrics em-score --scorer hf:./clip "
+    "--workers 0 --no-cache --json new.json"
+)
 _TRAIN = (
     "train coco --model small --images photos --steps 1 --batch-size 4 --workers 0 --device cpu --out new"
 )
@@ -84,6 +88,25 @@ READERS: dict[str, tuple[str, ...]] = {
     "first/model.safetensors": (
         f"evaluate first quads {_EVALUATE} --workers 0",
         "mix first second --task quads --held-out rated --points 2",
+    ),
+    "pairs.arrow": (f"evaluate blind:length pairs --data pairs.arrow {_PAIRS}",),
+    "photos/j0.jpg": (f"evaluate pixels:colours pairs --data jpegs.csv {_PAIRS}",),
+    "videos/v0.mp4": (_VIDEOS,),
+    **{
+        f"clip/{name}": (f"evaluate hf:./clip pairs --data jpegs.csv {_PAIRS} --workers 0", _VIDEOS)
+        for name in ("config.json", "preprocessor_config.json", "tokenizer_config.json", "model.safetensors")
+    },
+    **{
+        f"flickr8k/{name}": (
+            f"evaluate metric:rouge-l flickr8k-expert --data flickr8k --no-counts {_EVALUATE}",
+        )
+        for name in ("Flickr8k.token.txt", "ExpertAnnotations.txt")
+    },
+    "sugarcrepe/swap_att.json": (
+        f"evaluate blind:length sugarcrepe --data sugarcrepe --no-counts {_EVALUATE}",
+    ),
+    "released/winoground/scores/clip.jsonl": (
+        "reproduce --paper winoground --data released --json new.json",
     ),
     "first/resume.pt": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
     "first/journal.csv": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),

@@ -9,12 +9,14 @@ import json
 import tarfile
 from pathlib import Path
 
+import av
 import numpy as np
 import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults.command import run
+from tiny_families import save_clip
 
 N = 12
 COLOURS = ("red", "green", "blue", "yellow")
@@ -29,6 +31,8 @@ def make(folder: Path) -> None:
     _captions(folder)
     _people(folder)
     _training(folder)
+    _published(folder)
+    _videos(folder)
     _made_by_commands(folder)
 
 
@@ -39,6 +43,9 @@ def _pictures(folder: Path) -> None:
         for name in (f"p{i}", f"n{i}"):
             pixels = rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)
             PIL.Image.fromarray(pixels).save(folder / "photos" / f"{name}.png")
+    for i in range(N):
+        pixels = rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / "photos" / f"j{i}.jpg")
 
 
 def _tables(folder: Path) -> None:
@@ -55,7 +62,18 @@ def _tables(folder: Path) -> None:
     write_csv(folder / "pairs.tsv", rows, delimiter="\t")
     (folder / "pairs.json").write_text(json.dumps(rows))
     (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    pq.write_table(pa.Table.from_pylist(rows), folder / "pairs.parquet")
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, folder / "pairs.parquet")
+    with (
+        pa.OSFile(str(folder / "pairs.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
+    jpegs = [
+        {"image": f"j{i}.jpg", "caption": row["caption"], "negative_caption": row["negative_caption"]}
+        for i, row in enumerate(rows)
+    ]
+    write_csv(folder / "jpegs.csv", jpegs)
     rng = np.random.default_rng(1)
     scores = [
         {"id": str(i), **{f"c{c}_i{j}": round(float(rng.normal()), 3) for c in (0, 1) for j in (0, 1)}}
@@ -129,6 +147,54 @@ def _training(folder: Path) -> None:
     lines = ['base = "negclip"', "batch_size = 4", "epochs = 1", "lr = 1e-3", "", "[run]", 'model = "small"']
     lines += ['data = "rows.csv"', 'images = "photos"', ""]
     (folder / "recipe.toml").write_text("\n".join(lines))
+
+
+def _published(folder: Path) -> None:
+    """Small files in the layouts of published benchmarks and of a published file of scores."""
+    (folder / "flickr8k").mkdir()
+    captions, ratings = [], []
+    for i in range(N):
+        captions += [f"p{i}.png#{j}\ta {COLOURS[(i + j) % 4]} thing number {i} ." for j in (0, 1)]
+        ratings.append(f"p{i}.png\tp{(i + 1) % N}.png#0\t{i % 4 + 1}\t{(i + 1) % 4 + 1}\t{i % 3 + 1}")
+    (folder / "flickr8k" / "Flickr8k.token.txt").write_text("\n".join(captions) + "\n")
+    (folder / "flickr8k" / "ExpertAnnotations.txt").write_text("\n".join(ratings) + "\n")
+    (folder / "sugarcrepe").mkdir()
+    for name in ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj"):
+        questions = {
+            str(i): {
+                "filename": f"p{i}.png",
+                "caption": f"a red thing {i}",
+                "negative_caption": f"a blue thing {i}",
+            }
+            for i in range(4)
+        }
+        (folder / "sugarcrepe" / f"{name}.json").write_text(json.dumps(questions))
+    rng = np.random.default_rng(4)
+    (folder / "released" / "winoground" / "scores").mkdir(parents=True)
+    scores = [
+        {"label": f"{i}_c{caption}_i{image}", "score": float(rng.normal())}
+        for i in range(400)
+        for caption in (0, 1)
+        for image in (0, 1)
+    ]
+    text = "\n".join(map(json.dumps, scores))
+    (folder / "released" / "winoground" / "scores" / "clip.jsonl").write_text(text)
+
+
+def _videos(folder: Path) -> None:
+    (folder / "videos").mkdir()
+    rng = np.random.default_rng(3)
+    for i in range(3):
+        with av.open(str(folder / "videos" / f"v{i}.mp4"), "w") as file:
+            stream = file.add_stream("mpeg4", rate=5)
+            stream.width = stream.height = 32
+            stream.pix_fmt = "yuv420p"
+            for _ in range(10):
+                pixels = rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)
+                file.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+            file.mux(stream.encode())
+    save_clip(folder / "clip")
+    (folder / "told.json").write_text(json.dumps({f"v{i}": f"a red square number {i}" for i in range(3)}))
 
 
 def _made_by_commands(folder: Path) -> None:
