@@ -161,6 +161,27 @@ def test_a_list_and_another_entry_of_one_image_are_not_put_together(tmp_path):
         read_candidates(written(tmp_path, {"a": "x", "b": []}), several=True)
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_candidates_are_numbered_as_the_file_says(tmp_path, as_text):
+    rows = [("a", "z", 2), ("b", "u", 0), ("a", "x", 0), ("a", "y", 1)]
+    path = written(
+        tmp_path,
+        [
+            {"image": image, "caption": text, "candidate": str(number) if as_text else number}
+            for image, text, number in rows
+        ],
+    )
+    found = read_candidates(path, several=True)
+    assert dict(found.captions) == {"a": ("x", "y", "z"), "b": ("u",)}
+    assert dict(found.numbers) == {"a": (0, 1, 2), "b": (0,)}
+    twice = written(tmp_path, [{"image": "a", "caption": text, "candidate": 1} for text in "xy"])
+    with pytest.raises(DataError, match="entry 2: two candidates of one image have one number; given: 'a', "):
+        read_candidates(twice, several=True)
+    # What is no number is somebody's own column.
+    other = [{"image": "a", "caption": text, "candidate": f"beam {text}"} for text in "xy"]
+    assert dict(read_candidates(written(tmp_path, other), several=True).numbers) == {"a": (0, 1)}
+
+
 def test_what_is_left_of_several_candidates_keeps_its_number(tmp_path):
     path = written(tmp_path, {"a": ["", "x", " ", "y"], "b": "z", "c": ["", ""]})
     found = read_candidates(path, several=True, empty="leave-out")

@@ -371,6 +371,11 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         "captions score --metrics length --images photos --candidates",
         "one image under two names",
     ),
+    "one-number.csv": (
+        "image,caption,candidate\np0,a cat,1\np0,a dog,1\n",
+        _CANDIDATES,
+        "two candidates of one image have one number",
+    ),
     "one-image.json": (
         '{"p0": ["a cat", "a dog"]}',
         "captions score --metrics cider --references references.json --candidates",

@@ -6,7 +6,8 @@
 {"annotations": [...], "images": [...]}      COCO's annotations; `images` says which file an id is of
 a table (CSV, TSV, JSON Lines, Parquet)      columns image_id and caption, or what else entries may call these
 
-The caption of an entry may be a list of them, as Parquet has it; then it is the image's only entry.
+The caption of an entry may be a list of them, as Parquet has it; then it is the image's only entry. A whole
+number under `candidate`, as `captions score --out` writes it, says which of the image's captions one is.
 """
 
 import re
@@ -53,27 +54,36 @@ def read_candidates(
 ) -> Written:
     """One caption per image or video, or with `several` one or more, in any layout above.
 
-    With `empty` "leave-out" captions that are empty are left out, and the others keep their numbers. Raises
-    `DataError` naming file and entry: no such file, broken JSON, another layout, a caption that is no string
-    or is empty, and a second one for an image where not `several`.
+    Captions of an image are numbered as they come, or as their entries say. With `empty` "leave-out" those
+    that are empty are left out, and the others keep their numbers. Raises `DataError` naming file and entry:
+    no such file, broken JSON, another layout, a caption that is no string or is empty, two of one number,
+    and a second one for an image where not `several`.
     """
     found: dict[str, dict[int, str]] = {}
     entries, files = _entries(path, "candidate", several=several)
     left_out = 0
-    of_image: dict[str, int] = {}
-    for where, name, held in entries:
-        number = of_image.get(name, 0)
-        if number and not several:
+    of_image: dict[str, set[int]] = {}
+    for where, name, held, said in entries:
+        known = of_image.setdefault(name, set())
+        if known and not several:
             raise DataError(
                 "a second candidate for one image", where=where, given=f"'{name}'", hint="one each"
             )
-        of_image[name] = number + 1
+        number = len(known) if said is None else said
+        if number in known:
+            raise DataError(
+                "two candidates of one image have one number",
+                where=where,
+                given=f"'{name}', candidate {number}",
+                hint="number all of an image's candidates from 0, or none",
+            )
+        known.add(number)
         if empty == "leave-out" and isinstance(held, str) and not held.strip():
             left_out += 1
             continue
         found.setdefault(name, {})[number] = _text(held, where)
-    captions = {name: tuple(own.values()) for name, own in found.items()}
-    numbers = {name: tuple(own) for name, own in found.items()}
+    captions = {name: tuple(own[number] for number in sorted(own)) for name, own in found.items()}
+    numbers = {name: tuple(sorted(own)) for name, own in found.items()}
     return _some(Written(path, captions, files, numbers, left_out, len(of_image) - len(found)))
 
 
@@ -81,7 +91,7 @@ def read_references(path: Path) -> Written:
     """Any number of captions per image or video, in any layout above; raises `DataError` as candidates do."""
     found: dict[str, list[str]] = {}
     entries, files = _entries(path, "reference", several=True)
-    for where, name, held in entries:
+    for where, name, held, _ in entries:
         found.setdefault(name, []).append(_text(held, where))
     return _some(Written(path, {name: tuple(texts) for name, texts in found.items()}, files))
 
@@ -136,10 +146,12 @@ def _some(written: Written) -> Written:
     return written
 
 
-def _entries(
-    path: Path, kind: str, *, several: bool
-) -> tuple[Iterator[tuple[str, str, Any]], dict[str, str]]:
-    """(where, id, caption) of every caption of a file, and the files that it says ids are of.
+#: Where a caption stands, the id of what it is of, itself, and which of several it is where that is said.
+Entry = tuple[str, str, Any, int | None]
+
+
+def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], dict[str, str]]:
+    """Every caption of a file, and the files that it says ids are of.
 
     Captions are as they stand there: `_text` says which are none. `kind` is what errors call one of several.
     """
@@ -157,18 +169,16 @@ def _entries(
         elif isinstance(value, list):
             entries = _of_list(_numbered(path, value), value)
         elif isinstance(value, dict):
-            entries = ((f"{path}, '{name}'", name, held) for name, held in value.items())
+            entries = ((f"{path}, '{name}'", name, held, None) for name, held in value.items())
         else:
             raise DataError("not captions", where=path, given=shown(value), allowed=_LAYOUTS)
     return _apart(entries, kind, several=several), files
 
 
-def _apart(
-    entries: Iterable[tuple[str, str, Any]], kind: str, *, several: bool
-) -> Iterator[tuple[str, str, Any]]:
+def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[Entry]:
     """Lists of captions taken apart; raises `DataError` for an image with a list and another entry."""
     is_listed: dict[str, bool] = {}
-    for where, name, held in entries:
+    for where, name, held, said in entries:
         listed = isinstance(held, list | tuple)
         if is_listed.get(name) or (listed and name in is_listed):
             raise DataError(
@@ -179,7 +189,7 @@ def _apart(
             )
         is_listed[name] = listed
         if not listed:
-            yield where, name, held
+            yield where, name, held, said
         elif not several:
             raise DataError(
                 "a list where one caption is asked for",
@@ -191,14 +201,14 @@ def _apart(
             raise DataError(f"no {kind}s", where=where, given="[]", hint="leave the entry out")
         else:
             for number, text in enumerate(held, start=1):
-                yield f"{where}, {kind} {number}", name, text
+                yield f"{where}, {kind} {number}", name, text, None
 
 
 def _numbered(path: Path, entries: Sequence[Any]) -> list[str]:
     return [f"{path}, entry {number}" for number in range(1, len(entries) + 1)]
 
 
-def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[tuple[str, str, Any]]:
+def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
     for where, entry in zip(places, entries, strict=True):
         if not isinstance(entry, dict):
             raise DataError("not an entry", where=where, given=shown(entry), allowed=_LAYOUTS)
@@ -212,7 +222,14 @@ def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[tuple[st
             )
         if key is None:
             raise DataError("no caption", where=where, given=", ".join(entry), allowed=_TEXTS)
-        yield where, str(name), entry[key]
+        yield where, str(name), entry[key], _number(entry.get("candidate"))
+
+
+def _number(value: Any) -> int | None:
+    """A whole number from 0; None for anything else, which is no matter of ours."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _text(value: Any, where: str) -> str:
