@@ -1,10 +1,10 @@
-"""Random parts of pictures: as torchvision draws them, and by their key alone."""
+"""Random parts and patches of pictures, as torchvision draws them, fewer words, all by their key alone."""
 
 import numpy as np
 import pytest
 
 from counterfoil.data.records import Image, PixelSource
-from counterfoil.train.augmentation import crop, varied
+from counterfoil.train.augmentation import ERASED, Variation, crop, erased, varied, without_words
 
 
 @pytest.mark.parametrize(("width", "height"), [(64, 64), (100, 30), (1, 500), (7, 3)])
@@ -61,3 +61,88 @@ def test_every_second_picture_is_mirrored() -> None:
         mirrored += int(shown[:, -1].mean() > shown[:, 0].mean())
     # Of 400 fair draws, within four standard deviations.
     assert abs(mirrored - 200) < 40
+
+
+@pytest.mark.models
+def test_patches_are_distributed_as_torchvisions() -> None:
+    transforms = pytest.importorskip("torchvision.transforms")
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rng, blank, n = np.random.default_rng(0), torch.zeros(3, 80, 120), 4000
+    drawn = [erased(120, 80, rng=rng) for _ in range(n)]
+    ours = np.array([box for box in drawn if box is not None], dtype=float)
+    limits = {"scale": (0.02, 1 / 3), "ratio": (0.3, 1 / 0.3)}
+    made = [transforms.RandomErasing.get_params(blank, **limits, value=[0.0])[:4] for _ in range(n)]
+    # One that fits nowhere is the whole picture there.
+    theirs = np.array([box for box in made if box[2:] != (80, 120)], dtype=float)
+    assert abs(len(ours) - len(theirs)) <= 4
+    left, top, right, bottom = ours.T
+    assert (bottom - top).max() < 80
+    for a, b in zip(
+        (top, left, bottom - top, right - left, (bottom - top) * (right - left)),
+        (*theirs.T, theirs[:, 2] * theirs[:, 3]),
+        strict=True,
+    ):
+        assert abs(a.mean() - b.mean()) < 4 * np.hypot(a.std(), b.std()) / np.sqrt(n)
+        assert abs(a.std() / b.std() - 1) < 0.08
+
+
+def test_a_patch_of_some_pictures_is_erased_and_the_rest_left_alone() -> None:
+    white = np.full((40, 60, 3), 255, dtype=np.uint8)
+    image, n, share = Image("white", PixelSource(white)), 1000, 0.2
+    touched = 0
+    for key in range(n):
+        shown = np.asarray(
+            varied(image, key=(key,), size=(16, 16), variation=Variation(erasing=share)).decode()
+        )
+        # Not cropped: the picture's own size, for the model's own transform.
+        assert shown.shape == white.shape
+        patch = (shown != 255).any(axis=2)
+        assert (shown[patch] == ERASED).all()
+        rows, columns = patch.any(axis=1).sum(), patch.any(axis=0).sum()
+        assert patch.sum() == rows * columns
+        touched += bool(patch.any())
+    assert abs(touched - share * n) < 4 * np.sqrt(n * share * (1 - share))
+    assert (white == 255).all()
+
+
+def test_what_is_erased_is_next_to_nothing_once_normalised() -> None:
+    # The means and standard deviations of CLIP's pictures and of ImageNet's.
+    for mean, std in (
+        ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+        ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    ):
+        assert np.abs((np.array(ERASED) / 255 - mean) / std).max() < 0.02
+
+
+def test_erasing_draws_after_the_crop_and_changes_no_crop() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)
+    image = Image("a", PixelSource(pixels))
+    for key in range(20):
+        plain, patched = (
+            np.asarray(varied(image, key=(key,), size=(16, 12), variation=each).decode())
+            for each in (Variation(crops=True), Variation(crops=True, erasing=1.0))
+        )
+        other = (plain != patched).any(axis=2)
+        assert (patched[other] == ERASED).all()
+        assert other.any()
+
+
+def test_words_are_left_out_with_the_probability_asked_for() -> None:
+    words = [f"w{number}" for number in range(12)]
+    n, share = 2000, 0.1
+    left = [without_words(" ".join(words), key=(7, row), share=share).split() for row in range(n)]
+    # In their order, and each as often as any other.
+    assert all(each == [word for word in words if word in each] for each in left)
+    for word in words:
+        gone = n - sum(word in each for each in left)
+        assert abs(gone - share * n) < 4.5 * np.sqrt(n * share * (1 - share))
+    assert without_words(" ".join(words), key=(7, 3), share=share).split() == left[3]
+
+
+def test_a_caption_never_loses_all_of_its_words() -> None:
+    kept = {without_words("a red dog", key=(row,), share=1.0) for row in range(50)}
+    assert kept == {"a", "red", "dog"}
+    assert without_words("dog", key=(0,), share=1.0) == "dog"
+    assert without_words("", key=(0,), share=1.0) == ""
+    assert without_words("as  it stands", key=(0,), share=0.0) == "as it stands"

@@ -13,6 +13,7 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
 from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
+from counterfoil.train.augmentation import UNVARIED, Variation  # noqa: E402
 from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
 from counterfoil.train.feed import Feed, ahead  # noqa: E402
 from counterfoil.train.pictures import Pictures  # noqa: E402
@@ -20,8 +21,12 @@ from counterfoil.train.tokens import Tokens  # noqa: E402
 
 pytestmark = pytest.mark.models
 
+VARIED = Variation(crops=True, erasing=0.5, word_drop=0.5)
 
-def feed(data: TrainingSet, *, workers: int = 0, kept: int = 1 << 30, varies: bool = False) -> Feed:
+
+def feed(
+    data: TrainingSet, *, workers: int = 0, kept: int = 1 << 30, variation: Variation = UNVARIED
+) -> Feed:
     backbone = thumbnails.thumb()
     roles = [role for role in data.rows if "image" in role]
     pictures = Pictures(
@@ -30,10 +35,12 @@ def feed(data: TrainingSet, *, workers: int = 0, kept: int = 1 << 30, varies: bo
         backbone.preparation,
         workers=workers,
         kept=kept,
-        varies=varies,
+        varies=variation.of_pictures,
     )
     captions = [role for role in data.rows if "caption" in role]
-    return Feed(data, backbone, pictures, Tokens(data.captions, backbone.tokens), roles, captions, varies, 5)
+    return Feed(
+        data, backbone, pictures, Tokens(data.captions, backbone.tokens), roles, captions, variation, 5
+    )
 
 
 def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed() -> None:
@@ -109,17 +116,17 @@ def test_batches_are_their_rows_prepared_one_by_one(workers: int, kept: int) -> 
     assert count == 7
 
 
-def test_varied_pictures_depend_on_seed_epoch_and_row_alone() -> None:
+def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone() -> None:
     data = thumbnails.rows(12)
     whole = Course(n=12, batch_size=4, steps=6)
 
-    def by_row(workers: int, rank: int, world: int) -> dict[tuple[int, int], list[float]]:
+    def by_row(workers: int, rank: int, world: int) -> dict[tuple[int, int], tuple]:
         course = Course(n=12, batch_size=4, steps=6, rank=rank, world=world)
-        stream = feed(data, workers=workers, varies=True)
+        stream = feed(data, workers=workers, variation=VARIED)
         return {
-            (batch.epoch, int(row)): picture.flatten().tolist()
+            (batch.epoch, int(row)): (picture.flatten().tolist(), [word for word in words if word])
             for batch in stream.batches(course)
-            for row, picture in zip(batch.rows, batch.pixels, strict=True)
+            for row, picture, words in zip(batch.rows, batch.pixels, batch.tokens.tolist(), strict=True)
         }
 
     alone = by_row(0, 0, 1)
@@ -127,11 +134,16 @@ def test_varied_pictures_depend_on_seed_epoch_and_row_alone() -> None:
     assert by_row(2, 0, 1) == alone
     assert {**by_row(0, 0, 2), **by_row(0, 1, 2)} == alone
     plain = {
-        int(row): picture.flatten().tolist()
+        int(row): (picture.flatten().tolist(), [word for word in words if word])
         for batch in feed(data).batches(whole)
-        for row, picture in zip(batch.rows, batch.pixels, strict=True)
+        for row, picture, words in zip(batch.rows, batch.pixels, batch.tokens.tolist(), strict=True)
     }
-    assert all(alone[0, row] != alone[1, row] and alone[0, row] != plain[row] for row in range(12))
+    pictures = [(alone[0, row][0], alone[1, row][0], plain[row][0]) for row in range(12)]
+    assert all(first not in (second, own) for first, second, own in pictures)
+    fewer = [alone[epoch, row][1] for epoch in range(2) for row in range(12)]
+    assert all(words for words in fewer)
+    assert any(alone[0, row][1] != alone[1, row][1] for row in range(12))
+    assert sum(map(len, fewer)) < 2 * sum(len(plain[row][1]) for row in range(12))
 
 
 def test_in_order_keeps_the_last_smaller_batch() -> None:

@@ -209,5 +209,24 @@ def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
     assert replace(NAMES[name], batch_size=1, accumulate=2).accumulate == 2
 
 
+def test_only_pcme_erases_and_drops_words_by_itself() -> None:
+    # As its released configuration for COCO has it.
+    assert (NAMES["pcme"].erasing, NAMES["pcme"].word_drop) == (0.2, 0.1)
+    others = [recipe for name, recipe in NAMES.items() if name != "pcme"]
+    assert {(recipe.erasing, recipe.word_drop) for recipe in others} == {(0.0, 0.0)}
+    assert read("coco", erasing=1, word_drop=0.25).word_drop == 0.25
+    for name in ("erasing", "word_drop"):
+        with pytest.raises(InputError, match=rf"{name} is out of range; given: 1.5; allowed: 0 to 1"):
+            read("pcme", **{name: 1.5})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("accumulate", 2), ("augment", "crop-flip"), ("erasing", 0.1), ("word_drop", 0.1)]
+)
+def test_a_detector_has_nothing_to_vary_or_to_add_up(name: str, value: object) -> None:
+    with pytest.raises(InputError, match=f"recipe detector, {name}: a detector learns from .* once; given: "):
+        read("detector", **{name: value})
+
+
 def test_two_pairs_of_one_row_are_enough() -> None:
     assert replace(NAMES["trohn-img"], batch_size=1).batch_size == 1

@@ -27,7 +27,15 @@ pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
 #: Dropout draws in every step; validation decides which weights are kept; the last step is no round number.
 RECIPE = NegativePairs(
-    batch_size=8, steps=23, lr=1e-2, warmup=3, accumulate=2, augment="crop-flip", validate_every=4
+    batch_size=8,
+    steps=23,
+    lr=1e-2,
+    warmup=3,
+    accumulate=2,
+    augment="crop-flip",
+    erasing=0.3,
+    word_drop=0.3,
+    validate_every=4,
 )
 #: Columns of the journal that say how long something took.
 CLOCK = {"rows_per_second", "waiting", "seconds"}
@@ -135,7 +143,7 @@ SCRIPT = """
     fit(
         thumbnails.thumb(),
         NegativePairs(batch_size=8, steps=23, lr=1e-2, warmup=3, accumulate=2, augment="crop-flip",
-                      validate_every=4),
+                      erasing=0.3, word_drop=0.3, validate_every=4),
         thumbnails.rows(50, negatives=True),
         validation=thumbnails.rows(20, seed=1, negatives=True),
         out=Path(sys.argv[1]), device="cpu", save_every=3, journal_every=5, progress=progress,

@@ -13,7 +13,9 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.data.training import TrainingSet
+from counterfoil.scorers.base import text_of
 from counterfoil.scorers.networks import Backbone
+from counterfoil.train.augmentation import UNVARIED, Variation, without_words
 from counterfoil.train.batches import Part
 from counterfoil.train.pictures import Asked, Pictures
 from counterfoil.train.tokens import Tokens
@@ -36,8 +38,8 @@ class Batch(NamedTuple):
 class Feed:
     """Rows of a training set made ready for a backbone.
 
-    `image_roles` and `caption_roles` are encoded in that order. With `varies` each picture is a random part
-    of itself, by (seed, epoch, row, role), whatever process prepares it.
+    `image_roles` and `caption_roles` are encoded in that order. What `variation` makes of a picture or a
+    caption is decided by (seed, epoch, row, role), whatever process prepares it.
     """
 
     data: TrainingSet
@@ -46,7 +48,7 @@ class Feed:
     tokens: Tokens
     image_roles: Sequence[str] = ("image",)
     caption_roles: Sequence[str] = ("caption",)
-    varies: bool = False
+    variation: Variation = UNVARIED
     seed: int = 0
     #: What is done to a batch where it is prepared: pinned for a GPU, say.
     finish: Callable[[Batch], Batch] = lambda batch: batch
@@ -62,8 +64,26 @@ class Feed:
     def _prepared(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                tokens = self.tokens.of(self._positions(self.caption_roles, part))
-                yield self.finish(Batch(part.epoch, part.rows, self.backbone.pixels(pixels), tokens))
+                yield self.finish(
+                    Batch(part.epoch, part.rows, self.backbone.pixels(pixels), self._words(part))
+                )
+
+    def _words(self, part: Part) -> Tensor:
+        positions = self._positions(self.caption_roles, part)
+        if not self.variation.word_drop:
+            return self.tokens.of(positions)
+        # Longer than any key of a picture, so that the two are drawn apart.
+        keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
+        share = self.variation.word_drop
+        return self.backbone.tokens(
+            [
+                without_words(text_of(self.data.captions[at]), key=key, share=share)
+                for at, key in zip(positions, keys, strict=True)
+            ]
+        )
+
+    def _keys(self, roles: Sequence[str], part: Part) -> list[tuple[int, ...]]:
+        return [(self.seed, part.epoch, int(row), role) for role in range(len(roles)) for row in part.rows]
 
     def _positions(self, roles: Sequence[str], part: Part) -> ndarray:
         return np.concatenate([self.data.need(role)[part.rows] for role in roles])
@@ -71,14 +91,9 @@ class Feed:
     def asked(self, part: Part) -> Asked:
         """The pictures of one batch."""
         positions = self._positions(self.image_roles, part)
-        if not self.varies:
+        if not self.variation.of_pictures:
             return Asked(positions)
-        keys = [
-            (self.seed, part.epoch, int(row), role)
-            for role in range(len(self.image_roles))
-            for row in part.rows
-        ]
-        return Asked(positions, tuple(keys))
+        return Asked(positions, tuple(self._keys(self.image_roles, part)), self.variation)
 
 
 class _Lookup(Sequence[Asked]):

@@ -19,6 +19,7 @@ from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.scorers.networks import Backbone, Network
 from counterfoil.store import begin, end
 from counterfoil.train import resuming
+from counterfoil.train.augmentation import UNVARIED, Variation
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.devices import Trained, launched, on_first
 from counterfoil.train.gather import gather
@@ -118,13 +119,13 @@ def fit(
     ready = partial(stock, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
     ready = partial(ready, pin=place.type == "cuda", progress=progress, note=note)
     skip = recipe.unreadable == "skip"
-    varies = [stage.augment == "crop-flip" for stage in stages]
-    feeds, rows = ready(data, varies=varies, skip=skip and state is None, left_out=now.left_out)
+    variations = [Variation.of(stage) for stage in stages]
+    feeds, rows = ready(data, variations=variations, skip=skip and state is None, left_out=now.left_out)
     now.left_out = np.setdiff1d(np.arange(len(data)), rows).tolist()
     total = sum(length(stage, len(rows)) for stage in stages)
     checks: list[Validation] = []
     if validation is not None:
-        seen, _ = ready(validation, varies=[False] * len(stages), skip=skip)
+        seen, _ = ready(validation, variations=[UNVARIED] * len(stages), skip=skip)
         checks = [
             Validation.of(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)
         ]

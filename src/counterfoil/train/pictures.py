@@ -12,7 +12,7 @@ from counterfoil.data.records import FileSource, Image
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.pictures import Preparation, prepared
-from counterfoil.train.augmentation import varied
+from counterfoil.train.augmentation import UNVARIED, Variation, varied
 
 #: Bytes of prepared pictures that are kept in memory.
 KEPT = 1 << 30
@@ -26,6 +26,7 @@ class Asked:
 
     positions: Int[ndarray, "n"]
     keys: tuple[tuple[int, ...], ...] | None = None
+    variation: Variation = UNVARIED
 
 
 class Pictures:
@@ -152,7 +153,8 @@ class _Images(Sequence[Sequence[Image]]):
         if asked.keys is None:
             return images
         return [
-            varied(image, key=key, size=self._size) for image, key in zip(images, asked.keys, strict=True)
+            varied(image, key=key, size=self._size, variation=asked.variation)
+            for image, key in zip(images, asked.keys, strict=True)
         ]
 
 

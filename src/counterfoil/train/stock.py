@@ -9,6 +9,7 @@ from numpy import ndarray
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.scorers.networks import Backbone
+from counterfoil.train.augmentation import Variation
 from counterfoil.train.feed import Batch, Feed
 from counterfoil.train.pictures import Pictures, say_unreadable
 from counterfoil.train.tokens import Tokens
@@ -20,7 +21,7 @@ def stock(
     *,
     backbone: Backbone,
     aims: Sequence[Aim],
-    varies: Sequence[bool],
+    variations: Sequence[Variation],
     skip: bool,
     left_out: Sequence[int] = (),
     workers: int,
@@ -31,7 +32,7 @@ def stock(
 ) -> tuple[list[Feed], Int[ndarray, "rows"]]:
     """A feed for each stage, and the rows of `data` that they feed; stages share what is prepared.
 
-    `aims` and `varies` say of each stage what it encodes and whether its pictures are varied. Rows `left_out`
+    `aims` and `variations` say of each stage what it encodes and how that is varied. Rows `left_out`
     are not fed; with `skip` neither are those whose pictures cannot be read, and `note` says so. `pin` makes
     batches that can be copied to a GPU while it computes. Raises `DataError` naming an image that cannot be
     read, and `InputError` where a role is missing.
@@ -39,7 +40,7 @@ def stock(
     rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
     roles = sorted({role for aim in aims for role in aim.images})
     shared: dict[bool, Pictures] = {}
-    for varied in sorted(set(varies)):
+    for varied in sorted({each.of_pictures for each in variations}):
         shared[varied] = Pictures(
             data.images,
             np.unique(np.concatenate([data.need(role)[rows] for role in roles])),
@@ -58,11 +59,13 @@ def stock(
     finish = _pinned if pin else _as_is
     chosen = data.select(rows)
     feeds = []
-    for aim, varied in zip(aims, varies, strict=True):
-        pictures = shared[varied]
+    for aim, variation in zip(aims, variations, strict=True):
+        pictures = shared[variation.of_pictures]
         works_ahead = pin or not pictures.in_memory
         roles_of = (aim.images, aim.texts)
-        feeds.append(Feed(chosen, backbone, pictures, tokens, *roles_of, varied, seed, finish, works_ahead))
+        feeds.append(
+            Feed(chosen, backbone, pictures, tokens, *roles_of, variation, seed, finish, works_ahead)
+        )
     return feeds, rows
 
 

@@ -68,6 +68,10 @@ class Recipe:
     precision: Literal["fp32", "bf16"] = "fp32"
     #: "none" is the model's own evaluation transform, as BiVLC trains.
     augment: Literal["none", "crop-flip"] = "none"
+    #: How probably a patch of each picture is erased (random erasing), and each word of a caption left out.
+    #: Both are drawn anew in each epoch; negatives are treated alike.
+    erasing: float = 0.0
+    word_drop: float = 0.0
     #: What happens when a picture cannot be read or is not there: stop, or go on without its rows and say so.
     unreadable: Literal["stop", "skip"] = "stop"
     seed: int = 0
@@ -118,6 +122,7 @@ _RANGES: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(("warmup", "weight_decay", "margin"), _at_least(0)),
     **dict.fromkeys(("lambda_v", "lambda_t", "diversity", "mmd", "vib_beta"), _at_least(0)),
     **dict.fromkeys(("lr", "eps", "clip_norm"), _POSITIVE),
+    **dict.fromkeys(("erasing", "word_drop"), ("0 to 1", lambda value: 0 <= value <= 1)),
     "max_logit_scale": _at_least(1),
     "betas": ("two numbers, each 0 or more and below 1", lambda pair: all(0 <= beta < 1 for beta in pair)),
 }

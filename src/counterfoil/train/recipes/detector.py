@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from counterfoil.errors import InputError
 from counterfoil.train.recipes.base import Recipe
 
 
@@ -30,3 +31,14 @@ class Detection(Recipe):
     temperature: Literal["trained", "fixed"] = "fixed"
     #: Epochs of the detector of images; `epochs` is that of captions.
     image_epochs: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, usual in (("augment", "none"), ("erasing", 0), ("word_drop", 0), ("accumulate", 1)):
+            if getattr(self, name) != usual:
+                raise InputError(
+                    "a detector learns from what its frozen encoder says of each item once",
+                    where=f"recipe {self.name}, {name}",
+                    given=getattr(self, name),
+                    allowed=str(usual),
+                )

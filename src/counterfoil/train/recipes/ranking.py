@@ -16,9 +16,10 @@ _OPEN = (
     "stages: 30 epochs with the backbone frozen at 2e-4, then 30 of everything at 2e-5 (stages)",
     "weight decay: none; gradients are clipped at a norm of 2; batches of 128",
     "the losses of a batch are added up, not averaged (reduction)",
-    "augmentation: random crops and flips; random erasing and dropped words are not done (augment)",
+    "augmentation: random crops and flips (augment)",
     "selection: the sum of R@1, R@5 and R@10 of both directions after each epoch (select)",
 )
+_NOT_DROPPED = "no random erasing, no dropped words: those are PCME's (erasing, word_drop)"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Triplet(Retrieval):
     smallest_batch: ClassVar[int] = 2
     left_open: ClassVar[tuple[str, ...]] = (
         "margin: 0.2, as in VSE++ (margin)",
+        _NOT_DROPPED,
         "the first stage trains the last linear map of each tower, as VSE adds nothing else",
         *_OPEN,
     )
@@ -92,6 +94,7 @@ class Polysemous(Triplet):
     left_open: ClassVar[tuple[str, ...]] = (
         "heads, margin, mining, weights of diversity and MMD: the command its authors published "
         "(heads, margin, mining, diversity, mmd); MMD's kernel: its paper's (kernel)",
+        _NOT_DROPPED,
         *_OPEN,
     )
 
@@ -118,10 +121,15 @@ class Probabilistic(Retrieval):
         "scale and shift of the probability start at 15 and are trained; they are clipped with the rest",
         "standard deviations start around exp(-4), in the released code around 1 (log_sigma)",
         "the KL term is that of the code: the mean of the samples as mean (vib_beta, information)",
+        "a patch of every fifth picture is erased, in the mean colour (erasing)",
+        "a tenth of the words is left out; the code puts an unknown word for as many besides, which the "
+        "vocabularies here do not have (word_drop)",
         *_OPEN,
     )
 
     name: str = "pcme"
+    erasing: float = 0.2
+    word_drop: float = 0.1
     #: Samples per item.
     samples: int = 7
     #: Logarithm of the standard deviation around which items start, where the model has no heads yet.
