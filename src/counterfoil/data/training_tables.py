@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
@@ -29,7 +27,8 @@ from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, Missing, Train
 from counterfoil.data.training_parquet import Columns
 from counterfoil.data.training_rows import LABELS, label, of_split
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import broken
+from counterfoil.inputs.columns import read_group
+from counterfoil.inputs.footers import groups
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
@@ -185,33 +184,23 @@ def _check_cells(file: Path) -> None:
     The file itself counts its empty cells, group by group; finding one here is better than in the middle of
     a night of training.
     """
-    try:
-        opened = pq.ParquetFile(file, memory_map=True)
-    except (pa.ArrowException, OSError) as error:
-        raise broken(file, error) from None
-    facts = opened.metadata
-    leaves = {facts.schema.column(i).path: i for i in range(facts.num_columns)}
     offset = 0
-    for group in range(facts.num_row_groups):
-        counted = facts.row_group(group)
+    for number, group in enumerate(groups(file)):
         for column in _image_columns():
-            leaf = leaves.get(f"{column}.bytes", leaves.get(column))
-            statistics = counted.column(leaf).statistics if leaf is not None else None
-            if statistics is None or not statistics.has_null_count or not statistics.null_count:
-                continue
-            try:
-                cells = opened.read_row_group(group, columns=[column], use_threads=False).column(column)
-            except (pa.ArrowException, OSError) as error:
-                raise broken(file, error) from None
-            for row, cell in enumerate(cells):
-                if not _holds(cell):
-                    raise DataError("no image", where=f"{file}, row {offset + row + 1}, column '{column}'")
-        offset += counted.num_rows
+            if group.nulls.get(f"{column}.bytes", group.nulls.get(column)):
+                for row, cell in enumerate(read_group(file, column, number)):
+                    if not _holds(cell.as_py()):
+                        raise DataError(
+                            "no image", where=f"{file}, row {offset + row + 1}, column '{column}'"
+                        )
+        offset += group.rows
 
 
-def _holds(cell: pa.Scalar) -> bool:
-    value = cell.as_py()
-    return bool(value.get("bytes") or value.get("path")) if isinstance(value, dict) else bool(value)
+def _holds(value: object) -> bool:
+    # What is no picture (a whole number, say) is the name of one.
+    if isinstance(value, dict):
+        return bool(value.get("bytes") or value.get("path"))
+    return value is not None and value not in (b"", "")
 
 
 @dataclass

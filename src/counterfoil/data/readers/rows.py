@@ -88,14 +88,16 @@ def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | 
     for file in files:
         regular(file)
         try:
-            opened = _parquet(file, _age(file))
-            names = opened.schema_arrow.names
-            _check_names(names, file)
-            lazy = _lazy(opened.schema_arrow, images)
-            plain = [name for name in names if name not in lazy]
-            check_size(opened.metadata, where=file, columns=plain)
-            table = opened.read(columns=plain)
-            rows = opened.metadata.num_rows
+            # The file is one that images are read from, by any thread.
+            with _one_reader:
+                opened = _parquet(file, _age(file))
+                names = opened.schema_arrow.names
+                _check_names(names, file)
+                lazy = _lazy(opened.schema_arrow, images)
+                plain = [name for name in names if name not in lazy]
+                check_size(opened.metadata, where=file, columns=plain)
+                table = opened.read(columns=plain)
+                rows = opened.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise broken(file, error) from None
         tables.append(_with_cells(table, file, lazy, rows, "parquet"))
