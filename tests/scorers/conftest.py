@@ -175,3 +175,31 @@ def siglip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 assert os.environ.get("HF_HUB_OFFLINE"), "tests of models never use the network"
+
+
+@pytest.fixture
+def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
+    """A network of each kind, always with other weights than one built from its card."""
+
+    def made(kind: str) -> Any:
+        import torch
+
+        from counterfoil.scorers import detector, multi, tuned
+
+        torch.manual_seed(8)
+        if kind == "small":
+            small = pytest.importorskip("counterfoil.scorers.small")
+            found = small.backbone(["a red star", "two cats on a mat"])
+        elif kind in ("hf", "siglip", "pcme-hf"):
+            found = tuned.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
+        else:
+            found = tuned.backbone("open-clip:tiny-last" if kind == "open-clip-last" else "open-clip:tiny")
+        if kind.partition("-")[0] in ("pvse", "pcme"):
+            found = getattr(multi, kind.partition("-")[0])(found)
+        if kind == "detector":
+            found = detector.on(found)
+        for each in found.network.parameters():
+            each.data += 0.05 * torch.randn_like(each)
+        return found
+
+    return made

@@ -1,0 +1,163 @@
+"""Training data from WebDataset shards, and what a broken one says."""
+
+import io
+import json
+import pickle
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.data.training_files import read
+from counterfoil.data.training_shards import TarSource, expand
+from counterfoil.errors import DataError
+from role_values import pictures, texts
+
+
+def _png(seed: int) -> bytes:
+    buffer = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
+    PIL.Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _tar(path: Path, members: Sequence[tuple[str, bytes]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def _pair(key: str, seed: int) -> list[tuple[str, bytes]]:
+    return [(f"{key}.jpg", _png(seed)), (f"{key}.txt", f"caption {seed}\n".encode())]
+
+
+def test_shards_that_webdataset_wrote(tmp_path: Path) -> None:
+    wds = pytest.importorskip("webdataset")
+    with wds.TarWriter(str(tmp_path / "train-000.tar")) as sink:
+        for i in range(3):
+            sink.write(
+                {
+                    "__key__": f"sample{i:03d}",
+                    "jpg": _png(i),
+                    "txt": f"caption {i}",
+                    "negative.jpg": _png(10 + i),
+                    "negative.txt": f"negative {i}",
+                    "json": {"subset": "swap_att", "faithful": i != 1, "url": "anything"},
+                }
+            )
+    data = read(tmp_path / "train-000.tar")
+    assert texts(data, "caption") == ["caption 0", "caption 1", "caption 2"]
+    assert texts(data, "negative_caption") == ["negative 0", "negative 1", "negative 2"]
+    assert pictures(data, "image") == [_png(i) for i in range(3)]
+    assert pictures(data, "negative_image") == [_png(10 + i) for i in range(3)]
+    assert data.groupings == {"subset": ("swap_att",) * 3, "faithful": ("yes", "no", "yes")}
+    # The same samples as that library's own reader finds.
+    with open(tmp_path / "train-000.tar", "rb") as file:
+        stream = ({**each, "__url__": ""} for each in wds.tariterators.tar_file_iterator(file))
+        theirs = list(wds.tariterators.group_by_keys(stream))
+    assert [each["jpg"] for each in theirs] == pictures(data, "image")
+    source = pickle.loads(pickle.dumps(data.images[0].source))
+    assert isinstance(source, TarSource)
+    assert source.read() == _png(0)
+
+
+def test_captions_in_the_json(tmp_path: Path) -> None:
+    facts = {"captions": ["one", " two "], "negative_caption": "three"}
+    data = read(_tar(tmp_path / "a.tar", [("x/a.png", _png(0)), ("x/a.json", json.dumps(facts).encode())]))
+    assert texts(data, "caption") == ["one", "two"]
+    assert texts(data, "negative_caption") == ["three", "three"]
+    assert data.rows["image"].tolist() == [0, 0]
+
+
+def test_patterns_and_folders_of_shards(tmp_path: Path) -> None:
+    for i in range(3):
+        _tar(tmp_path / "s" / f"train-{i:02d}.tar", _pair(f"k{i}", i))
+    _tar(tmp_path / "s" / "val-00.tar", _pair("k", 9))
+    assert texts(read(tmp_path / "s" / "train-{01..02}.tar"), "caption") == ["caption 1", "caption 2"]
+    assert texts(read(tmp_path / "s" / "{val,train}-00.tar"), "caption") == ["caption 9", "caption 0"]
+    assert len(read(tmp_path / "s")) == 3  # the training split, where there are several
+    assert texts(read(tmp_path / "s", split="validation"), "caption") == ["caption 9"]
+    with pytest.raises(DataError, match=r"train-03.tar: no such shard"):
+        read(tmp_path / "s" / "train-{02..03}.tar")
+
+
+def test_patterns_mean_what_they_mean_to_webdataset() -> None:
+    braceexpand = pytest.importorskip("braceexpand")
+    for pattern in ("a.tar", "a-{000..011}.tar", "{a,b}-{0..2}.tar", "{x,y}/{08..10}-{p,q}.tar"):
+        assert expand(pattern) == list(braceexpand.braceexpand(pattern))
+
+
+def test_members_that_are_no_samples_are_left_alone(tmp_path: Path) -> None:
+    members = [
+        ("__meta__.json", b"{}"),
+        ("README", b"x"),
+        *_pair("a", 0),
+        ("a.cls", b"3"),
+        (".hidden.jpg", b""),
+    ]
+    data = read(_tar(tmp_path / "a.tar", members))
+    assert texts(data, "caption") == ["caption 0"]
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ([*_pair("a", 0), ("b.jpg", _png(1))], "a.tar, sample 'b': no caption"),
+        ([*_pair("a", 0), ("b.txt", b"b")], "a.tar, sample 'b': no image"),
+        (
+            [*_pair("a", 0), *_pair("b", 0), ("b.negative.txt", b"c")],
+            "sample 'b': a negative_caption that the first",
+        ),
+        ([*_pair("a", 0), ("a.negative.txt", b"c"), *_pair("b", 0)], "sample 'b': no negative_caption"),
+        ([*_pair("a", 0), ("a.png", _png(0))], "sample 'a': two images for 'image'"),
+        ([*_pair("a", 0), ("a.jpg", _png(0))], "a.tar, a.jpg: two members of one name"),
+        ([("a.jpg", _png(0)), ("a.json", b"{")], "a.tar, a.json, line 1, column 2: not valid JSON"),
+        ([("a.jpg", _png(0)), ("a.json", b"[]")], "a.tar, a.json: not a JSON object"),
+        ([("a.jpg", _png(0)), ("a.json", b'{"caption": 3}')], "sample 'a', 'caption': not a text; given: 3"),
+        ([("a.jpg", _png(0)), ("a.txt", b"\xff")], "a.tar, a.txt: not UTF-8"),
+        ([("a.jpg", _png(0)), ("a.txt", b" \n")], "sample 'a', 'caption': empty text"),
+        ([("a.cls", b"1")], "sample 'a': no image"),
+    ],
+)
+def test_a_broken_sample_is_named(tmp_path: Path, members: list[tuple[str, bytes]], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        read(_tar(tmp_path / "a.tar", members))
+
+
+def test_a_shard_that_was_cut_off_is_named_wherever_it_was_cut(tmp_path: Path) -> None:
+    whole = _tar(tmp_path / "whole.tar", [*_pair("a", 0), *_pair("b", 1)]).read_bytes()
+    end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512
+    cut = tmp_path / "cut.tar"
+    for length in range(512, end + 1, 128):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=r"cut.tar"):
+            read(cut)
+    cut.write_bytes(whole[: end + 512])
+    assert len(read(cut)) == 2
+
+
+def test_a_shard_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(b"no tar file at all" * 100)
+    with pytest.raises(DataError, match=r"a.tar: not a readable tar file"):
+        read(tmp_path / "a.tar")
+    (tmp_path / "a.tar").rename(tmp_path / "a.tar.gz")
+    with pytest.raises(DataError, match=r"a.tar.gz: a compressed shard"):
+        read(tmp_path / "a.tar.gz")
+
+
+def test_a_shard_that_changed_since_says_so(tmp_path: Path) -> None:
+    path = _tar(tmp_path / "a.tar", _pair("a", 0))
+    image = read(path).images[0]
+    path.write_bytes(path.read_bytes()[:520])
+    with pytest.raises(DataError, match=r"a.tar, a.jpg: the shard is cut off"):
+        image.read()
+    path.unlink()
+    with pytest.raises(DataError, match=r"a.tar, a.jpg: image cannot be read: No such file"):
+        image.read()
