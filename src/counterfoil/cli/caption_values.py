@@ -8,15 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil import catalog
 from counterfoil.cli.caption_items import image_of, number_of
 from counterfoil.engine.asked import Asked
-from counterfoil.engine.judge import ask, metric_for
+from counterfoil.engine.judge import ask
 from counterfoil.engine.metric_rows import texts
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions.names import SEVERAL, entry
 from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
 from counterfoil.scorers.captions.text_metrics import Reading
 from counterfoil.stats.means import FEWEST, mean_intervals
@@ -50,61 +47,6 @@ class Value:
 def titles(metrics: Mapping[str, CaptionMetric]) -> dict[str, str]:
     """What metrics are where their names would say too much: PAC-S without a model of PAC-S behind it."""
     return {name: title for name, metric in metrics.items() if (title := getattr(metric, "title", ""))}
-
-
-def needs(names: Sequence[str]) -> set[str]:
-    """What metrics read, all together."""
-    return {each for name in names for each in entry(name).needs}
-
-
-def settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What is set of each metric: `KEY` of all that are named, `METRIC.KEY` of one (or of all of bleu).
-
-    >>> settings_of(["bleu-1", "clip-s"], {"bleu.length": "shortest", "clip-s.prefix": ""})
-    {'bleu-1': {'length': 'shortest'}, 'clip-s': {'prefix': ''}}
-    """
-    found: dict[str, dict[str, str]] = {name: {} for name in names}
-    for key, value in given.items():
-        metric, dot, own = key.partition(".")
-        meant = SEVERAL.get(metric, (metric,)) if dot else names
-        chosen = [name for name in names if name in meant]
-        if not chosen:
-            raise InputError(
-                "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
-            )
-        for name in chosen:
-            found[name][own if dot else key] = value
-    return found
-
-
-def check(names: Sequence[str], scorer: str | None, given: Mapping[str, str]) -> None:
-    """Raise `InputError` where a metric needs a model and none is named, or none needs the one that is.
-
-    And where something is set of a metric that is not asked for.
-    """
-    looking = [name for name in names if entry(name).has_model]
-    if looking and not scorer:
-        raise InputError(
-            "needs a model to look with",
-            where=f"metric:{looking[0]}",
-            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
-        )
-    if scorer and not looking:
-        raise InputError(
-            "none of these metrics has a model behind it",
-            where=", ".join(names),
-            given=f"--scorer {scorer}",
-            hint="leave --scorer out",
-        )
-    settings_of(names, given)
-
-
-def load(
-    names: Sequence[str], options: Options, given: Mapping[str, str], asked: Asked, *, memory: Path | None
-) -> dict[str, CaptionMetric]:
-    """The metrics by name, as they are asked of these; those that need a model share the one behind them."""
-    found = catalog.caption_metrics(names, options, memory=memory, settings=settings_of(names, given))
-    return {name: metric_for(metric, asked.images) for name, metric in found.items()}
 
 
 def values(

@@ -120,50 +120,27 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    import os
-
-    from counterfoil.cli import asking, caption_items, caption_tables, caption_values, targets, terminal
+    from counterfoil.cli import caption_items, caption_tables, caption_values, targets, terminal
     from counterfoil.cli.amounts import amount
+    from counterfoil.cli.caption_request import Request
     from counterfoil.cli.session import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
-    from counterfoil.scorers.captions.names import several
 
     targets.check(table=out, json=json)
     caption_values.check_kind(out)
-    names = several([metrics])
-    given = asking.settings(settings or ())
-    caption_values.check(names, scorer, given)
+    options = Options(device=device, precision=precision, backbone=scorer or "")
+    request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
     shown = caption_items.Shown(images, videos, Sampling(frames, rate))
-    say = _nothing if quiet else terminal.note
     with terminal.busy("reading captions", quiet=quiet):
-        asked = caption_items.asked(
-            candidates,
-            references,
-            shown,
-            policy=references_contain,
-            needs=caption_values.needs(names),
-            embedded=(scorer or "").startswith("embeddings:"),
-            several=True,
-            empty=empty,
-            note=say,
+        asked = request.asked(
+            candidates, references, shown, policy=references_contain, several=True, empty=empty
         )
     kept = None if no_cache else cache_folder(cache)
-    options = Options(device=device, precision=precision, backbone=scorer or "")
-    with terminal.busy("loading metrics", quiet=quiet):
-        loaded = caption_values.load(names, options, given, asked, memory=kept)
+    loaded = request.load(asked, memory=kept)
     with terminal.progress(quiet=quiet) as report:
-        found, scores = caption_values.values(
-            asked,
-            loaded,
-            per_image=per_image,
-            cache=kept,
-            batch_size=batch_size,
-            workers=min(8, os.cpu_count() or 1) if workers is None else workers,
-            progress=report,
-            note=_nothing if quiet else terminal.warn,
-        )
+        found, scores = caption_values.values(asked, loaded, per_image=per_image, **request.how(kept, report))
     of_images = caption_values.n_images(asked)
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
@@ -176,7 +153,7 @@ def score(
             console.print(part)
     if out is not None:
         caption_values.write_table(out, caption_values.rows_table(asked, scores))
-        say(f"{amount(len(asked), 'row')} written to {out}")
+        request.say(f"{amount(len(asked), 'row')} written to {out}")
     if json is not None:
         terminal.write_result(
             json,
@@ -252,67 +229,43 @@ def systems(
 
     All systems must have written captions of the same images.
     """
-    import os
-
-    from counterfoil.cli import asking, caption_items, caption_systems, caption_values, targets, terminal
+    from counterfoil.cli import caption_items, caption_systems, caption_values, targets, terminal
     from counterfoil.cli.amounts import amount
+    from counterfoil.cli.caption_request import Request
     from counterfoil.cli.session import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
-    from counterfoil.scorers.captions.names import several
 
     targets.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
     caption_values.check_kind(out)
-    chosen = several([metrics])
-    given = asking.settings(settings or ())
-    caption_values.check(chosen, scorer, given)
+    options = Options(device=device, precision=precision, backbone=scorer or "")
+    request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
     shown = caption_items.Shown(images, videos, Sampling(frames, rate))
     files = [*predictions, *(more or ())]
     names = caption_systems.names(files)
     judged = None if humans is None else caption_systems.Judgements.read(humans, names)
-    say = _nothing if quiet else terminal.note
     said: set[str] = set()
 
     def once(text: str) -> None:
         # The same folder and the same references are behind every system.
         if text not in said:
             said.add(text)
-            say(text)
+            request.say(text)
 
     with terminal.busy("reading captions", quiet=quiet):
         asked = [
-            caption_items.asked(
-                file,
-                references,
-                shown,
-                policy=references_contain,
-                needs=caption_values.needs(chosen),
-                embedded=(scorer or "").startswith("embeddings:"),
-                note=once,
-            )
-            for file in files
+            request.asked(file, references, shown, policy=references_contain, note=once) for file in files
         ]
     caption_items.same_items(asked)
     pictures = caption_systems.images_of(asked[0])
     people = None if judged is None else judged.people(names, pictures)
-    options = Options(device=device, precision=precision, backbone=scorer or "")
     with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
-        with terminal.busy("loading metrics", quiet=quiet):
-            loaded = caption_values.load(chosen, options, given, asked[0], memory=kept)
+        loaded = request.load(asked[0], memory=kept)
         found = {}
         for name, each in zip(names, asked, strict=True):
             with terminal.progress(quiet=quiet) as report:
-                found[name] = caption_systems.Measured.of(
-                    each,
-                    loaded,
-                    pictures,
-                    cache=kept,
-                    batch_size=batch_size,
-                    workers=min(8, os.cpu_count() or 1) if workers is None else workers,
-                    progress=report,
-                    note=_nothing if quiet else terminal.warn,
-                )
+                found[name] = caption_systems.Measured.of(each, loaded, pictures, **request.how(kept, report))
     agreement = None
     if people is not None:
         with terminal.busy("drawing images and systems anew", quiet=quiet):
@@ -327,7 +280,7 @@ def systems(
     tables.write(csv=csv, markdown=markdown, latex=latex, html=html)
     if out is not None:
         caption_values.write_table(out, caption_systems.columns(found, people))
-        say(f"{amount(len(found), 'row')} written to {out}")
+        request.say(f"{amount(len(found), 'row')} written to {out}")
     if json is not None:
         terminal.write_result(
             json,
@@ -340,7 +293,3 @@ def systems(
                 "versions": versions(),
             },
         )
-
-
-def _nothing(text: str) -> None:
-    """The note of nobody listening."""
