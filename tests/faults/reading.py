@@ -200,6 +200,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--json": ("photos",),
         "--seed": ("-1",),
     },
+    f"{_TRAIN} --data training": {"--cache": ("rows.csv",)},
     f"{_TRAIN} --data rows.csv": {
         "--model": (
             "nothing",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from counterfoil.cli import completion
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import CacheFolder, Overwrite
 from counterfoil.inputs.amounts import most
 
 EPILOG = """Examples:
@@ -131,6 +131,7 @@ def command(
             rich_help_panel="Work",
         ),
     ] = None,
+    cache: CacheFolder = None,
     tensorboard: Annotated[
         bool,
         typer.Option(
@@ -187,6 +188,7 @@ def command(
             "device": device,
             "devices": devices,
             "workers": workers,
+            "cache": cache,
             "tensorboard": tensorboard or None,
         },
         read.run,

@@ -1,6 +1,5 @@
 """What `train` needs before it can train: the data, what must not be forgotten, and the plan they make."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,9 +41,7 @@ def data(wanted: Asked, recipe: Recipe) -> Data:
     from counterfoil.cli.session import cache_folder
     from counterfoil.data import training_files
 
-    # Where the processes of one training, and the next training, find the captions of large tables.
-    named = os.environ.get("COUNTERFOIL_CACHE")
-    shelf = cache_folder(Path(named) if named else None) / "training"
+    shelf = cache_folder(wanted.cache) / "training"
     path, images, share = wanted.data, wanted.images, wanted.validation_share
     assert path is not None
     # What the training will leave out may as well not be there.

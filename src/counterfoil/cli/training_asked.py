@@ -41,6 +41,8 @@ class Asked:
     device: str = "auto"
     devices: int = 1
     workers: int | None = None
+    #: Where the captions of large tables are kept for the other processes of a training, and the next one.
+    cache: Path | None = None
     tensorboard: bool = False
 
     @property
@@ -82,7 +84,7 @@ _NUMBERS = {
     "devices": (*RANGES["devices"], "a whole number, 1 to {1:,}".format(*RANGES["devices"])),
     "workers": (*RANGES["workers"], "a whole number, 0 to {1:,}".format(*RANGES["workers"])),
 }
-_PATHS = ("data", "images", "validation", "out")
+_PATHS = ("data", "images", "validation", "out", "cache")
 
 
 def asked(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> Asked:
