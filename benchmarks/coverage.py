@@ -331,6 +331,15 @@ def tables() -> dict[str, Cells]:
             rows("caption", 20, 5, (100, 20, 10), 0.8),
             shares_cover,
         ),
+        "hard": Cells(
+            "200 images with two questions each, of one caption; 95 % right; * captions as frequent as words",
+            of_means,
+            {
+                **rows("caption", 200, 2, (31, 10), 0.95),
+                **{f"{key} *": row for key, row in rows("caption", 200, 2, (31,), 0.95, skew=True).items()},
+            },
+            shares_cover,
+        ),
         "ratings": Cells(
             "correlations of .5 with ratings; 150 images with two captions each",
             "tau-b, Spearman, Pearson",

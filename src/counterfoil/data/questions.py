@@ -172,7 +172,7 @@ class Choice(Questions):
         """The query, and the candidates; of more than `MOST_APART` those that are right.
 
         Wrong candidates decide too: with none of them counted, intervals of choices among six captions of a
-        pool cover 56 to 86 % where captions matter (docs/statistics.md).
+        pool covered 56 to 86 % in simulation where captions matter.
         """
         apart = self.candidates.shape[1] <= MOST_APART
         candidates, query = (
