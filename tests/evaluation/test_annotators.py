@@ -1,5 +1,7 @@
 """Bias of machine annotators: against the measures of rankings, against sets, in a world that is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,9 @@ from counterfoil.evaluation.verified import Verified, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.ranks import Positives, list_ranks
+from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
 
 MODELS = ("m0", "m1", "m2", "m3", "m4", "m5")
 
@@ -34,7 +39,9 @@ def verified(tops: list[ndarray], gains: ndarray, k: int, clusters: ndarray | No
         places(pooled.query, pooled.item, tops),
         pooled.place > 0,
         tuple(top.shape[1] for top in tops),
-        np.arange(len(gains)) if clusters is None else clusters,
+        Sharing(
+            (np.arange(len(gains)) if clusters is None else clusters)[:, None], np.full((len(gains), 1), -1)
+        ),
     )
 
 
@@ -227,3 +234,59 @@ def test_studies_as_json(world: tuple[Verified, tuple[Study, ...]]) -> None:
     assert whole["non_self_bias"] is None
     assert len(found["annotators"]["m0"]["bias_interval"]) == 2
     assert set(found["by_number"]) == {"bias", "self_bias", "non_self_bias"}
+
+
+def test_performance_has_the_intervals_of_means_over_queries() -> None:
+    known = simulated(models=3, queries=100)
+    (found,) = study(known, ["recall_at_1"], draws=300, seed=2)
+    for row, at in enumerate(found.shown):
+        values = per_query(known, found.annotators[at], "recall_at_1")
+        there = ~np.isnan(values[:, 0])
+        low, high = cluster_bootstrap(values[there], known.sharing.take(there), draws=4000, seed=1)
+        assert found.ends.low[row] == pytest.approx(low, abs=0.02)
+        assert found.ends.high[row] == pytest.approx(high, abs=0.02)
+    ends = to_json(found)["annotators"]["m1"]["performance_interval"]["m0"]
+    assert ends == pytest.approx([found.ends.low[1, 0], found.ends.high[1, 0]])
+
+
+def test_mean_biases_by_number_spread_as_in_draws_of_clusters() -> None:
+    known = simulated(models=3, queries=300)
+    (found,) = study(known, ["graded_recall_at_1"], draws=100)
+    sets = found.annotators[:-1]
+    values = [per_query(known, members, "graded_recall_at_1") for members in found.annotators]
+    drawn = []
+    for weights in np.concatenate([*cluster_draws(60, 400, seed=0)]):
+        rows = np.repeat(np.arange(300), weights[np.arange(300) // 5].astype(int))
+        means = np.array([np.nanmean(of[rows], axis=0) for of in values])
+        away = np.abs(means[:-1] - means[-1])
+        own = np.array([row[members].mean() for row, members in zip(away, sets, strict=True)])
+        drawn.append([away[:3].mean(), own[:3].mean(), away[3:].mean(), own[3:].mean()])
+    spread = np.std(drawn, axis=0)
+    for k, (name, size) in enumerate((("bias", 1), ("self-bias", 1), ("bias", 2), ("self-bias", 2))):
+        low, high = found.by_number[name][size]
+        value = found.curves()[name][size]
+        assert low < value < high
+        assert high - value == pytest.approx(2.0 * spread[k], rel=0.2)
+
+
+def test_intervals_know_of_captions_that_repeat() -> None:
+    known = simulated(models=3, queries=200)
+    images = np.arange(200)[:, None]
+    # Forty texts, each of five queries that fare alike: without them intervals are those of single queries.
+    texts = (np.arange(200) // 5)[:, None]
+    several = np.stack([np.arange(200) // 2, np.arange(200) % 90 + 200], axis=1)
+    apart, repeated = Sharing(images, -np.ones((200, 1), int)), Sharing(several, texts)
+    assert repeated.crossed
+    alone, crossed = (
+        study(replace(known, sharing=of), ["recall_at_1"], draws=200)[0] for of in (apart, repeated)
+    )
+    assert not apart.crossed
+    assert alone.performance == pytest.approx(crossed.performance)
+    wider = (crossed.ends.high - crossed.ends.low) / (alone.ends.high - alone.ends.low)
+    assert np.median(wider) > 1.1
+    for name in ("bias", "non-self-bias"):
+        (low, high), (least, most) = crossed.by_number[name][1], alone.by_number[name][1]
+        assert high - low > most - least
+    for kind in ("total", "others"):
+        wide = crossed.single[kind].high - crossed.single[kind].low
+        assert np.median(wide / (alone.single[kind].high - alone.single[kind].low)) > 1.0

@@ -4,6 +4,12 @@ import numpy as np
 import pytest
 
 from counterfoil.evaluation.coverage import count, coverage
+from counterfoil.stats.sharing import Sharing
+
+
+def alone(n: int) -> Sharing:
+    """Queries that share nothing."""
+    return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
 
 
 def test_coverage_by_hand() -> None:
@@ -15,7 +21,7 @@ def test_coverage_by_hand() -> None:
         query=np.array([0, 0, 0, 1, 2, 2]),
         right=np.array([1, 1, 0, 0, 1, 0], dtype=bool),
         accepted=np.array([1, 0, 1, 1, 0, 0], dtype=bool),
-        clusters=np.arange(3),
+        sharing=alone(3),
     )
     assert found.precision[0] == pytest.approx(1 / 4)
     assert found.recall[0] == pytest.approx(1 / 2)
@@ -27,7 +33,7 @@ def test_coverage_by_hand() -> None:
         query=np.array([0]),
         right=np.array([False]),
         accepted=np.array([True]),
-        clusters=np.arange(1),
+        sharing=alone(1),
     )
     assert nothing.to_json()["precision"] == {"value": None, "low": None, "high": None}
 

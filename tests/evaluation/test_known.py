@@ -1,12 +1,14 @@
 """Right answers of a benchmark by ids: listed ones, those of a rule, and whose caption is whose."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.errors import DataError
-from counterfoil.evaluation.known import are_right, how_many, photographs, right_pairs
+from counterfoil.evaluation.known import are_right, asked_about, how_many, right_pairs
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
 
@@ -71,8 +73,18 @@ def test_how_many_count_those_outside() -> None:
 
 
 def test_captions_of_one_image_are_together() -> None:
-    found = photographs(benchmark(), "t2i", ("k", "z", "l", "m"))
+    found = asked_about(benchmark(), "t2i", ("k", "z", "l", "m")).components
     assert found[0] == found[2]
     assert len(set(found.tolist())) == 3
-    assert photographs(benchmark(), "i2t", ("a", "b")).tolist() == [0, 1]
-    assert photographs(None, "t2i", ("k", "l")).tolist() == [0, 1]
+    assert asked_about(benchmark(), "i2t", ("a", "b")).components.tolist() == [0, 1]
+    assert asked_about(None, "t2i", ("k", "l")).components.tolist() == [0, 1]
+
+
+def test_captions_of_one_text_are_shared() -> None:
+    known = benchmark()
+    same = tuple(
+        replace(c, text="a cat") if c.id in ("k", "m") else replace(c, text=c.id) for c in known.captions
+    )
+    found = asked_about(replace(known, captions=same), "t2i", ("k", "l", "m", "z"))
+    assert found.captions[0] == found.captions[2] != found.captions[1]
+    assert found.captions[3] == -1

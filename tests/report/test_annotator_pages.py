@@ -15,9 +15,15 @@ from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
 from counterfoil.report import drawing, frame
 from counterfoil.report.bias_page import bias_page, curves, lead
+from counterfoil.stats.sharing import Sharing
 
 from .outlines import own_script
 from .test_accessible import WIDTHS
+
+
+def alone(n: int) -> Sharing:
+    """Queries that share nothing."""
+    return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +43,7 @@ def studies() -> tuple[Study, ...]:
         place,
         place <= 5,
         (items,) * 3,
-        np.arange(queries),
+        alone(queries),
     )
     return study(known, draws=200)
 
@@ -46,7 +52,7 @@ def studies() -> tuple[Study, ...]:
 def sets() -> tuple[list[Coverage], list[Multiplicity]]:
     query = np.repeat(np.arange(6), 3)
     right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
-    found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, clusters=np.arange(6))
+    found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
     counts = [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
     return [found], counts
 
@@ -60,6 +66,11 @@ def test_tables_hold_what_was_found(studies: tuple[Study, ...]) -> None:
         assert row.name == name
         m = found.models.index(name)
         assert [cell.value for cell in row.cells] == [*found.performance[:3, m], found.performance[-1, m]]
+        for at, cell in enumerate(row.cells):
+            assert (cell.low, cell.high) == (found.ends.low[at, m], found.ends.high[at, m])
+            assert cell.low < cell.value < cell.high
+    for row in tables.by_number(found).rows:
+        assert all(cell.low <= cell.value <= cell.high for cell in row.cells)
     for at in range(4):
         best = [row.cells[at].rank for row in table.rows]
         assert best[int(np.argmax([row.cells[at].value for row in table.rows]))] == 1

@@ -108,6 +108,7 @@ def command(
     coverages: list[Coverage] = []
     counts: list[Multiplicity] = []
     notes = _about(judged, several)
+    crossed = False
     for one in _of(judged.directions, direction):
         with terminal.progress(quiet=quiet) as report:
             verified, unjudged = verified_pairs(models, one, k, clustering, report)
@@ -115,8 +116,9 @@ def command(
         with terminal.busy("measuring on the benchmarks of all sets", quiet=quiet):
             found = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
         studies += found
+        crossed = crossed or verified.sharing.crossed
         notes += _about_queries(found[0], undefined)
-        some, many = against(one, sets, clusters=verified.clusters, draws=draws, seed=seed)
+        some, many = against(one, sets, sharing=verified.sharing, draws=draws, seed=seed)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
@@ -148,8 +150,9 @@ def command(
                 notes,
                 policies={"several_answers": several, "queries_without_right_answers": undefined},
                 interval={
-                    "method": "percentiles of a bootstrap over queries"
-                    + ("" if clustering is None else ", those of one image together"),
+                    "method": "bootstrap over queries"
+                    + ("" if clustering is None else ", those of one image together")
+                    + (", images and captions crossed" if crossed else ""),
                     "level": 0.95,
                     "draws": draws,
                     "seed": seed,

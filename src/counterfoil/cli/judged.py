@@ -9,7 +9,7 @@ from counterfoil.data.pools import Judgements
 from counterfoil.engine.first_items import ModelLists, first_items
 from counterfoil.engine.progress import Progress
 from counterfoil.errors import DataError
-from counterfoil.evaluation.known import photographs
+from counterfoil.evaluation.known import asked_about
 from counterfoil.evaluation.verified import Verified, places, proposals
 
 
@@ -22,8 +22,8 @@ def verified(
 ) -> tuple[Verified, int]:
     """The judged pairs of a direction with each model's places, and how many proposals nobody judged.
 
-    The models propose their first `k` items, or what the table says they proposed. Queries of one photograph
-    are a cluster where the benchmark `clustering` knows of it. Raises `DataError` for judged items that no
+    The models propose their first `k` items, or what the table says they proposed. What queries share
+    is what the benchmark `clustering` knows of it. Raises `DataError` for judged items that no
     model ranks and judged queries that a model was not asked.
     """
     way = one.direction
@@ -73,5 +73,5 @@ def verified(
         place,
         proposed,
         tuple(top.shape[1] for top in tops),
-        photographs(clustering, way, one.queries),
+        asked_about(clustering, way, one.queries),
     ), unjudged

@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import or_none
 from counterfoil.evaluation.verified import Verified
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
+from counterfoil.stats.crossed import inflation, linear_variance
 from counterfoil.stats.resampling import cluster_draws, whole
+from counterfoil.stats.table_estimates import table_spread
 
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
 #: one.
@@ -34,6 +37,8 @@ UNDEFINED = ("out", "zero")
 #: All sets of so many annotators can be gone through (4,095 of 12); of more, some of each size are drawn.
 MOST = 12
 _SETS_PER_SIZE = 200
+#: So many sets of one size say how queries move its mean bias.
+_MOVED = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +55,9 @@ class Study:
 
     `performance[s, m]` is what model m gets where the proposals of the models in `annotators[s]` were judged;
     the last set is all of them. `queries[s]` queries have a right answer there; `bias` is per set.
-    `single` has intervals of the biases of the first sets, one annotator each, by name (total, own, others).
+    `single` has intervals of the biases of the first sets, one annotator each, by name (total, own, others);
+    `ends` of the performance on the same and on the last, all together; `by_number` of the mean bias of all
+    sets of so many annotators.
     """
 
     direction: str
@@ -61,6 +68,13 @@ class Study:
     queries: NDArray[np.int64]
     bias: Bias
     single: Mapping[str, Interval]
+    ends: Interval
+    by_number: Mapping[str, Mapping[int, tuple[float, float]]]
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The sets that `ends` are of: one annotator each, and all together."""
+        return (*range(len(self.models)), len(self.annotators) - 1)
 
     @property
     def name(self) -> str:
@@ -84,6 +98,19 @@ def to_json(found: Study) -> dict[str, Any]:
             name: {
                 "queries": int(found.queries[at]),
                 "performance": dict(zip(found.models, map(or_none, found.performance[at]), strict=True)),
+                **(
+                    {
+                        "performance_interval": {
+                            model: [
+                                or_none(end[found.shown.index(at), m])
+                                for end in (found.ends.low, found.ends.high)
+                            ]
+                            for m, model in enumerate(found.models)
+                        }
+                    }
+                    if at in found.shown
+                    else {}
+                ),
                 **{kind: or_none(values[at]) for kind, values in kinds.items()},
                 **(
                     {
@@ -102,6 +129,10 @@ def to_json(found: Study) -> dict[str, Any]:
         "by_number": {
             kind.replace("-", "_"): {str(size): or_none(value) for size, value in curve.items()}
             for kind, curve in found.curves().items()
+        },
+        "by_number_interval": {
+            kind.replace("-", "_"): {str(size): list(map(or_none, ends)) for size, ends in of.items()}
+            for kind, of in found.by_number.items()
         },
     }
 
@@ -201,11 +232,97 @@ def study(
                 annotators,
                 performance,
                 queries,
-                bias(performance, annotators, performance[-1]),
+                found_bias := bias(performance, annotators, performance[-1]),
                 _single(verified, measure, undefined, draws, seed, level),
+                _performance_ends(verified, measure, undefined, draws, seed, level),
+                _by_number(verified, annotators, found_bias, measure, undefined, seed, level),
             )
         )
     return tuple(studies)
+
+
+def _singles(n: int) -> NDArray[np.bool_]:
+    """(n + 1, n) the sets of one annotator each, and that of all."""
+    return np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
+
+
+def _performance_ends(
+    verified: Verified, measure: str, undefined: str, draws: int, seed: int, level: float
+) -> Interval:
+    """Intervals of every model's mean on the benchmarks of one annotator each, and of all together."""
+    n = len(verified.models)
+    values = np.hstack(
+        [per_query(verified, members, measure, undefined=undefined) for members in _singles(n)]
+    )
+    there = ~np.isnan(values)
+    some = there.any(axis=0)
+    low, high = np.full((2, values.shape[1]), np.nan)
+    if some.any():
+        groups = np.where(there, 0, -1)[:, some]
+        inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
+        low[some], high[some] = table_spread(inside, groups, verified.sharing, draws=draws, seed=seed).wilson(
+            level
+        )
+    return Interval(low.reshape(n + 1, n), high.reshape(n + 1, n))
+
+
+def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(queries, models) what each query adds to the error of each model's distance between two benchmarks."""
+    means, moved = [], []
+    for each in (values, whole):
+        counted = ~np.isnan(each[:, 0])
+        n = max(int(counted.sum()), 1)
+        mean = each[counted].sum(axis=0) / n
+        means.append(mean)
+        moved.append(np.where(counted[:, None], np.nan_to_num(each) - mean, 0.0) / n)
+    found: NDArray[np.float64] = np.sign(means[0] - means[1]) * (moved[0] - moved[1])
+    return found
+
+
+def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+    """The means over all models, over the annotators, and over the rest; NaN over none."""
+    rest = of_models[..., ~members]
+    nothing = np.full(of_models.shape[:-1], np.nan)
+    return {
+        "total": of_models.mean(axis=-1),
+        "own": of_models[..., members].mean(axis=-1),
+        "others": rest.mean(axis=-1) if rest.shape[-1] else nothing,
+    }
+
+
+def _by_number(
+    verified: Verified,
+    annotators: NDArray[np.bool_],
+    found: Bias,
+    measure: str,
+    undefined: str,
+    seed: int,
+    level: float,
+) -> dict[str, dict[int, tuple[float, float]]]:
+    """Intervals of the mean biases of all sets of so many annotators, from how much each query moves them.
+
+    Of a size with more than `_MOVED` sets, so many drawn ones say how queries move the mean.
+    """
+    rng = np.random.default_rng(seed)
+    some = ~annotators.all(axis=1)
+    named = {"bias": found.total, "self-bias": found.own, "non-self-bias": found.others}
+    curves = {name: by_size(of[some], annotators[some]) for name, of in named.items()}
+    whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)
+    ends: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in named}
+    sizes = annotators.sum(axis=1)
+    for size in sorted(set(sizes[some].tolist())):
+        rows = np.flatnonzero(sizes == size)
+        rows = rows if len(rows) <= _MOVED else rng.choice(rows, _MOVED, replace=False)
+        moved = np.zeros((verified.n_queries, 3))
+        for members in annotators[rows]:
+            moves = _moves(per_query(verified, members, measure, undefined=undefined), whole)
+            moved += np.stack(list(_kinds(moves, members).values()), axis=1) / len(rows)
+        variance, freedom = linear_variance(verified.sharing, moved)
+        reach = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)
+        for name, half in zip(named, reach.tolist(), strict=True):
+            if size in curves[name]:
+                ends[name][size] = max(curves[name][size] - half, 0.0), curves[name][size] + half
+    return ends
 
 
 def _means(
@@ -245,33 +362,42 @@ def _single(
 ) -> dict[str, Interval]:
     """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries.
 
-    Distances have no sign, so those of draws lie above that of the queries at hand where it is near 0.
+    Distances have no sign, so those of draws lie above that of the queries at hand where it is near 0. Where
+    images and captions are crossed, ends are as much farther from the value as its crossed standard error is
+    larger.
     """
     n = len(verified.models)
-    sets = np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
+    sets = _singles(n)
+    of_sets = [per_query(verified, members, measure, undefined=undefined) for members in sets]
     columns = []
-    for members in sets:
-        values = per_query(verified, members, measure, undefined=undefined)
+    for values in of_sets:
         counted = ~np.isnan(values[:, :1])
         columns.append(np.hstack([np.where(counted, values, 0.0), counted]))
-    clusters = len(np.unique(verified.clusters))
-    sums = whole(np.hstack(columns), verified.clusters, repeats=clusters)
-    found: dict[str, list[NDArray[np.float64]]] = {"total": [], "own": [], "others": []}
-    for weights in cluster_draws(clusters, draws, seed=seed):
+    units = np.unique(verified.sharing.units, return_inverse=True)[1].reshape(-1)
+    clusters = int(units.max()) + 1
+    sums = whole(np.hstack(columns), units, repeats=clusters)
+
+    def biases(weights: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
         drawn = sums.weighted(weights).reshape(len(weights), n + 1, n + 1)
         # Where a draw has no query that counts there is nothing to average; such draws are left out.
         size = drawn[:, :, -1:]
         means = np.divide(drawn[:, :, :-1], size, out=np.full((*drawn.shape[:2], n), np.nan), where=size > 0)
         away = np.abs(means[:, :-1] - means[:, -1:])
-        own = np.diagonal(away, axis1=1, axis2=2)
-        found["total"].append(away.mean(axis=2))
-        found["own"].append(own)
-        found["others"].append((away.sum(axis=2) - own) / max(n - 1, 1))
+        each = [_kinds(away[:, k], members) for k, members in enumerate(sets[:-1])]
+        return {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
+
+    blocks = [biases(weights) for weights in cluster_draws(clusters, draws, seed=seed)]
+    centre = biases(np.ones((1, clusters), dtype=np.float32))
+    moves = [_kinds(_moves(of_sets[k], of_sets[-1]), members) for k, members in enumerate(sets[:-1])]
     tails = [(1 - level) / 2, (1 + level) / 2]
     ends = {}
-    for name, blocks in found.items():
-        values = np.concatenate(blocks)
-        usable = ~np.isnan(values).any(axis=1)
-        low, high = np.quantile(values[usable], tails, axis=0) if usable.any() else np.full((2, n), np.nan)
-        ends[name] = Interval(low, high)
+    for name, value in centre.items():
+        drawn = np.concatenate([block[name] for block in blocks])
+        usable = ~np.isnan(drawn).any(axis=1)
+        low, high = np.quantile(drawn[usable], tails, axis=0) if usable.any() else np.full((2, n), np.nan)
+        if verified.sharing.crossed:
+            moved = np.stack([one[name] for one in moves], axis=1)
+            wide = inflation(verified.sharing, moved, level=level)
+            low, high = (value[0] + wide * (end - value[0]) for end in (low, high))
+        ends[name] = Interval(np.maximum(low, 0.0), high)
     return ends

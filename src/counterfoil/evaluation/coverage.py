@@ -16,6 +16,7 @@ from counterfoil.metrics.annotators import multiplicity, precision_recall
 from counterfoil.metrics.plausible import Plausible
 from counterfoil.metrics.ranks import Positives
 from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.stats.sharing import Sharing
 
 #: What the right answers that people accepted are called among those of benchmarks.
 JUDGED = "judgements"
@@ -25,7 +26,7 @@ JUDGED = "judgements"
 class Coverage:
     """A set of right answers against the judgements: ECCV Caption Table 2.
 
-    `precision` and `recall` with their intervals over queries clustered by photograph; `queries` count,
+    `precision` and `recall` with their intervals over queries, by what these share; `queries` count,
     `left_out` have no right answer of the set among their judged pairs. NaN where nothing counts.
     """
 
@@ -86,14 +87,14 @@ def against(
     judged: Judgements,
     benchmarks: Sequence[Benchmark],
     *,
-    clusters: NDArray[np.int64],
+    sharing: Sharing,
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[list[Coverage], list[Multiplicity]]:
     """The right answers of benchmarks held against the judgements of one direction.
 
-    `clusters` has a number per judged query. Returns the coverage of each benchmark, or of each threshold of
-    a rule, and how many right answers the judged queries have in each that lists them and, last, in the
+    `sharing` says what the judged queries share. Returns the coverage of each benchmark, or of each threshold
+    of a rule, and how many right answers the judged queries have in each that lists them and, last, in the
     judgements themselves, named `JUDGED`. Raises `DataError` for a benchmark of other images or captions.
     """
     way, accepted = judged.direction, judged.gain > 0
@@ -118,7 +119,7 @@ def against(
                     query=judged.query,
                     right=right,
                     accepted=accepted,
-                    clusters=clusters,
+                    sharing=sharing,
                     seed=seed,
                     draws=draws,
                 )
@@ -137,7 +138,7 @@ def coverage(
     query: NDArray[np.int64],
     right: NDArray[np.bool_],
     accepted: NDArray[np.bool_],
-    clusters: NDArray[np.int64],
+    sharing: Sharing,
     seed: int = 0,
     draws: int = 2000,
 ) -> Coverage:
@@ -146,7 +147,7 @@ def coverage(
     Over judged pairs, by query: `right` in the set, `accepted` by people. Queries none of whose judged pairs
     is in the set are left out of both means, as in ECCV Caption section 3.3.
     """
-    n = len(clusters)
+    n = len(sharing)
     item = np.arange(len(query))
     sets = [
         _positives(query[chosen], item[chosen], n)
@@ -163,7 +164,7 @@ def coverage(
         if not there.any():
             ends.append((np.nan, np.nan, np.nan))
             continue
-        low, high = cluster_bootstrap(values[there][:, None], clusters[there], seed=seed, draws=draws)
+        low, high = cluster_bootstrap(values[there][:, None], sharing.take(there), seed=seed, draws=draws)
         ends.append((float(values[there].mean()), float(low[0]), float(high[0])))
     return Coverage(name, direction, ends[0], ends[1], int(counted.sum()), int(n - counted.sum()))
 

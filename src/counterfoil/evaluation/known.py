@@ -10,6 +10,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Search
 from counterfoil.errors import DataError
 from counterfoil.metrics.plausible import Plausible
+from counterfoil.stats.sharing import Sharing
 
 
 def right_pairs(
@@ -75,18 +76,23 @@ def how_many(
     return np.where(row >= 0, search.positives.counts[row], 0)
 
 
-def photographs(
+def asked_about(
     benchmark: Benchmark | None,
     direction: Literal["i2t", "t2i"],
     queries: Sequence[str],
-) -> NDArray[np.int64]:
-    """A number per query: captions of one image share one, where the benchmark knows whose they are."""
-    if benchmark is None or direction == "i2t":
-        return np.arange(len(queries))
-    gallery = benchmark.gallery
-    at = _renumbered(queries, [caption.id for caption in benchmark.captions])
-    owner = np.where(at >= 0, gallery.owners[at], -1)
-    return np.where(owner >= 0, owner, gallery.n_images + np.arange(len(queries)))
+) -> Sharing:
+    """What queries share: captions the image they were written for, and their text, as the benchmark says."""
+    n = len(queries)
+    images, captions = np.arange(n), np.full(n, -1)
+    if benchmark is not None and direction == "t2i":
+        gallery = benchmark.gallery
+        at = _renumbered(queries, [caption.id for caption in benchmark.captions])
+        owner = np.where(at >= 0, gallery.owners[at], -1)
+        images = np.where(owner >= 0, owner, gallery.n_images + np.arange(n))
+        texts = [benchmark.captions[row].text if row >= 0 else None for row in at.tolist()]
+        number = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+        captions = np.array([-1 if text is None else number[text] for text in texts])
+    return Sharing(images[:, None], captions[:, None])
 
 
 def _sides(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.pools import Judgements
 from counterfoil.errors import DataError
+from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,8 +16,8 @@ class Verified:
     """The judged pairs of one direction, by query, and what each model does with them.
 
     `place` is where a model's own list has the pair, from 1 on, 0 where the list as deep as it is known
-    (`depth` per model) does not. `proposed` says which model put which pair forward. `clusters` has a number
-    per query; those of one photograph share one.
+    (`depth` per model) does not. `proposed` says which model put which pair forward. `sharing` is what
+    queries share: photographs, and the texts of captions.
     """
 
     direction: str
@@ -26,12 +27,12 @@ class Verified:
     place: NDArray[np.int64]
     proposed: NDArray[np.bool_]
     depth: tuple[int, ...]
-    clusters: NDArray[np.int64]
+    sharing: Sharing
 
     @property
     def n_queries(self) -> int:
         """How many queries there are."""
-        return len(self.clusters)
+        return len(self.sharing)
 
     @property
     def found(self) -> NDArray[np.int64]:

@@ -20,8 +20,7 @@ def heading(study: Study) -> str:
 
 def performance(study: Study) -> Table:
     """Models down, annotators across, all together last; the best of each has rank 1 (ECCV Table E.1)."""
-    n = len(study.models)
-    shown = [*range(n), len(study.annotators) - 1]
+    shown = study.shown
     columns = tuple(
         Column(name, "annotated by", size=int(study.queries[at]))
         for at, name in zip(shown, [*study.models, "all"], strict=True)
@@ -30,9 +29,10 @@ def performance(study: Study) -> Table:
     rows = []
     for m, name in enumerate(study.models):
         cells = []
-        for at, most in zip(shown, best, strict=True):
+        for row, (at, most) in enumerate(zip(shown, best, strict=True)):
             value = float(study.performance[at, m])
-            cells.append(Cell(None if np.isnan(value) else value, rank=int(value == most)))
+            ends = float(study.ends.low[row, m]), float(study.ends.high[row, m])
+            cells.append(Cell() if np.isnan(value) else Cell(value, *ends, rank=int(value == most)))
         rows.append(Row(name, tuple(cells)))
     return Table(f"Performance by annotators: {heading(study)}.", columns, tuple(rows), corner="measured")
 
@@ -67,8 +67,10 @@ def by_number(study: Study) -> Table:
     rows = []
     for size in sorted({size for curve in curves.values() for size in curve}):
         cells = tuple(
-            Cell(None if np.isnan(curve[size]) else curve[size], n=int((sizes == size).sum()))
-            for curve in curves.values()
+            Cell()
+            if np.isnan(curve[size])
+            else Cell(curve[size], *study.by_number[name][size], int((sizes == size).sum()))
+            for name, curve in curves.items()
         )
         rows.append(Row(f"any {size} of {len(study.models)} ({(sizes == size).sum():,} sets)", cells))
     caption = f"Mean bias by number of annotators, in points: {heading(study)}."

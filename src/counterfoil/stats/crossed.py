@@ -84,6 +84,25 @@ def _small_sample(
     return np.maximum(kept, 1 / n), np.maximum(freedom, 1 / n)
 
 
+def linear_variance(
+    sharing: Sharing, deviations: Float[ndarray, "n m"]
+) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
+    """The variance of the sum of each column, and its degrees of freedom, whatever questions share.
+
+    `crossed_variance` where images and captions are crossed, else that over clusters, which vary together.
+
+    >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
+    >>> variance, freedom = linear_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]))
+    >>> variance, freedom  # (4 + 0 + 4) * 3 / 2
+    (array([12.]), array([2.]))
+    """
+    if sharing.crossed:
+        return crossed_variance(sharing, deviations)
+    n = len(np.unique(sharing.units))
+    variance = _units_variance(sharing, deviations) * (n / max(n - 1, 1))
+    return variance, np.full(len(variance), float(max(n - 1, 1)))
+
+
 def inflation(
     sharing: Sharing, deviations: Float[ndarray, "n m"], *, level: float = 0.95
 ) -> Float[ndarray, "m"]:

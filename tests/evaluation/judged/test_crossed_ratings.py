@@ -56,8 +56,9 @@ def test_captions_count_as_well_as_images() -> None:
 
 @pytest.mark.slow
 def test_coverage_of_correlations_over_many_repetitions() -> None:
-    # 92 % with 25 captions that make half of both scores and ratings; of images alone it is 66 %.
-    assert 0.89 < covers(1000, "auto") < 0.97
+    # 91.6 % of these thousand seeds, with 25 captions that make half of both scores and ratings: so few items
+    # do not tell their own variance. Two standard errors; of images alone it is 66 %.
+    assert 0.898 < covers(1000, "auto") < 0.934
 
 
 def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats() -> None:
