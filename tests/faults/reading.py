@@ -105,8 +105,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "sugarcrepe/swap_att.json": (
         f"evaluate blind:length sugarcrepe --data sugarcrepe --no-counts {_EVALUATE}",
     ),
-    "released/winoground/scores/clip.jsonl": (
-        "reproduce --paper winoground --data released --json new.json",
+    "released/detectors/bivlc_CLIP_baseline.csv": (
+        "reproduce --paper bivlc --data released --json new.json",
     ),
     "first/resume.pt": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
     "first/journal.csv": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),

@@ -170,15 +170,12 @@ def _published(folder: Path) -> None:
         }
         (folder / "sugarcrepe" / f"{name}.json").write_text(json.dumps(questions))
     rng = np.random.default_rng(4)
-    (folder / "released" / "winoground" / "scores").mkdir(parents=True)
-    scores = [
-        {"label": f"{i}_c{caption}_i{image}", "score": float(rng.normal())}
-        for i in range(400)
-        for caption in (0, 1)
-        for image in (0, 1)
+    (folder / "released" / "detectors").mkdir(parents=True)
+    outputs = [
+        {"text_pred": float(rng.random()), "img_pred": float(rng.random()), "label": float(row % 2)}
+        for row in range(2 * N)
     ]
-    text = "\n".join(map(json.dumps, scores))
-    (folder / "released" / "winoground" / "scores" / "clip.jsonl").write_text(text)
+    write_csv(folder / "released" / "detectors" / "bivlc_CLIP_baseline.csv", outputs)
 
 
 def _videos(folder: Path) -> None:
