@@ -33,7 +33,6 @@ def true_by_reading(sentence: str, scene: Scene) -> bool:
     """Whether an English caption is true of a scene: every way to point at things is tried, one by one."""
     rest = sentence.rstrip(".").lower()
     rest, closes_things, _ = rest.partition(", and nothing else")
-    rest, closes_textures, _ = rest.partition(", with no other stripes or dots")
     for beginning in BEGINNINGS:
         rest = rest.removeprefix(beginning)
     rest = re.sub(r"; there (is|are) also ", " and ", rest)
@@ -75,19 +74,7 @@ def true_by_reading(sentence: str, scene: Scene) -> bool:
                 return False
         if relation is not None and not all(bears(i, j) for i in pointed[0] for j in pointed[1]):
             return False
-        if closes_things and len(scene.things) > len(flat):
-            return False
-        if closes_textures:
-            spoken = {
-                i
-                for (_, _, words), group in zip(phrases, pointed, strict=True)
-                for i in group
-                if set(words) & {*WORDS["texture"]}
-            }
-            for i, thing in enumerate(scene.things):
-                if thing.texture in ("striped", "dotted") and i not in spoken:
-                    return False
-        return True
+        return not (closes_things and len(scene.things) > len(flat))
 
     everything = range(len(scene.things))
     ways = [list(combinations(everything, count)) for count, _, _ in phrases]
@@ -118,5 +105,5 @@ def random_meaning(scene: Scene, rng: np.random.Generator) -> Meaning:
         held, holder = next((a, b) for a, b in pairs if b.shape in ("ring", "box"))
         told = [Phrase(held.shape if rng.random() < 0.8 else None), Phrase(holder.shape)]
         phrases[:2] = told if relation == "inside" else told[::-1]
-    closed = str(rng.choice(["", "", "things", "textures"]))
+    closed = str(rng.choice(["", "", "things"]))
     return Meaning(tuple(phrases), relation, closed)

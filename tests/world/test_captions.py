@@ -26,7 +26,7 @@ def test_checker_agrees_with_its_slow_twin():
             f"up to {max(p.count for p in meaning.phrases)}",
         ):
             verdicts.setdefault(kind, []).append(answer)
-    assert len(verdicts) == 3 + 7 + 3 + 4
+    assert len(verdicts) == 2 + 7 + 3 + 4
     # Both answers must be common for every kind of caption, or the agreement says little.
     for kind, answers in verdicts.items():
         assert 0.03 < np.mean(answers) < 0.97, kind
@@ -57,10 +57,6 @@ SCENE = Scene((RED_STAR, BLUE_STAR, DOTTED_MOON))
         (Meaning((Phrase("star"), Phrase("moon")), "below"), False),
         (Meaning((Phrase("star"), Phrase("moon")), closed="things"), False),
         (Meaning((Phrase("star"), Phrase("moon"), Phrase("star")), closed="things"), True),
-        (Meaning((Phrase("star"), Phrase("moon", texture="dotted")), closed="textures"), True),
-        # The dots are there but not said, and nothing else may have any.
-        (Meaning((Phrase("star"), Phrase("moon")), closed="textures"), False),
-        (Meaning((Phrase("star", texture="plain"),), closed="textures"), False),
     ],
 )
 def test_by_hand(meaning, answer):
@@ -132,9 +128,9 @@ def test_a_relation_takes_two():
             "A star is to the right of a moon.",
         ),
         (
-            Meaning((Phrase("star"), Phrase("moon", texture="dotted")), closed="textures"),
+            Meaning((Phrase("star"), Phrase("moon", texture="dotted")), closed="things"),
             "a picture of ",
-            "A picture of a star and a dotted moon, with no other stripes or dots.",
+            "A picture of a star and a dotted moon, and nothing else.",
         ),
         (Meaning((Phrase(colour="red"),), closed="things"), "", "A red shape, and nothing else."),
         (Meaning((Phrase("box", count=3),)), "there is ", "There are three boxes."),

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import UnknownNameError
+from counterfoil.world.clips import clips
 from counterfoil.world.drawings import sized
 from counterfoil.world.galleries import as_collected, gallery
-from counterfoil.world.sample import choices, quads
+from counterfoil.world.sample import choices, painted, quads
 
 STYLES = ("natural", "synthetic")
 
@@ -42,6 +43,25 @@ def test_a_lazy_benchmark_is_drawn_at_any_size():
     assert all(a.read() == b.read() for a, b in zip(large.images, drawn.images, strict=True))
     # Pictures that are there already stay as they are.
     assert sized(drawn, 48).images == drawn.images
+
+
+@pytest.mark.parametrize("size", [48, 128])
+def test_what_is_painted_is_what_would_have_been_drawn(size):
+    later = quads(14, size=size, styles=STYLES, lazy=True)
+    now = painted(later)
+    assert [image.id for image in now.images] == [image.id for image in later.images]
+    assert [image.read() for image in now.images] == [image.read() for image in later.images]
+    assert now.digest == later.digest
+    with pytest.raises(ValueError, match="zip"):
+        painted(now)
+
+
+def test_clips_are_drawn_at_any_size():
+    larger = sized(clips(6, size=32), 64)
+    asked = clips(6, size=64)
+    for one, other in zip(larger.images, asked.images, strict=True):
+        assert one.source == other.source
+        assert one.source.frame(3).size == (64, 64)
 
 
 def test_a_gallery_as_it_would_have_been_collected():

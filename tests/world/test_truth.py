@@ -104,35 +104,6 @@ def test_scenes_of_many_things(count):
     assert table(told, shown).tolist() == [[matches(m, s) for s in shown] for m in told]
 
 
-def test_patterns_under_a_closing_may_be_told_in_several_ways():
-    """Which phrase speaks of which thing matters: "a dotted shape and a star" needs dots off the star."""
-    rng = np.random.default_rng(0)
-    one, two, three = (sample_thing(rng, cell) for cell in CELLS[:3])
-
-    def made(thing, shape, texture):
-        return replace(thing, shape=shape, texture=texture)
-
-    scenes = [
-        Scene((made(one, "star", "dotted"), made(two, "moon", "plain"), made(three, "star", "plain"))),
-        Scene((made(one, "star", "dotted"), made(two, "moon", "dotted"), made(three, "star", "plain"))),
-        Scene((made(one, "star", "dotted"), made(two, "moon", "dotted"), made(three, "heart", "plain"))),
-        Scene((made(one, "star", "dotted"), made(two, "star", "dotted"), made(three, "heart", "striped"))),
-    ]
-    dotted = Phrase(texture="dotted")
-    told = [
-        Meaning((dotted, Phrase("star")), closed="textures"),
-        Meaning((dotted, Phrase("star", texture="dotted")), closed="textures"),
-        Meaning((Phrase("star", texture="dotted", count=2), Phrase(texture="striped")), closed="textures"),
-        Meaning((Phrase("star", count=2), Phrase(texture="striped")), closed="textures"),
-    ]
-    assert table(told, scenes).tolist() == [
-        [True, False, False, False],
-        [False, True, True, False],
-        [False, False, False, True],
-        [False, False, False, False],
-    ]
-
-
 def test_nothing_to_ask():
     scene = sample_scene(np.random.default_rng(0))
     star = Meaning((Phrase("star"),))

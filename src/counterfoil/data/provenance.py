@@ -6,6 +6,7 @@ manifest has both, whether it comes from the command line or from Python.
 
 import platform
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -33,13 +34,20 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())[:3]
     ['counterfoil', 'numpy', 'open_clip_torch']
     """
-    found = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    installed = {name: _version(name) for name in _LIBRARIES}
+    return {
+        "python": platform.python_version(),
+        **{name: version for name, version in installed.items() if version is not None},
+    }
+
+
+@cache
+def _version(library: str) -> str | None:
+    """As installed when first asked for: a study asks hundreds of times, and each time a file is parsed."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def command() -> list[str]:

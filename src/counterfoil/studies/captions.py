@@ -66,9 +66,9 @@ class CaptionStudy:
     benchmarks: tuple[Benchmark, ...] = field(default=(), repr=False)
 
 
-def worlds(plan: Plan, *, size: int | None = None) -> tuple[Benchmark, ...]:
-    """Rated pictures, preferences and clips, drawn when they are read; as the networks see them or larger."""
-    size = plan.size if size is None else size
+def worlds(plan: Plan) -> tuple[Benchmark, ...]:
+    """Rated pictures, preferences and clips, drawn when they are read, as the networks see them."""
+    size = plan.size
     # Whole images and clips, so that every degree comes as often and tau-c can be 1.
     pictured, moving = plan.judged - plan.judged % len(LEVELS), plan.judged // 2
     return (

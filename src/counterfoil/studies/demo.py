@@ -24,6 +24,7 @@ from counterfoil.studies.measuring import ALIKE, Bench, world
 from counterfoil.studies.pace import Pace
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.trainings import TUNED, Workshop, combined
+from counterfoil.world.sample import painted
 
 #: Which network each pair of detectors stands on.
 DETECTORS = {"detectors": "pretrained", "trohn-img-detectors": "trohn-img"}
@@ -45,6 +46,7 @@ class Study:
     #: One comparison per benchmark, of the first seed's networks.
     comparisons: tuple[Comparison, ...]
     trained: tuple[Trained, ...]
+    #: What was asked, drawn when it is read, so that pages can show it larger.
     benchmarks: tuple[Benchmark, ...]
     #: Metrics of captions, of the first seed's networks.
     captions: CaptionStudy
@@ -77,7 +79,8 @@ def study(
     pace = progress if begun else Pace(plan.work, progress, note)
     workshop = Workshop(plan, out / folder.NETWORKS, progress=pace)
     with clock("drawing the world"):
-        bench = Bench(world(plan), out / folder.RUNS, facts, progress)
+        drawn = world(plan)
+        bench = Bench(tuple(map(painted, drawn)), out / folder.RUNS, facts, progress)
         rows = len(workshop.loose) + len(workshop.contrasts) + len(workshop.generated)
 
     runs: dict[str, list[Run]] = {}
@@ -133,7 +136,7 @@ def study(
         tuple(swept),
         comparisons,
         combined(makings),
-        bench.benchmarks,
+        drawn,
         metrics,
         clock.seconds,
         rows,

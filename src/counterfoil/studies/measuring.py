@@ -15,7 +15,8 @@ from counterfoil.evaluation.run import Run, save_run
 from counterfoil.scorers.base import Classifier, Options
 from counterfoil.studies.plan import Plan
 from counterfoil.world.galleries import as_collected, gallery
-from counterfoil.world.sample import choices, quads
+from counterfoil.world.sample import benchmark as questions_of
+from counterfoil.world.sample import choices, contrasts
 
 #: The control: the same quads with both pictures in one style, so that style tells nobody anything.
 ALIKE = "world-quads-alike"
@@ -76,14 +77,14 @@ class Bench:
         return save_run(folder, benchmark, given, result, facts)
 
 
-def world(plan: Plan, *, size: int | None = None, lazy: bool = False) -> tuple[Benchmark, ...]:
-    """Quads in both styles and in one, choices and a gallery; without a `size` as the networks see them."""
-    size = plan.size if size is None else size
-    control = quads(plan.questions, size=size, styles=("natural", "natural"), lazy=lazy)
+def world(plan: Plan) -> tuple[Benchmark, ...]:
+    """Quads in both styles and in one, choices and a gallery, drawn when read, as the networks see them."""
+    made, size = contrasts(plan.questions), plan.size
+    control = questions_of(made, size=size, styles=("natural", "natural"), lazy=True)
     card = control.card.model_copy(update={"name": ALIKE, "title": "World, quads in one style"})
     return (
-        quads(plan.questions, size=size, styles=("natural", "synthetic"), lazy=lazy),
+        questions_of(made, size=size, styles=("natural", "synthetic"), lazy=True),
         replace(control, card=card),
-        choices(plan.questions, size=size, lazy=lazy),
-        gallery(plan.images, size=size, lazy=lazy),
+        choices(plan.questions, size=size, lazy=True),
+        gallery(plan.images, size=size, lazy=True),
     )

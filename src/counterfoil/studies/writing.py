@@ -15,10 +15,10 @@ from counterfoil.evaluation.run import Run
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study.page import page
 from counterfoil.store import write_json, write_text
-from counterfoil.studies.captions import BROWSED, worlds
+from counterfoil.studies.captions import BROWSED
 from counterfoil.studies.demo import BASELINE, Study
 from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
-from counterfoil.studies.measuring import ALIKE, world
+from counterfoil.studies.measuring import ALIKE
 from counterfoil.world.drawings import sized
 
 #: What the page says before its findings.
@@ -40,10 +40,9 @@ _BUDGET = 4_000_000
 def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
-    drawn = world(plan, size=_SHOWN, lazy=True)
     browsed = [each for each in study.comparisons if each.runs[0].benchmark.name != ALIKE]
-    small = _pictured(_first(browsed), [sized(each, _SHOWN_SMALL) for each in drawn])
-    small += _pictured(_judged(study), worlds(plan, size=_SHOWN_SMALL))
+    small = _pictured(_first(browsed), _sized(study.benchmarks, _SHOWN_SMALL))
+    small += _pictured(_judged(study), _sized(study.captions.benchmarks, _SHOWN_SMALL))
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
         title += f" (the first {_BROWSED:,} of each form)"
@@ -63,7 +62,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
             study.findings,
             standfirst=_STANDFIRST,
             order=study.order,
-            comparisons=_pictured(study.comparisons, drawn),
+            comparisons=_pictured(study.comparisons, _sized(study.benchmarks, _SHOWN)),
             seen=f"{plan.size} x {plan.size}",
             trained=study.trained,
             sweeps=study.sweeps,
@@ -75,6 +74,10 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     )
     write_json(out / NUMBERS, _numbers(study, seconds))
     return out / REPORT
+
+
+def _sized(benchmarks: Sequence[Benchmark], size: int) -> list[Benchmark]:
+    return [sized(each, size) for each in benchmarks]
 
 
 def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> tuple[Comparison, ...]:

@@ -74,13 +74,12 @@ class Meaning:
 
     There are distinct things that fit the `phrases`: at least one for "a star", exactly two in the whole
     scene for "two stars". Where there is a `relation`, it holds from the first phrase to the second, and
-    from each to each where they are several. `closed` rules out more than is said: "things" that there is
-    nothing besides, "textures" that nothing has stripes or dots except what the caption says has.
+    from each to each where they are several. Where it is `closed` ("things"), there is nothing besides.
     """
 
     phrases: tuple[Phrase, ...]
     relation: str | None = None
-    closed: Literal["", "things", "textures"] = ""
+    closed: Literal["", "things"] = ""
 
     def __post_init__(self) -> None:
         if not self.phrases or (self.relation is not None and len(self.phrases) < 2):
@@ -122,9 +121,9 @@ def matches(meaning: Meaning, scene: Scene) -> bool:
         if not fits or (phrase.count > 1 and len(fits) != phrase.count):
             return False
         fitting.append([tuple(fits)] if phrase.count > 1 else [(i,) for i in fits])
-    if len(fitting) == 1 and meaning.closed != "textures":
+    if len(fitting) == 1:
         return True
-    return any(_true_of(meaning, chosen, scene) for chosen in _assignments(fitting))
+    return any(_related(meaning.relation, chosen, scene) for chosen in _assignments(fitting))
 
 
 #: The things that a phrase speaks of, by their places in the scene.
@@ -143,19 +142,12 @@ def _assignments(
             yield from _assignments(fitting, (*taken, chosen))
 
 
-def _true_of(meaning: Meaning, chosen: tuple[_Chosen, ...], scene: Scene) -> bool:
-    """Whether the rest of the caption is true where its phrases speak of the `chosen` things."""
+def _related(relation: str | None, chosen: tuple[_Chosen, ...], scene: Scene) -> bool:
+    """Whether the relation, if any, holds where the phrases speak of the `chosen` things."""
     things = scene.things
-    if meaning.relation is not None and not all(
-        holds(meaning.relation, things[i], things[j]) for i in chosen[0] for j in chosen[1]
-    ):
-        return False
-    if meaning.closed != "textures":
-        return True
-    named = {
-        i for phrase, places in zip(meaning.phrases, chosen, strict=True) if phrase.texture for i in places
-    }
-    return all(thing.texture == "plain" or i in named for i, thing in enumerate(things))
+    return relation is None or all(
+        holds(relation, things[i], things[j]) for i in chosen[0] for j in chosen[1]
+    )
 
 
 #: Ways to begin a caption. The first says no more than the thing itself.
@@ -169,7 +161,7 @@ OPENINGS = (
     "an image of ",
 )
 
-CLOSINGS = {"": "", "things": ", and nothing else", "textures": ", with no other stripes or dots"}
+CLOSINGS = {"": "", "things": ", and nothing else"}
 
 
 def text(meaning: Meaning, *, opening: str = "") -> str:

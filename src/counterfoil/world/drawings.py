@@ -4,6 +4,7 @@ import io
 from dataclasses import dataclass, replace
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.world.moving import Reel
 from counterfoil.world.render import draw, encode
 from counterfoil.world.scenes import Scene
 
@@ -41,12 +42,12 @@ class Drawn:
 
 
 def sized(benchmark: Benchmark, size: int) -> Benchmark:
-    """The benchmark with those of its pictures that are drawn when read at another size."""
+    """The benchmark with those of its pictures and clips that are drawn when read at another size."""
     return replace(
         benchmark,
         images=tuple(
             replace(image, source=replace(image.source, size=size))
-            if isinstance(image.source, Drawn)
+            if isinstance(image.source, Drawn | Reel)
             else image
             for image in benchmark.images
         ),

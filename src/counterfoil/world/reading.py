@@ -47,10 +47,7 @@ _OPENINGS = sorted(
     key=len,
     reverse=True,
 )
-_CLOSINGS: dict[Words, Literal["things", "textures"]] = {
-    _words(CLOSINGS["things"]): "things",
-    _words(CLOSINGS["textures"]): "textures",
-}
+_CLOSING = _words(CLOSINGS["things"])
 _RELATIONS = {_words(relation): relation for relation in RELATIONS}
 _ALSO = (_words("; there is also"), _words("; there are also"))
 
@@ -59,7 +56,7 @@ VOCABULARY = frozenset(
     word
     for words in (
         *_OPENINGS,
-        *_CLOSINGS,
+        _CLOSING,
         *_RELATIONS,
         *_ALSO,
         _NOUNS,
@@ -141,10 +138,7 @@ class _Reader:
                 phrases += self._list(self._phrase())
         else:
             phrases = self._list(phrases[0])
-        closed: Literal["", "things", "textures"] = ""
-        for words, kind in _CLOSINGS.items():
-            if self._take(words):
-                closed = kind
+        closed: Literal["", "things"] = "things" if self._take(_CLOSING) else ""
         if not self._take((".",)) or self.at < len(self.words):
             self._stop("a full stop at the end")
         return Meaning(tuple(phrases), relation, closed)
@@ -152,7 +146,7 @@ class _Reader:
     def _list(self, first: Phrase) -> list[Phrase]:
         """The rest of a list that begins with `first`."""
         phrases = [first]
-        # ", and" and ", with" begin a closing.
+        # ", and" begins the closing.
         while self._peek() == "," and self._peek(1) in _COUNTS:
             self.at += 1
             phrases.append(self._phrase())

@@ -55,9 +55,7 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
 
 def _build(meaning: Meaning) -> object:
     """What captions must share to be decided together."""
-    textured = tuple(phrase.texture is not None for phrase in meaning.phrases)
-    counts = tuple(phrase.count for phrase in meaning.phrases)
-    return meaning.relation, meaning.closed, counts, textured if meaning.closed == "textures" else None
+    return meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,6 @@ class _Columns:
 
     sizes: NDArray[np.int64]
     everything: Sets
-    patterned: Sets
     having: Mapping[tuple[str, str], Sets]
     related: Mapping[str, Sets]
 
@@ -121,17 +118,13 @@ def _columns(scenes: Sequence[Scene]) -> _Columns:
     inside = together & ~hollow[:, :, None] & hollow[:, None, :]
     related["inside"] = as_sets(inside).T
     related["around"] = as_sets(inside.swapaxes(1, 2)).T
-    plain = having.get(("texture", "plain"), np.zeros(len(scenes), dtype=kind))
-    everything = as_sets(present)
-    return _Columns(sizes, everything, everything & ~plain, having, related)
+    return _Columns(sizes, as_sets(present), having, related)
 
 
 def _decide(meanings: list[Meaning], columns: _Columns) -> Flags:
     """The truth of captions of one build: (captions, scenes)."""
     first = meanings[0]
     counts = [phrase.count for phrase in first.phrases]
-    textures = first.closed == "textures"
-    textured = [phrase.texture is not None for phrase in first.phrases]
     fits = [_fits([m.phrases[k] for m in meanings], columns) for k in range(len(counts))]
     true = np.ones(fits[0].shape, dtype=np.bool_)
     for found, count in zip(fits, counts, strict=True):
@@ -141,21 +134,13 @@ def _decide(meanings: list[Meaning], columns: _Columns) -> Flags:
             true &= ~_at_least(found, count + 1)
     if first.closed == "things":
         true &= columns.sizes == sum(counts)
-    patterned = columns.patterned if textures else np.zeros_like(columns.patterned)
-    if textures:
-        # What has a pattern must be what a phrase with a texture speaks of.
-        fits = [f if t else f & ~patterned for f, t in zip(fits, textured, strict=True)]
-        for found, count in zip(fits, counts, strict=True):
-            true &= _at_least(found, count)
     if first.relation is None:
-        return true & _apart(fits, counts, textured, np.broadcast_to(patterned, true.shape))
+        return true & _apart(fits, counts)
     related = np.zeros_like(true)
     for one, two in _pairs(fits, counts, first.relation, columns):
-        spoken = one | two
-        left = patterned & ~((one if textured[0] else 0 * one) | (two if textured[1] else 0 * two))
-        rest = [found & ~spoken for found in fits[2:]]
-        apart = _apart(rest, counts[2:], textured[2:], left) if rest else left == 0
-        related |= (one != 0) & (two != 0) & apart
+        rest = [found & ~(one | two) for found in fits[2:]]
+        found = (one != 0) & (two != 0)
+        related |= found & _apart(rest, counts[2:]) if rest else found
     return true & related
 
 
@@ -189,25 +174,12 @@ def _choices(fits: Sets, count: int, columns: _Columns) -> list[Sets]:
     return [fits] if count > 1 else [fits & bit for bit in columns.bits]
 
 
-def _apart(fits: list[Sets], counts: list[int], textured: list[bool], patterned: Sets) -> Flags:
-    """Whether the phrases can speak of distinct things, those with a texture of all that are `patterned`.
-
-    Two conditions after Hall suffice, by the theorem of Mendelsohn and Dulmage: that all phrases find things
-    of their own, and that all patterned things find phrases of their own.
-    """
+def _apart(fits: list[Sets], counts: list[int]) -> Flags:
+    """Whether the phrases can speak of distinct things (Hall's condition)."""
     true = np.ones(fits[0].shape, dtype=np.bool_)
     for size in range(1, len(fits) + 1):
         for chosen in combinations(range(len(fits)), size):
             true &= _at_least(_union([fits[k] for k in chosen]), sum(counts[k] for k in chosen))
-    if not patterned.any():
-        return true
-    able = [k for k, said in enumerate(textured) if said]
-    for size in range(len(able) + 1):
-        for chosen in combinations(able, size):
-            # What none of the chosen fits must find room with the others.
-            outside = patterned & ~_union([fits[k] for k in chosen]) if chosen else patterned
-            room = sum(counts[k] for k in able if k not in chosen)
-            true &= ~_at_least(outside, room + 1)
     return true
 
 
