@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from counterfoil.data.records import decode
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.clips import clips
 from counterfoil.world.drawings import sized
@@ -29,6 +30,7 @@ def test_lazy_pictures_are_those_that_are_drawn_at_once(make, size):
     assert now.digest == later.digest
     for one, other in zip(now.images, later.images, strict=True):
         assert one.id == other.id
+        assert np.array_equal(np.asarray(other.decode()), np.asarray(decode(other.read(), where="")))
         assert np.array_equal(
             np.asarray(one.decode()), np.asarray(pickle.loads(pickle.dumps(other)).decode())
         )

@@ -34,6 +34,15 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class Pictured(Source, Protocol):
+    """A source that can have its picture without bytes that would have to be decoded."""
+
+    def picture(self) -> PIL.Image.Image | None:
+        """What `read` decodes to, to the last pixel, in RGB; None where that has to be decoded."""
+        ...
+
+
 @dataclass(frozen=True)
 class FileSource:
     """An image file on disk."""
@@ -73,8 +82,12 @@ class PixelSource:
     def read(self) -> bytes:
         """The picture as PNG, which loses nothing."""
         buffer = io.BytesIO()
-        PIL.Image.fromarray(self.pixels).save(buffer, format="PNG")
+        self.picture().save(buffer, format="PNG")
         return buffer.getvalue()
+
+    def picture(self) -> PIL.Image.Image:
+        """The picture itself."""
+        return PIL.Image.fromarray(self.pixels)
 
     def __str__(self) -> str:
         return self.where
@@ -105,8 +118,8 @@ class Image:
 
     def decode(self) -> PIL.Image.Image:
         """The picture in RGB, as stored; raises `DataError` naming the file where it is broken."""
-        if isinstance(self.source, PixelSource):
-            picture = PIL.Image.fromarray(self.source.pixels)
+        picture = self.source.picture() if isinstance(self.source, Pictured) else None
+        if picture is not None:
             return picture if self.crop is None else cropped(picture, self.crop, where=str(self.source))
         return decode(self.read(), where=str(self.source), crop=self.crop)
 

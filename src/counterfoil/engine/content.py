@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import FileSource, Image, PixelSource, Source
+from counterfoil.data.records import FileSource, Image, Pictured, Source
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import used_captions, used_images
 from counterfoil.engine.progress import Progress
@@ -91,9 +92,10 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
     for source in (part for image in images for part in _parts(image.source)):
         if _name(source) in digests or _name(source) in unread:
             continue
-        if isinstance(source, PixelSource):
-            # Its bytes are there; encoding them first would take ten times as long.
-            digests[id(source)] = _of_pixels(source)
+        picture = source.picture() if isinstance(source, Pictured) else None
+        if picture is not None:
+            # Its pixels are there; encoding them first would take ten times as long.
+            digests[id(source)] = _of_pixels(np.asarray(picture))
             continue
         entry = memo.get(_path(source)) if isinstance(source, FileSource) else None
         if entry is not None and entry[0] == _stamp(source):
@@ -125,8 +127,8 @@ def _parts(source: Source | FrameFeatures | None) -> Sequence[Source]:
     return source.files() if isinstance(source, FrameFolder) else (source,)
 
 
-def _of_pixels(source: PixelSource) -> str:
-    return digest(f"\0pixels\0{source.pixels.shape}\0".encode() + source.pixels.tobytes())
+def _of_pixels(pixels: ndarray) -> str:
+    return digest(f"\0pixels\0{pixels.shape}\0".encode() + pixels.tobytes())
 
 
 def _key(image: Image, digests: Mapping[Hashable, str]) -> str:

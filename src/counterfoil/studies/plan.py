@@ -15,7 +15,7 @@ from counterfoil.train.recipes import (
 #: In steps of the first training, as measured: what the three trainings that part take for a step of each,
 #: where batches are as large; measuring for each question; and detectors, caption metrics, statistics and
 #: pages together.
-_PARTED, _MEASURING, _REST = 3.4, 0.13, 720.0
+_PARTED, _MEASURING, _REST = 3.4, 0.13, 500.0
 
 
 @dataclass(frozen=True)

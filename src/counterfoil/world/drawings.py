@@ -3,6 +3,8 @@
 import io
 from dataclasses import dataclass, replace
 
+import PIL.Image
+
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.world.moving import Reel
 from counterfoil.world.render import draw, encode
@@ -30,12 +32,16 @@ class Drawn:
 
     def read(self) -> bytes:
         """The picture as PNG where it is small, else as JPEG."""
-        picture = draw(self.scene, self.size, style=self.style)
-        if self.size > AS_PIXELS:
-            return encode(picture)
+        picture = self.picture()
+        if picture is None:
+            return encode(draw(self.scene, self.size, style=self.style))
         buffer = io.BytesIO()
         picture.save(buffer, format="PNG")
         return buffer.getvalue()
+
+    def picture(self) -> PIL.Image.Image | None:
+        """The picture as it is drawn, where it is small; a JPEG's pixels are other ones."""
+        return draw(self.scene, self.size, style=self.style) if self.size <= AS_PIXELS else None
 
     def __str__(self) -> str:
         return self.where
