@@ -230,6 +230,24 @@ def test_a_damaged_state_is_said_in_a_line(tmp_path: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "place", ["identity.recipe", "identity.data", "standing.step", "random", "readings.sums"]
+)
+def test_a_state_without_one_of_its_fields_is_said_in_a_line(tmp_path: Path, place: str) -> None:
+    with pytest.raises(Stopped):
+        train(tmp_path, stop=5)
+    path = tmp_path / resuming.FILE
+    state = torch.load(path, weights_only=True)
+    *parts, last = place.split(".")
+    holder = state
+    for part in parts:
+        holder = holder[part]
+    del holder[last]
+    torch.save(state, path)
+    with pytest.raises(InputError, match=f"no field '{place}'"):
+        train(tmp_path)
+
+
 def test_a_full_disk_leaves_what_was_saved(tmp_path: Path, never_stopped: Fitted) -> None:
     with pytest.raises(Stopped):
         train(tmp_path, stop=8)

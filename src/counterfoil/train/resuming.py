@@ -240,11 +240,20 @@ class _Random(Stored):
     python: Annotated[list[Any], Field(min_length=3, max_length=3)]
 
 
+class _Identity(Stored):
+    """What makes a training this one, as `identity` gives it."""
+
+    recipe: dict[str, Any]
+    model: list[Any]
+    data: str
+    validation: str | None
+
+
 class _State(Stored):
     """`resume.pt`: how far a training has come, and all that its next step depends on."""
 
     version: int
-    identity: dict[str, Any]
+    identity: _Identity
     standing: _Standing
     network: dict[str, Any]
     readings: _Readings
