@@ -1,13 +1,10 @@
 """Training data by path: COCO's captions, the files of a split, and rows that are split."""
 
-import io
 import json
-import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +19,7 @@ from counterfoil.data.training_files import read, split
 from counterfoil.data.training_rows import of_split
 from counterfoil.errors import DataError, InputError
 from role_values import pictures, texts
+from tar_shards import pair, write_tar
 
 Jpeg = Callable[..., bytes]
 
@@ -44,7 +42,7 @@ def test_the_files_of_a_split(tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[
 
 def test_folders_of_splits_and_tables_of_splits(tmp_path: Path, jpeg: Jpeg) -> None:
     for name, seed in (("train", 0), ("val", 1)):
-        _tar(tmp_path / "shards" / name / "00000.tar", _pair("k", seed))
+        write_tar(tmp_path / "shards" / name / "00000.tar", pair("k", seed))
         table = pa.table({"image": [jpeg(seed)], "caption": [f"caption {seed}"]})
         (tmp_path / "parquet" / name).mkdir(parents=True)
         pq.write_table(table, tmp_path / "parquet" / name / "0.parquet")
@@ -81,27 +79,6 @@ def test_which_split_a_file_is_of(name: str, of: str) -> None:
 def test_files_of_no_split_are_all_read() -> None:
     files = [Path("00000.tar"), Path("00001.tar")]
     assert of_split(files, None, where=Path()) == files
-
-
-def _png(seed: int) -> bytes:
-    buffer = io.BytesIO()
-    pixels = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
-    PIL.Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def _tar(path: Path, members: Sequence[tuple[str, bytes]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w") as tar:
-        for name, content in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-    return path
-
-
-def _pair(key: str, seed: int) -> list[tuple[str, bytes]]:
-    return [(f"{key}.jpg", _png(seed)), (f"{key}.txt", f"caption {seed}\n".encode())]
 
 
 def _coco(folder: Path, split: str = "train2017") -> Path:

@@ -1,0 +1,33 @@
+"""Small WebDataset shards: a picture and a caption per key, in a tar file."""
+
+import io
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+
+
+def png(seed: int) -> bytes:
+    """A small picture of noise."""
+    buffer = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
+    PIL.Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def write_tar(path: Path, members: Sequence[tuple[str, bytes]]) -> Path:
+    """A tar file of members with their contents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def pair(key: str, seed: int) -> list[tuple[str, bytes]]:
+    """The members of one key: picture and caption."""
+    return [(f"{key}.jpg", png(seed)), (f"{key}.txt", f"caption {seed}\n".encode())]
