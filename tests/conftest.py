@@ -4,11 +4,16 @@ import os
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 from jaxtyping import install_import_hook
 
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 install_import_hook("counterfoil", "shapecheck.check")
+
+# How long an example takes is up to the machine.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # Models and data never come from the network in a test.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

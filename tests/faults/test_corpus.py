@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from faults import sound
-from faults.command import PATIENCE, run, states
+from faults.command import PATIENCE, run, run_apart, states
 from faults.corpus import Case, cases
 from faults.damage import damages
 from faults.reading import READERS
@@ -69,7 +69,10 @@ def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
     if case.content is not None:
         (folder / case.subject).write_text(case.content)
     before = states(folder)
-    ended = run(list(case.command), folder)
+    # In the process of all these cases, Arrow has ended it (signal 11) over cells that it reads soundly in a
+    # fresh one, which is what a command has.
+    apart = case.command[0] == "train" and case.subject.endswith(".parquet")
+    ended = (run_apart if apart else run)(list(case.command), folder)
     after = states(folder)
     assert ended.code in ((0, 2) if case.harmless else (2,)), ended.err
     # What a command was told to write it may replace: a training in its own folder.

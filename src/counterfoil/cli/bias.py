@@ -49,7 +49,7 @@ def command(
         str, typer.Option(help="recall_at_1, r_precision, and both with graded_ before them; commas between.")
     ] = "graded_recall_at_1,graded_r_precision",
     direction: Annotated[
-        Literal["t2i", "i2t"] | None,
+        Literal["i2t", "t2i"] | None,
         typer.Option(help="Only this one; that of all judgements where the table does not say."),
     ] = None,
     several: Annotated[
@@ -173,7 +173,7 @@ def command(
             terminal.note(f"page written to {html}")
 
 
-def _of(directions: "Sequence[Judgements]", direction: Literal["t2i", "i2t"] | None) -> "list[Judgements]":
+def _of(directions: "Sequence[Judgements]", direction: Literal["i2t", "t2i"] | None) -> "list[Judgements]":
     """The judgements of the wanted direction, or of both."""
     from counterfoil.errors import InputError
 

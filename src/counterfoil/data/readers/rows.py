@@ -90,7 +90,7 @@ def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | 
         try:
             # The file is one that images are read from, by any thread.
             with _one_reader:
-                opened = _parquet(file, _age(file))
+                opened = _parquet(file.resolve(), _age(file))
                 names = opened.schema_arrow.names
                 _check_names(names, file)
                 lazy = _lazy(opened.schema_arrow, images)
@@ -235,7 +235,8 @@ def _age(path: Path) -> int:
 
 @lru_cache(maxsize=32)
 def _parquet(path: Path, age: int) -> pq.ParquetFile:
-    return pq.ParquetFile(path, memory_map=True)
+    # Not mapped into memory: a mapped file that is cut off meanwhile ends the process by a signal.
+    return pq.ParquetFile(path)
 
 
 @lru_cache(maxsize=4)
