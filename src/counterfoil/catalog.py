@@ -15,11 +15,11 @@ from counterfoil.data.places import fetched_data
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.metrics.measures import MEASURES, MeasureEntry
-from counterfoil.scorers.base import DEFAULT, Embedder, Options
+from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
 from counterfoil.scorers.captions import names as metric_names
 from counterfoil.scorers.captions.names import METRICS, MetricEntry
 from counterfoil.scorers.captions.protocols import CaptionMetric, LocalEmbedder
-from counterfoil.scorers.dual import DualEncoder, prompt_of
+from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
 from counterfoil.scorers.kinds import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.scorers.remembered import Remembered, remembered

@@ -12,7 +12,7 @@ import pytest
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers.checkpoints import fit, looks_like, packed, read_checkpoint
-from counterfoil.scorers.dual import digest_tensors
+from counterfoil.scorers.runtime import digest_tensors
 
 pytestmark = pytest.mark.models
 

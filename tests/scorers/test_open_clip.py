@@ -193,9 +193,9 @@ def test_bf16_is_near_fp32(
     drawn_images: list[Image],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from counterfoil.scorers import dual
+    from counterfoil.scorers import runtime
 
-    monkeypatch.setattr(dual, "_has_bf16", lambda torch: native)
+    monkeypatch.setattr(runtime, "_has_bf16", lambda torch: native)
     exact = next(load("tiny", checkpoint("tiny")).embed_images([drawn_images]))
     scorer = load("tiny", checkpoint("tiny"), precision="bf16")
     rough = next(scorer.embed_images([drawn_images]))

@@ -17,7 +17,7 @@ def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
 
     Weights that are random are those of the recipe's seed.
     """
-    from counterfoil.scorers.dual import import_torch
+    from counterfoil.scorers.runtime import import_torch
 
     import_torch().manual_seed(recipe.seed)
     from counterfoil.train.objectives import suited

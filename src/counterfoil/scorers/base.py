@@ -166,6 +166,18 @@ def only(scorer: str, options: Options, *concerning: str) -> None:
             raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
 
 
+def prompt_of(options: Options, *, where: str) -> str:
+    """The prompt template; raises `InputError` where it has no place, or several, for the caption."""
+    if options.prompt.count("{}") != 1:
+        raise InputError(
+            "the prompt needs one {} for the caption",
+            where=where,
+            given=options.prompt,
+            allowed="a photo of {}",
+        )
+    return options.prompt
+
+
 def text_of(caption: Caption) -> str:
     """The caption's text; raises `DataError` where it is not at hand."""
     if caption.text is None:

@@ -17,7 +17,7 @@ from counterfoil.errors import DataError, ModelError
 from counterfoil.inputs import pickled
 from counterfoil.inputs.memory import check_room, size
 from counterfoil.inputs.parsed import parse_json
-from counterfoil.scorers.dual import import_torch
+from counterfoil.scorers.runtime import import_torch
 
 #: Where training code keeps the weights in its checkpoints, first the likeliest.
 WEIGHTS = ("state_dict", "model_state_dict", "model", "module", "weights")

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.dual import import_torch
+from counterfoil.scorers.runtime import import_torch
 
 #: Queries and items of a block: wide, so that the device seldom waits for the host to ask for the next.
 BLOCK = (4096, 65536)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from counterfoil.scorers.dual import import_torch
+from counterfoil.scorers.runtime import import_torch
 
 #: Factor of QuickGELU (Hendrycks and Gimpel, arXiv:1606.08415, section 2).
 QUICK = 1.702

@@ -22,20 +22,19 @@ from counterfoil.errors import MissingExtraError, ModelError
 from counterfoil.inputs.amounts import check_network
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.parsed import parse_json
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only
-from counterfoil.scorers.dual import (
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of
+from counterfoil.scorers.dual import DualEncoder
+from counterfoil.scorers.local import Reading
+from counterfoil.scorers.pictures import Untouched
+from counterfoil.scorers.runtime import (
     NO_NETWORK,
-    DualEncoder,
     causes,
     device_of,
     digest_tensors,
     import_torch,
-    placed,
     precision_of,
-    prompt_of,
+    to_device,
 )
-from counterfoil.scorers.local import Reading
-from counterfoil.scorers.pictures import Untouched
 from counterfoil.store import canonical_json, digest_value
 
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
@@ -72,7 +71,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     torch = import_torch()
     # Half-precision checkpoints become float32 first, which is exact; the digest is of what was stored.
     weights = digest_tensors(model.state_dict())
-    model, computed = placed(model, device, dtype)
+    model, computed = to_device(model, device, dtype)
     towers = _Towers(
         model=model,
         processor=processor,

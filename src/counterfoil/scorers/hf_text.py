@@ -16,9 +16,9 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of, text_of
 from counterfoil.scorers.captions.protocols import Tokens
-from counterfoil.scorers.dual import device_of, digest_tensors, import_torch, placed, precision_of, prompt_of
+from counterfoil.scorers.runtime import device_of, digest_tensors, import_torch, precision_of, to_device
 
 
 def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
@@ -52,7 +52,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     # No token depends on the pooler, and where a checkpoint has none it is random.
     kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
     weights = digest_tensors(kept)
-    model, _ = placed(model, device, dtype)
+    model, _ = to_device(model, device, dtype)
     length = hf.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
     return TextEncoder(

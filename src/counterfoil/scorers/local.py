@@ -20,6 +20,7 @@ from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import Identity, text_of
 from counterfoil.scorers.captions.protocols import Tokens
+from counterfoil.scorers.checkpoints import read_tensor
 from counterfoil.scorers.pictures import Preparation, prepared
 
 #: Frames that go through the image tower together; no more of them are decoded at any time.
@@ -169,9 +170,6 @@ def features_of(source: FrameFeatures) -> Float[ndarray, "frames width"]:
     """
     if source.path.suffix != ".pt":
         return source.read()
-    # Checkpoints are read with what all models share, which stands on this module.
-    from counterfoil.scorers.checkpoints import read_tensor
-
     return source.checked(read_tensor(source.path))
 
 

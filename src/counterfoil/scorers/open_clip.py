@@ -14,20 +14,19 @@ from typing import Any, NoReturn
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
 from counterfoil.scorers.activations import Activation, decided, said_by, without_suffix
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of
 from counterfoil.scorers.checkpoints import fit, looks_like, nearest, read_checkpoint
-from counterfoil.scorers.dual import (
+from counterfoil.scorers.dual import DualEncoder
+from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
+from counterfoil.scorers.runtime import (
     NO_NETWORK,
-    DualEncoder,
     causes,
     device_of,
     digest_tensors,
     import_torch,
-    placed,
     precision_of,
-    prompt_of,
+    to_device,
 )
-from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
 from counterfoil.store import canonical_json
 
 #: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
@@ -52,7 +51,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         tokenizer = tokenizer_of(library, architecture, where)
     torch = import_torch()
     weights = digest_tensors(model.state_dict())
-    model, computed = placed(model, device, dtype)
+    model, computed = to_device(model, device, dtype)
     settings = dict(library.get_model_preprocess_cfg(model))
     pixels = Pixels.of(settings, device, computed)
     towers = trusted(Towers(model, pixels, Tokens(tokenizer), device), TOLERANCE[options.precision])

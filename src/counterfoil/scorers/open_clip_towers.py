@@ -10,9 +10,9 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.scorers import fast
-from counterfoil.scorers.dual import import_torch
 from counterfoil.scorers.local import Reading
 from counterfoil.scorers.pictures import Resized, Untouched
+from counterfoil.scorers.runtime import import_torch
 
 #: Texts that the two towers are compared on, of different lengths.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")

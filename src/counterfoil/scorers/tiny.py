@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import MissingExtraError
-from counterfoil.scorers.dual import import_torch
+from counterfoil.scorers.runtime import import_torch
 from counterfoil.store import write_bytes, write_json
 
 #: CLIP's architecture at the size of a thumbnail: 1.9 million parameters, most of them the vocabulary.

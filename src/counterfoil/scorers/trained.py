@@ -30,7 +30,7 @@ from counterfoil.inputs.parsed import read_json
 from counterfoil.outputs.guard import overwriting
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.checkpoints import fit, metadata_of, packed, read_checkpoint
-from counterfoil.scorers.dual import digest_tensors, import_torch
+from counterfoil.scorers.runtime import digest_tensors, import_torch
 from counterfoil.store import UNFINISHED, begin, begun, canonical_json, digest_file, end, writing
 
 if TYPE_CHECKING:

@@ -9,14 +9,15 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.scorers import multi
-from counterfoil.scorers.base import Identity, Options, only
+from counterfoil.scorers.base import Identity, Options, only, prompt_of
 from counterfoil.scorers.detector import Detector, DetectorNetwork
-from counterfoil.scorers.dual import DualEncoder, device_of, placed, precision_of, prompt_of
+from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.hf import Cased, ClipTokens
 from counterfoil.scorers.hf_network import HfNetwork, HfTokens
 from counterfoil.scorers.networks import Backbone, Encoded
 from counterfoil.scorers.open_clip_network import OpenClipNetwork, OpenClipTokens, towers
 from counterfoil.scorers.open_clip_towers import Pixels
+from counterfoil.scorers.runtime import device_of, precision_of, to_device
 from counterfoil.store import digest_value
 
 
@@ -39,7 +40,7 @@ def scorer(
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
-    network, computed = placed(backbone.network, device, dtype)
+    network, computed = to_device(backbone.network, device, dtype)
     comparison = multi.comparison(network, seed=options.seed)
     sampled = hasattr(comparison, "seed")
     identity = Identity(

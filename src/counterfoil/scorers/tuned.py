@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Options, only
-from counterfoil.scorers.dual import import_torch
+from counterfoil.scorers.runtime import import_torch
 
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone

@@ -115,7 +115,7 @@ def _is_torch(value: Any) -> bool:
 def _digest(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return digest(f"{value.dtype} {value.shape};".encode() + value.tobytes())
-    from counterfoil.scorers.dual import digest_tensors
+    from counterfoil.scorers.runtime import digest_tensors
 
     if not hasattr(value, "named_parameters"):
         return digest_tensors({"": value})

@@ -20,8 +20,8 @@ from counterfoil.errors import InputError
 from counterfoil.scorers import trained
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.detector import Detector, DetectorNetwork, on
-from counterfoil.scorers.dual import device_of
 from counterfoil.scorers.networks import Backbone
+from counterfoil.scorers.runtime import device_of
 from counterfoil.scorers.trained_scorer import scorer
 from counterfoil.store import check_writable
 from counterfoil.train.batches import order

@@ -21,8 +21,8 @@ from counterfoil.inputs.files import regular
 from counterfoil.inputs.models import Stored, check_model
 from counterfoil.scorers import trained
 from counterfoil.scorers.checkpoints import check_archive
-from counterfoil.scorers.dual import digest_tensors
 from counterfoil.scorers.networks import Backbone
+from counterfoil.scorers.runtime import digest_tensors
 from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
 from counterfoil.train.recipes import Recipe
 

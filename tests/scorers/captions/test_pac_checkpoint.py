@@ -16,7 +16,7 @@ from counterfoil.scorers import open_clip
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions import embedding_metrics
 from counterfoil.scorers.checkpoints import read_checkpoint
-from counterfoil.scorers.dual import digest_tensors
+from counterfoil.scorers.runtime import digest_tensors
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 

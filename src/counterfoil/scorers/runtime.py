@@ -1,0 +1,103 @@
+"""Torch at run time: devices, precisions, digests of weights, and the errors of model libraries."""
+
+import hashlib
+import platform
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from counterfoil.errors import InputError, MissingExtraError, ModelError
+from counterfoil.scorers.base import Options
+
+PRECISIONS = ("fp32", "bf16", "fp16")
+#: What libraries say, each in its own way, where there is no network.
+NO_NETWORK = re.compile(
+    r"offline|LocalEntryNotFound|Connection ?Error|ConnectError|URLError|resolve host|name resolution|"
+    r"Max retries|SocketBlocked|timed? ?out|client has been closed",
+    re.IGNORECASE,
+)
+
+
+def device_of(options: Options, *, where: str) -> Any:
+    """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one.
+
+    Raises `ModelError` for devices that are not there, `MissingExtraError` where torch is not installed.
+    """
+    torch = import_torch()
+    there = ["cpu"]
+    if torch.cuda.is_available():
+        there = ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count())), *there]
+    if torch.backends.mps.is_available():
+        there = ["mps", *there]
+    name = there[0] if options.device == "auto" else options.device
+    if name not in there:
+        raise ModelError("no such device here", where=where, given=name, allowed=["auto", *there])
+    return torch.device(name)
+
+
+def precision_of(options: Options, device: Any, *, where: str) -> Any:
+    """The torch type of weights and activations; raises `InputError` for one that the device cannot do."""
+    torch = import_torch()
+    if options.precision not in PRECISIONS:
+        raise InputError("unknown precision", where=where, given=options.precision, allowed=PRECISIONS)
+    if options.precision == "fp16" and device.type == "cpu":
+        raise InputError(
+            "fp16 needs a GPU",
+            where=where,
+            given=f"precision fp16 on {device}",
+            hint="use bf16 or fp32 on a CPU",
+        )
+    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[options.precision]
+
+
+def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
+    """The model ready to answer on `device`, and the type its activations have.
+
+    Weights are rounded to `dtype`, and activations too, except for bf16 on a processor that has no arithmetic
+    for it: emulated, that takes four times as long as fp32, so there the rounded weights are computed with in
+    fp32.
+    """
+    torch = import_torch()
+    model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
+    if dtype is torch.bfloat16 and device.type == "cpu" and not _has_bf16(torch):
+        return model.float(), torch.float32
+    return model, dtype
+
+
+def _has_bf16(torch: Any) -> bool:
+    """Whether this processor multiplies bf16; assumed where torch cannot tell."""
+    checks = [getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("avx512_bf16", "amx_tile")]
+    return platform.machine().lower() not in ("x86_64", "amd64") or any(
+        check is None or check() for check in checks
+    )
+
+
+def import_torch() -> Any:
+    """The package torch; raises `MissingExtraError` where it is not installed."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise MissingExtraError("torch", "models") from None
+    return torch
+
+
+def causes(error: BaseException) -> str:
+    """An error and all that led to it, with the names of their types, as one text."""
+    chain: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        chain.append(f"{type(cause).__name__} {cause}")
+        cause = cause.__cause__ or cause.__context__
+    return " ".join(chain)
+
+
+def digest_tensors(state: Mapping[str, Any]) -> str:
+    """32 hex digits that name the tensors (names, types, shapes and bytes), whatever file they came from."""
+    torch = import_torch()
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        # NumPy knows no bfloat16, but it knows bytes.
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
