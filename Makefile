@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench faults goldens reproduce clean
+.PHONY: help demo test lint slow bench metrics faults goldens reproduce clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,9 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/captions.py
 	$(BIN)/python benchmarks/meteor.py
+
+metrics: $(READY)  ## size, type tests, circles and start-up times of the source, beside their limits
+	cd tests && ../$(BIN)/python -m contracts.metrics
 
 faults: $(READY)  ## a thousand mutations of each file format that is read, and 200 kills (hours; ONLY=.npz CASES=100)
 	cd tests && ../$(BIN)/python -m faults.campaign $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES))

@@ -1,0 +1,79 @@
+"""Contracts of the architecture, held to a table of their exceptions, which may only get shorter."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from contracts import metrics
+
+COMMAND = "'python -m contracts.metrics --keep' in tests writes the table again"
+
+
+@pytest.mark.parametrize("contract", sorted(metrics.counted()))
+def test_the_source_has_what_the_table_allows_and_no_more(contract: str) -> None:
+    now, allowed = metrics.counted()[contract], metrics.allowed()[contract]
+    more = {name: (n, allowed.get(name, 0)) for name, n in now.items() if n > allowed.get(name, 0)}
+    fewer = {name: (now.get(name, 0), n) for name, n in allowed.items() if n > now.get(name, 0)}
+    assert not more, f"{contract}: more than allowed, as (now, allowed): {more}; after a renaming {COMMAND}"
+    assert not fewer, f"{contract}: the table allows too much, as (now, allowed): {fewer}; {COMMAND}"
+
+
+def test_the_table_has_no_other_contracts() -> None:
+    assert set(metrics.allowed()) == set(metrics.counted())
+
+
+def test_registry_strings_name_what_is_there() -> None:
+    assert len(list(metrics.targets())) > 40
+    assert metrics.unresolved_targets() == []
+
+
+def test_the_table_is_not_written_where_a_total_rises(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept = metrics.allowed()
+    name, entries = next((name, dict(entries)) for name, entries in kept.items() if entries)
+    first = next(iter(entries))
+    entries[first] -= 1
+    monkeypatch.setattr(metrics, "ALLOWED", tmp_path / "allowed.json")
+    metrics.ALLOWED.write_text(json.dumps({**kept, name: entries}))
+    assert metrics.keep().startswith(f"not written: {name} rose")
+    # What is renamed keeps the total.
+    entries["renamed"] = 1
+    metrics.ALLOWED.write_text(json.dumps({**kept, name: entries}))
+    assert metrics.keep().startswith("written")
+    assert metrics.allowed() == kept
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("isinstance(x, Quad)", 1),
+        ("isinstance(x, data.Quad | Choice) and isinstance(x, (Scores, int))", 2),
+        ("isinstance(x, Answers)", 1),
+        ("isinstance(x, int | str)", 0),
+        ("match x:\n    case Rankings(): ...\n    case int(): ...", 1),
+        ("x.form == Gallery.form", 1),
+        ("form in ('rated', 'preference')", 1),
+        ("form == 'png' or form is None", 0),
+        ("Gallery(x) and FORMS[x.form]", 0),
+    ],
+)
+def test_type_tests_are_found_however_they_are_written(source: str, count: int) -> None:
+    types = metrics.FORMS | metrics.ANSWERS | {"Answers"}
+    assert sum(1 for _ in metrics._type_tests(ast.walk(ast.parse(source)), types)) == count
+
+
+def test_circles_are_found_through_functions_and_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = {
+        "a": "def f():\n    from counterfoil.b import c",
+        "b": "",
+        "b.c": "import counterfoil.d",
+        "d": "from counterfoil.a import f",
+        "e": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from counterfoil import g",
+        "g": "from counterfoil import e",
+    }
+    made = tuple(metrics.Module(name, text, ast.parse(text)) for name, text in sources.items())
+    monkeypatch.setattr(metrics, "modules", lambda: made)
+    assert metrics.circles() == ["a <-> b.c <-> d"]
