@@ -40,7 +40,7 @@ from numpy import ndarray
 from counterfoil.data import Benchmark, Caption, Card, Choice, FileSource, Image
 from counterfoil.engine import run
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.pictures import prepared
+from counterfoil.scorers.images import prepared
 from processor import multiplies_bf16, precisions
 
 ARCHITECTURE = "ViT-B-32-quickgelu"

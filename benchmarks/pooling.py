@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from counterfoil.engine.tops import tops
+from counterfoil.engine.top_k import tops
 
 QUERIES, ITEMS, WIDTH, K = 20_000, 100_000, 512, 25
 #: All of COCO: train and val of 2014, with all their captions.

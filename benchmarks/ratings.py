@@ -16,8 +16,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from counterfoil.metrics.drawn_correlation import Drawn
-from counterfoil.metrics.drawn_order import ByBits, ByClusters
+from counterfoil.metrics.weighted_correlation import Drawn
+from counterfoil.metrics.weighted_pairs import ByBits, ByClusters
 from counterfoil.stats.resampling import cluster_draws
 
 PAIRS, IMAGES = 44_722, 5_000

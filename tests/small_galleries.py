@@ -7,7 +7,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Placed, Rankings
-from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 
 

@@ -10,8 +10,8 @@ from counterfoil import catalog
 from counterfoil.data import Caption
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions.names import METRICS
-from counterfoil.scorers.captions.protocols import EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.scorers.captions.base import EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.scorers.captions.registry import METRICS
 
 READING = [name for name, entry in METRICS.items() if not entry.has_model and "java" not in entry.needs]
 

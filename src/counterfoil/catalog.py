@@ -9,21 +9,21 @@ from typing import Any
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import cards
+from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
-from counterfoil.data.places import fetched_data
 from counterfoil.data.tables import Table
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.metrics.measures import MEASURES, MeasureEntry
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
-from counterfoil.scorers.captions import names as metric_names
-from counterfoil.scorers.captions.names import METRICS, MetricEntry
-from counterfoil.scorers.captions.protocols import CaptionMetric, LocalEmbedder
+from counterfoil.scorers.captions import registry as metric_names
+from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
+from counterfoil.scorers.captions.registry import METRICS, MetricEntry
+from counterfoil.scorers.checkpoint import is_checkpoint
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
-from counterfoil.scorers.kinds import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
-from counterfoil.scorers.remembered import Remembered, remembered
-from counterfoil.scorers.trained import is_checkpoint
+from counterfoil.scorers.lazy import Remembered, remembered
+from counterfoil.scorers.registry import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.train.recipes import NAMES, Recipe, read
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("open_clip")
 from counterfoil.data import Benchmark, Caption, Card, Image, Quad  # noqa: E402
 from counterfoil.data.folder import save  # noqa: E402
 from counterfoil.data.records import PixelSource  # noqa: E402
-from counterfoil.scorers import detector, trained, tuned  # noqa: E402
+from counterfoil.scorers import checkpoint, detector, trainable  # noqa: E402
 from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -33,8 +33,8 @@ def questions(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("spec", ["{}", "ckpt:{}"])
 def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = tuned.backbone(write_random_checkpoint(tmp_path / "start"))
-    trained.save(tmp_path / "ckpt", backbone, {"step": 3})
+    backbone = trainable.backbone(write_random_checkpoint(tmp_path / "start"))
+    checkpoint.save(tmp_path / "ckpt", backbone, {"step": 3})
     out = tmp_path / "result.json"
     scorer = spec.format(tmp_path / "ckpt")
     said = counterfoil("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
@@ -52,8 +52,8 @@ def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, coun
 
 
 def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = tuned.backbone(write_random_checkpoint(tmp_path / "start"))
-    trained.save(tmp_path / "detector", detector.on(backbone), {})
+    backbone = trainable.backbone(write_random_checkpoint(tmp_path / "start"))
+    checkpoint.save(tmp_path / "detector", detector.on(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"
     said = counterfoil(
         "evaluate", tmp_path / "detector", questions, "--device", "cpu", "--out", run, "--json", out
@@ -67,8 +67,8 @@ def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> 
 
 
 def test_what_is_no_checkpoint_is_a_line(tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = tuned.backbone(write_random_checkpoint(tmp_path / "start"))
-    trained.save(tmp_path / "ckpt", backbone, {})
+    backbone = trainable.backbone(write_random_checkpoint(tmp_path / "start"))
+    checkpoint.save(tmp_path / "ckpt", backbone, {})
     weights = tmp_path / "ckpt" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     said = counterfoil("evaluate", tmp_path / "ckpt", questions, "--device", "cpu")

@@ -25,9 +25,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     counterfoil, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.train import resuming
+    from counterfoil.train import state as training_state
 
-    save, out = resuming.save, tmp_path / "demo"
+    save, out = training_state.save, tmp_path / "demo"
 
     def full(folder: Path, state: Any) -> None:
         if folder.name == "trohn-text-0":
@@ -35,7 +35,7 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
         save(folder, state)
 
     with monkeypatch.context() as patched:
-        patched.setattr(resuming, "save", full)
+        patched.setattr(training_state, "save", full)
         said = counterfoil("demo", "--out", out)
     assert said.code == 2
     assert said.err.splitlines()[-1].endswith("the disk is full; free some space")

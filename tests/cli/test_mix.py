@@ -13,26 +13,26 @@ torch = pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory) -> tuple[Path, Path]:
     """Two networks of one architecture with different weights."""
-    from counterfoil.scorers import small, trained
+    from counterfoil.scorers import checkpoint, small
 
     folder = tmp_path_factory.mktemp("ends")
     sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
     for seed, name in enumerate(("start", "tuned")):
         made = small.backbone(["a red star above two moons"], sizes=sizes, seed=seed)
-        trained.save(folder / name, made, {})
+        checkpoint.save(folder / name, made, {})
     return folder / "start", folder / "tuned"
 
 
 def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) -> None:
-    from counterfoil.scorers import trained
+    from counterfoil.scorers import checkpoint
 
     said = counterfoil("mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
     assert said.code == 0, said.err
-    start, tuned, mixed = (trained.read(each).network for each in (*ends, tmp_path / "mixed"))
+    start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
     for name, weights in mixed.named_parameters():
         expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
         assert torch.allclose(weights, expected, atol=1e-6), name
-    assert trained.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
+    assert checkpoint.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
 
 
 def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) -> None:

@@ -262,11 +262,11 @@ def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
 @pytest.mark.models
 def test_checkpoints_of_others_stay(counterfoil, place: Path) -> None:
     pytest.importorskip("lightning_fabric")
-    from counterfoil.scorers import small, trained
+    from counterfoil.scorers import checkpoint, small
 
     sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
     for seed, name in enumerate(("start", "tuned")):
-        trained.save(place / name, small.backbone(["a red star"], sizes=sizes, seed=seed), {"recipe": {}})
+        checkpoint.save(place / name, small.backbone(["a red star"], sizes=sizes, seed=seed), {"recipe": {}})
     for name, file in (("weights", "model.safetensors"), ("journal", "journal.csv"), ("files", "processor")):
         (place / name).mkdir()
         (place / name / file).write_text("somebody's")

@@ -22,7 +22,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.ranks import Positives
-from counterfoil.report.naming import parted
+from counterfoil.report.labels import parted
 from small_judgements import ratings_of
 
 

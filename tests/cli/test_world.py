@@ -8,10 +8,10 @@ import pytest
 
 from counterfoil.data.folder import load
 from counterfoil.data.training_files import read
-from counterfoil.world.clips import clips
 from counterfoil.world.galleries import gallery
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import choices, quads
+from counterfoil.world.video_benchmark import clips
 
 
 def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:

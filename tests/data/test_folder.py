@@ -22,7 +22,7 @@ from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.references import References
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 from counterfoil.store import begin
 

@@ -11,7 +11,7 @@ from counterfoil.data.cards import card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from counterfoil.data import Benchmark, BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.protocols import Tokens
+from counterfoil.scorers.captions.base import Tokens
 from small_judgements import paragraphs_of, ratings_of
 
 

@@ -13,8 +13,8 @@ from counterfoil.engine.blocks import Blocks, Products, unit
 from counterfoil.engine.compared import Compared
 from counterfoil.engine.gallery import rank
 from counterfoil.scorers.base import Embedder, Identity
-from counterfoil.scorers.comparisons import Comparison, MostSimilarHeads
 from counterfoil.scorers.matching_probability import Expected, Sampled
+from counterfoil.scorers.row_similarity import Comparison, MostSimilarHeads
 
 COMPARISONS = [MostSimilarHeads(2), Sampled(4.0, 3.0, samples=3), Expected(4.0, 3.0)]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.engine.answers import answers
 from counterfoil.engine.rerank import name
+from counterfoil.engine.retrieve import answers
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers import blind

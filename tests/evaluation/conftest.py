@@ -11,7 +11,7 @@ from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Quad
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 
 from .made_runs import gallery, gallery_items, run

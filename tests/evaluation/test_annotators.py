@@ -17,7 +17,7 @@ from counterfoil.evaluation.annotators import (
     study,
     to_json,
 )
-from counterfoil.evaluation.verified import Verified, places
+from counterfoil.evaluation.judged_pairs import Verified, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.ranks import Positives, list_ranks

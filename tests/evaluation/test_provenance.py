@@ -81,14 +81,14 @@ def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
 
 
 def test_pac_s_through_another_model_says_so(tmp_path: Path) -> None:
-    from counterfoil.scorers.captions import embedding_metrics
+    from counterfoil.scorers.captions import embedding
     from counterfoil.scorers.given import GivenEmbeddings
 
     given = GivenEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
 
     def title(name: str, **settings: str) -> str:
         options = Options(backbone="embeddings:a.npz", settings=settings)
-        return embedding_metrics.load(name, options, lambda _: given).title
+        return embedding.load(name, options, lambda _: given).title
 
     assert title("pac-s") == "PAC-S formula through embeddings:a.npz"
     assert title("ref-pac-s") == "RefPAC-S formula through embeddings:a.npz"

@@ -15,7 +15,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 from small_judgements import grades, preferred, rated
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.metrics.correlation_influence import influences
-from counterfoil.metrics.drawn_correlation import Drawn
+from counterfoil.metrics.weighted_correlation import Drawn
 
 
 @pytest.mark.parametrize("levels", [2, 4, 30])

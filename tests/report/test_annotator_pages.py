@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from counterfoil.data.votes import Votes
+from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity, count, coverage
 from counterfoil.evaluation.annotators import Study, study
-from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity, count, coverage
-from counterfoil.evaluation.verified import Verified
+from counterfoil.evaluation.judged_pairs import Verified
 from counterfoil.evaluation.votes import preferences
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
-from counterfoil.report import drawing, frame
+from counterfoil.report import drawing, page_frame
 from counterfoil.report.bias_page import bias_page, curves, lead
 from counterfoil.stats.sharing import Sharing
 
@@ -160,7 +160,7 @@ def test_the_page_says_it_all(
     assert f"{100 * studies[0].bias.total[0]:.2f}" in page
     assert lead(studies[1]) in page
     assert page.count("<svg") == 3
-    assert own_script(page) == frame.static("page.js")
+    assert own_script(page) == page_frame.static("page.js")
     assert f"off by {100 * studies[0].curves()['bias'][1]:.1f} points" in lead(studies[0])
 
 

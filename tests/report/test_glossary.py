@@ -4,7 +4,7 @@ import html
 import re
 from pathlib import Path
 
-from counterfoil.report import frame
+from counterfoil.report import page_frame
 from counterfoil.report.glossary import WORDS
 
 
@@ -13,6 +13,6 @@ def test_documents_and_pages_say_the_same() -> None:
     assert len(WORDS) == 10
     entries = dict(re.findall(r"\*\*(.+?)\.\*\* (.+?)(?:\n\n|\Z)", document, re.S))
     assert {word: " ".join(said.split()) for word, said in entries.items()} == dict(WORDS)
-    page = html.unescape(frame.render("base.html", title="Any page"))
+    page = html.unescape(page_frame.render("base.html", title="Any page"))
     for word, said in WORDS.items():
         assert f"<dt>{word}</dt><dd>{said}</dd>" in page

@@ -10,7 +10,7 @@ from counterfoil.data.tables import Table
 from counterfoil.errors import CounterfoilError, DataError, InputError, ScoreError
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.layouts import recognise
+from counterfoil.scorers.score_table_layouts import recognise
 
 DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 

@@ -8,12 +8,12 @@ import pytest
 from counterfoil import catalog
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
-from counterfoil.engine.asked import Asked
-from counterfoil.engine.judge import ask
+from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_scoring import ask
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_text
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions.protocols import LocalEmbedder
+from counterfoil.scorers.captions.base import LocalEmbedder
 
 pytestmark = pytest.mark.models
 

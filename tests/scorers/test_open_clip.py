@@ -89,9 +89,9 @@ def test_a_changed_library_is_noticed(
     checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were open_clip to compute something else in the same structure, its own towers would be used."""
-    from counterfoil.scorers import fast
+    from counterfoil.scorers import clip_fast
 
-    monkeypatch.setattr(fast, "QUICK", 1.6)
+    monkeypatch.setattr(clip_fast, "QUICK", 1.6)
     found = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
     assert (found["image tower"], found["text tower"]) == ("library", "library")
 

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.errors import InputError, MissingExtraError, ModelError
-from counterfoil.scorers import trained, tuned
+from counterfoil.scorers import checkpoint, trainable
 from counterfoil.scorers.base import Options
 
 torch = pytest.importorskip("torch")
@@ -31,12 +31,12 @@ FACTS = {"recipe": "coco", "step": 12, "measures": {"accuracy": 0.25}}
 
 @pytest.fixture
 def saved(backbones: Callable[[str], Any], tmp_path: Path) -> Path:
-    trained.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
+    checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
     return tmp_path / "ckpt"
 
 
 def refused(folder: Path, pattern: str, error: type[Exception] = ModelError) -> None:
-    for ask in (trained.read, lambda folder: trained.load(str(folder), CPU)):
+    for ask in (checkpoint.read, lambda folder: checkpoint.load(str(folder), CPU)):
         with pytest.raises(error, match=pattern) as raised:
             ask(folder)
         assert "\n" not in str(raised.value)
@@ -56,7 +56,7 @@ def test_weights_that_are_cut_off(keep: int, saved: Path) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
     with pytest.raises(ModelError, match="not a readable safetensors") if keep < 2001 else _fine():
-        trained.facts(saved)
+        checkpoint.facts(saved)
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def test_damaged_weights(saved: Path) -> None:
 
 
 def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
-    trained.save(tmp_path / "other", tuned.backbone("open-clip:tiny-wide"), {})
+    checkpoint.save(tmp_path / "other", trainable.backbone("open-clip:tiny-wide"), {})
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
     refused(
         saved,
@@ -81,7 +81,7 @@ def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], 
         "given: positional_embedding is 77x96 instead of 77x48",
     )
     # Of the same shapes, and yet not of that card.
-    trained.save(tmp_path / "quick", tuned.backbone("open-clip:tiny-quickgelu"), {})
+    checkpoint.save(tmp_path / "quick", trainable.backbone("open-clip:tiny-quickgelu"), {})
     shutil.copy(tmp_path / "quick" / "model.safetensors", saved)
     refused(saved, "ckpt: card.json is not the card of these weights; is model.safetensors that of")
 
@@ -131,9 +131,9 @@ def test_a_card_that_is_cut_off(saved: Path) -> None:
 
 def test_cards_that_describe_nothing() -> None:
     with pytest.raises(InputError, match=r"unknown kind of network; given: resnet; allowed: .*open-clip"):
-        trained.build({"kind": "resnet"})
+        checkpoint.build({"kind": "resnet"})
     with pytest.raises(ModelError, match="does not describe a network completely; given: KeyError 'from'"):
-        trained.build({"kind": "open-clip"})
+        checkpoint.build({"kind": "open-clip"})
 
 
 def test_a_missing_library_is_named(
@@ -141,7 +141,7 @@ def test_a_missing_library_is_named(
 ) -> None:
     from counterfoil.scorers import hf_network
 
-    trained.save(tmp_path, backbones("hf"), {})
+    checkpoint.save(tmp_path, backbones("hf"), {})
 
     def missing() -> Any:
         raise MissingExtraError("transformers", "models")
@@ -155,13 +155,13 @@ def test_a_folder_of_something_else_is_not_written_to(
 ) -> None:
     (tmp_path / "card.json").write_text('{"name": "my-benchmark"}')
     with pytest.raises(InputError, match=r"holds a card\.json that is no checkpoint's; choose"):
-        trained.save(tmp_path, backbones("open-clip"), {})
+        checkpoint.save(tmp_path, backbones("open-clip"), {})
     assert [path.name for path in tmp_path.iterdir()] == ["card.json"]
 
 
 def test_options_that_mean_nothing(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no use for the option 'column'"):
-        trained.load(str(saved), Options(device="cpu", column="score"))
-    trained.save(tmp_path / "detector", backbones("detector"), {})
+        checkpoint.load(str(saved), Options(device="cpu", column="score"))
+    checkpoint.save(tmp_path / "detector", backbones("detector"), {})
     with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        trained.load(str(tmp_path / "detector"), Options(device="cpu", prompt="a photo of {}"))
+        checkpoint.load(str(tmp_path / "detector"), Options(device="cpu", prompt="a photo of {}"))

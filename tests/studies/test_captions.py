@@ -10,12 +10,12 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
-from counterfoil.engine.judge import judge
+from counterfoil.engine.caption_scoring import judge
 from counterfoil.evaluation.run import find_runs
 from counterfoil.report.study.captions import caption_part
 from counterfoil.report.study.page import page
 from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.captions import names as metric_names
+from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.studies import captions
 from counterfoil.studies.captions import MATCHING, READING, CaptionStudy
 from counterfoil.studies.whole import WholeCaptions

@@ -47,10 +47,10 @@ def test_what_is_watched_is_never_asked(tmp_path: Path) -> None:
 
 
 def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
-    from counterfoil.scorers import trained
+    from counterfoil.scorers import checkpoint
 
     one, other = (
-        trained.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
+        checkpoint.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
         for name in ("trohn-img", "pac")
     )
     moved = {name for name, weights in one.items() if not weights.equal(other[name])}
@@ -68,7 +68,7 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
         seen.append((name, first, sorted(set(data.groupings["subset"]))))
         return Trained(name, "", len(data), 1, 0.0)
 
-    monkeypatch.setattr("counterfoil.scorers.trained.read", lambda place: None)
+    monkeypatch.setattr("counterfoil.scorers.checkpoint.read", lambda place: None)
     monkeypatch.setattr(Workshop, "_fit", fit)
     workshop = Workshop(TINY, tmp_path)
     workshop.tuned("coco", 0)
@@ -82,10 +82,10 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
 
 def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Study) -> None:
     torch = pytest.importorskip("torch")
-    from counterfoil.scorers import trained
+    from counterfoil.scorers import checkpoint
 
     weights = {
-        name: trained.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
+        name: checkpoint.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
         for name in ("pretrained", *TUNED)
     }
     assert len({tuple(each) for each in weights.values()}) == 1

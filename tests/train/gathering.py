@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 
 from counterfoil.train import losses  # noqa: E402
-from counterfoil.train.probabilistic import soft_contrastive  # noqa: E402
+from counterfoil.train.pcme_loss import soft_contrastive  # noqa: E402
 
 ROWS, INPUTS, WIDTH = 6, 5, 4
 Sides = tuple[Tensor, Tensor, Tensor, Tensor]

@@ -15,8 +15,8 @@ from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.train.augmentation import UNVARIED, Variation  # noqa: E402
 from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.feed import Feed, ahead  # noqa: E402
-from counterfoil.train.pictures import Pictures  # noqa: E402
+from counterfoil.train.images import Pictures  # noqa: E402
+from counterfoil.train.prefetch import Feed, ahead  # noqa: E402
 from counterfoil.train.tokens import Tokens  # noqa: E402
 
 pytestmark = pytest.mark.models

@@ -16,7 +16,7 @@ from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.engine import run  # noqa: E402
 from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402
-from counterfoil.scorers import detector, trained  # noqa: E402
+from counterfoil.scorers import checkpoint, detector  # noqa: E402
 from counterfoil.scorers.base import Classifier, Options  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.recipes import Detection  # noqa: E402
@@ -183,7 +183,7 @@ def test_steps_end_it() -> None:
 def test_a_detector_is_a_checkpoint(thumbs: None, tmp_path: Path) -> None:
     data = told(40)
     fitted = detectors.fit(thumb(), FAST, data, out=tmp_path / "ckpt")
-    facts = trained.facts(tmp_path / "ckpt")
+    facts = checkpoint.facts(tmp_path / "ckpt")
     assert facts["recipe"]["lr"] == 0.05
     assert facts["data"]["rows"] == 40
     assert [each["loss"] for each in facts["epochs"]["caption"]] == [

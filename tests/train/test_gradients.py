@@ -12,11 +12,11 @@ import thumbnails  # noqa: E402
 from counterfoil.scorers.networks import Answer, Backbone, Encoded  # noqa: E402
 from counterfoil.train.answers import joined  # noqa: E402
 from counterfoil.train.devices import Trained  # noqa: E402
-from counterfoil.train.feed import Batch  # noqa: E402
 from counterfoil.train.gradients import gradients  # noqa: E402
 from counterfoil.train.objectives import Objective, objective, suited  # noqa: E402
+from counterfoil.train.prefetch import Batch  # noqa: E402
 from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
-from counterfoil.train.resuming import random_state, set_random_state  # noqa: E402
+from counterfoil.train.state import random_state, set_random_state  # noqa: E402
 
 pytestmark = pytest.mark.models
 

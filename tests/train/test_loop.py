@@ -18,7 +18,7 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
 from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.scorers import trained  # noqa: E402
+from counterfoil.scorers import checkpoint  # noqa: E402
 from counterfoil.train.batches import order  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
@@ -140,12 +140,12 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
     found = fit(thumbnails.thumb(), recipe, data, validate=validate, out=tmp_path, device="cpu")
     # Equal is not better: the second validation counts, not the third.
     assert (found.step, found.best) == (8, 0.5)
-    for backbone in (found.backbone, trained.read(tmp_path)):
+    for backbone in (found.backbone, checkpoint.read(tmp_path)):
         state = backbone.network.state_dict()
         assert all(torch.equal(state[name], seen[1][name]) for name in state)
-    assert trained.facts(tmp_path)["step"] == 8
+    assert checkpoint.facts(tmp_path)["step"] == 8
     # A measure that is undefined is no number, and none that JSON could hold.
-    assert trained.facts(tmp_path)["validation"] == {"mine": 0.5, "undefined": None}
+    assert checkpoint.facts(tmp_path)["validation"] == {"mine": 0.5, "undefined": None}
     assert [e["validation_mine"] for e in found.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
 
 
@@ -197,8 +197,8 @@ def test_a_loss_that_is_no_number_stops_before_it_harms(tmp_path: Path) -> None:
     backbone = thumbnails.thumb()
     with pytest.raises(InputError, match=named):
         fit(backbone, recipe, data, out=tmp_path, save_every=5, objective=lambda _: Breaks(), device="cpu")
-    assert trained.facts(tmp_path)["step"] == 5
-    for state in (backbone.network.state_dict(), trained.read(tmp_path).network.state_dict()):
+    assert checkpoint.facts(tmp_path)["step"] == 5
+    for state in (backbone.network.state_dict(), checkpoint.read(tmp_path).network.state_dict()):
         assert all(bool(tensor.isfinite().all()) for tensor in state.values())
 
 

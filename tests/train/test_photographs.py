@@ -11,7 +11,7 @@ pytest.importorskip("open_clip")
 
 from counterfoil.data.records import Caption, FileSource, Image  # noqa: E402
 from counterfoil.data.training import TrainingSet  # noqa: E402
-from counterfoil.scorers import trained, tuned  # noqa: E402
+from counterfoil.scorers import checkpoint, trainable  # noqa: E402
 from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
@@ -70,10 +70,10 @@ def test_a_recipe_trains(
     library: str, name: str, starts: dict[str, str], photographs: TrainingSet, tmp_path: Path
 ) -> None:
     recipe = replace(NAMES[name], batch_size=4, steps=2, lr=1e-3, warmup=0, select="last")
-    backbone = suited(tuned.backbone(starts[library]), recipe)
+    backbone = suited(trainable.backbone(starts[library]), recipe)
     before = {key: each.clone() for key, each in backbone.network.state_dict().items()}
     fit(backbone, recipe, photographs, out=tmp_path / "ckpt", device="cpu")
-    after = trained.read(tmp_path / "ckpt").network
+    after = checkpoint.read(tmp_path / "ckpt").network
     changed = {
         key for key, each in after.state_dict().items() if not torch.equal(each.cpu(), before[key].cpu())
     }
@@ -94,10 +94,10 @@ def test_detectors_train(
     recipe = replace(NAMES["detector"], batch_size=4, epochs=2)
     assert isinstance(recipe, Detection)
     fitted = detectors.fit(
-        tuned.backbone(starts[library]), recipe, photographs, out=tmp_path / "ckpt", device="cpu"
+        trainable.backbone(starts[library]), recipe, photographs, out=tmp_path / "ckpt", device="cpu"
     )
     assert [len(fitted.history[side]) for side in ("image", "caption")] == [1, 2]
-    assert trained.facts(tmp_path / "ckpt")["recipe"]["name"] == "detector"
+    assert checkpoint.facts(tmp_path / "ckpt")["recipe"]["name"] == "detector"
 
 
 def _save_letters(folder: Path) -> None:

@@ -13,11 +13,11 @@ transformers = pytest.importorskip("transformers")
 
 from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.data.training_files import read as read_data  # noqa: E402
-from counterfoil.scorers import trained, tuned  # noqa: E402
+from counterfoil.scorers import checkpoint, trainable  # noqa: E402
 from counterfoil.scorers.networks import Backbone  # noqa: E402
-from counterfoil.train.groups import trained as trained_of  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import suited  # noqa: E402
+from counterfoil.train.optim import trained as trained_of  # noqa: E402
 from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
 from tiny_families import save_words  # noqa: E402
 
@@ -50,10 +50,10 @@ def photographs(shared_data: Path) -> TrainingSet:
 
 def of_open_clip(folder: Path, *, full: bool) -> Backbone:
     if full:
-        return tuned.backbone("open-clip:ViT-B-32")
+        return trainable.backbone("open-clip:ViT-B-32")
     (folder / "tiny-photographs.json").write_text(json.dumps(TINY))
     open_clip.add_model_config(folder)
-    return tuned.backbone("open-clip:tiny-photographs")
+    return trainable.backbone("open-clip:tiny-photographs")
 
 
 def of_transformers(folder: Path, *, full: bool) -> Backbone:
@@ -69,7 +69,7 @@ def of_transformers(folder: Path, *, full: bool) -> Backbone:
     size = 224 if full else 32
     transformers.CLIPImageProcessor(size={"shortest_edge": size}, crop_size=size).save_pretrained(folder)
     save_words(folder)
-    return tuned.backbone(f"hf:{folder}")
+    return trainable.backbone(f"hf:{folder}")
 
 
 LIBRARIES = {"open_clip": of_open_clip, "transformers": of_transformers}
@@ -93,7 +93,7 @@ def trains(backbone: Backbone, recipe: Recipe, data: TrainingSet, out: Path) -> 
     assert moved <= moves
     # Some never see a gradient in so few words (rare tokens do, places no caption reaches do not).
     assert len(moved) >= 0.9 * len(moves)
-    again = trained.read(out)
+    again = checkpoint.read(out)
     pixels = backbone.pixels([backbone.preparation(data.images[int(data.rows["image"][0])].decode())])
     tokens = backbone.tokens(["a red cat on the mat"])
     with torch.no_grad():

@@ -16,9 +16,9 @@ from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.engine.progress import silent  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Encoded  # noqa: E402
-from counterfoil.train.feed import Feed  # noqa: E402
+from counterfoil.train.images import Pictures  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
-from counterfoil.train.pictures import Pictures  # noqa: E402
+from counterfoil.train.prefetch import Feed  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402
 from counterfoil.train.tokens import Tokens  # noqa: E402
 from counterfoil.train.validation import Validation, better, rsum, within_batch  # noqa: E402

@@ -7,13 +7,13 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import matches
-from counterfoil.world.clips import clips
+from counterfoil.world.graded_captions import REFERENCES
 from counterfoil.world.grading import LEVELS, claims, level
 from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import PAIRS, judged, preferences, rated
 from counterfoil.world.reading import read
 from counterfoil.world.sample import contrasts
-from counterfoil.world.told import REFERENCES
+from counterfoil.world.video_benchmark import clips
 
 SEED = 6
 

@@ -27,7 +27,6 @@ from counterfoil.cli import (
     faults,
     fetch,
     lengths,
-    levels,
     list,
     mix,
     pool,
@@ -37,6 +36,7 @@ from counterfoil.cli import (
     save,
     train,
     usage,
+    verbosity,
     world,
 )
 from counterfoil.cli.plain_text import complain
@@ -80,7 +80,7 @@ for module in (
 ):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
     app.command(name, cls=usage.Command, help=_flowing(about), epilog=_flowing(module.EPILOG))(
-        levels.with_levels(module.command)
+        verbosity.with_levels(module.command)
     )
 for command in (
     *world.app.registered_commands,
@@ -89,7 +89,7 @@ for command in (
     *cache.app.registered_commands,
 ):
     command.cls = usage.Command
-    command.callback = command.callback and levels.with_levels(command.callback)
+    command.callback = command.callback and verbosity.with_levels(command.callback)
     command.help = _flowing((command.callback and command.callback.__doc__) or "")
     command.epilog = _flowing(command.epilog or "")
 app.add_typer(captions.app, name="captions")
@@ -144,7 +144,7 @@ def main() -> NoReturn:
             if not debug:
                 warnings.filterwarnings("ignore", append=True)
             faults.check_names(arguments)
-            app(args=arguments, standalone_mode=True)
+            app(args=arguments, prog_name="counterfoil", standalone_mode=True)
     except BrokenPipeError:
         # The reader of our output (head, less) left: not an error, but Python would print one at exit.
         from counterfoil.cli.terminal import drop_output

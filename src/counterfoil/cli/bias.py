@@ -12,10 +12,10 @@ from counterfoil.inputs.amounts import most
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.data.pools import Judgements
-    from counterfoil.engine.first_items import ModelLists
+    from counterfoil.engine.top_lists import ModelLists
+    from counterfoil.evaluation.annotation_recall import Coverage, Multiplicity
     from counterfoil.evaluation.annotators import Study
-    from counterfoil.evaluation.coverage import Coverage, Multiplicity
-    from counterfoil.evaluation.verified import Verified
+    from counterfoil.evaluation.judged_pairs import Verified
 
 EPILOG = """Examples:
 
@@ -86,17 +86,17 @@ def command(
     Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
     that of the annotators themselves, non-self-bias that of the rest.
     """
-    from counterfoil.cli import targets, terminal
-    from counterfoil.cli.judged import verified as verified_pairs
-    from counterfoil.cli.lists import load
+    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli.folders import data_folder
+    from counterfoil.cli.judged_pairs import verified as verified_pairs
+    from counterfoil.cli.model_lists import load
     from counterfoil.cli.report_tables import printed
-    from counterfoil.cli.session import data_folder
     from counterfoil.data.pools import read_judgements
+    from counterfoil.evaluation.annotation_recall import against
     from counterfoil.evaluation.annotators import MOST, study
-    from counterfoil.evaluation.coverage import against
     from counterfoil.report import annotator_tables as tables
 
-    targets.check(html=html, json=json, plot=plot)
+    output_paths.check(html=html, json=json, plot=plot)
     terminal.check_drawing(html)
     measures = tuple(dict.fromkeys(name.strip() for name in measure.split(",")))
     with terminal.busy("reading judgements and lists", quiet=quiet):

@@ -34,8 +34,8 @@ def list_(
 
     from counterfoil.cli import terminal
     from counterfoil.cli.amounts import amount
-    from counterfoil.cli.session import cache_folder
-    from counterfoil.engine.shelves import contents
+    from counterfoil.cli.folders import cache_folder
+    from counterfoil.engine.cache_folder import contents
 
     found = contents(cache_folder(cache))
     now = time.time()
@@ -76,8 +76,8 @@ def list_(
 def size(cache: Folder = None) -> None:
     """How much room finished work takes."""
     from counterfoil.cli import terminal
-    from counterfoil.cli.session import cache_folder
-    from counterfoil.engine.shelves import contents
+    from counterfoil.cli.folders import cache_folder
+    from counterfoil.engine.cache_folder import contents
 
     found = contents(cache_folder(cache))
     terminal.out().print(_summary(found.size, found.folder), soft_wrap=True)
@@ -92,8 +92,8 @@ def limit(
     """Remove what was longest not needed, until what stays is no larger than SIZE."""
     from counterfoil.cli import terminal
     from counterfoil.cli.amounts import amount
-    from counterfoil.cli.session import cache_folder
-    from counterfoil.engine.shelves import beyond, contents, remove
+    from counterfoil.cli.folders import cache_folder
+    from counterfoil.engine.cache_folder import beyond, contents, remove
 
     wanted = read_size(most)
     found = contents(cache_folder(cache))
@@ -128,8 +128,8 @@ def clear(
 
     from counterfoil.cli import terminal
     from counterfoil.cli.amounts import amount
-    from counterfoil.cli.session import cache_folder
-    from counterfoil.engine.shelves import contents, remove
+    from counterfoil.cli.folders import cache_folder
+    from counterfoil.engine.cache_folder import contents, remove
     from counterfoil.errors import InputError
 
     found = contents(cache_folder(cache))

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil import catalog
-from counterfoil.cli import asking, caption_items, terminal
-from counterfoil.engine.asked import Asked
-from counterfoil.engine.judge import metric_for
+from counterfoil.cli import caption_items, evaluation_inputs, terminal
+from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_scoring import metric_for
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions.names import SEVERAL, entry, several
-from counterfoil.scorers.captions.protocols import CaptionMetric
+from counterfoil.scorers.captions.base import CaptionMetric
+from counterfoil.scorers.captions.registry import SEVERAL, entry, several
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Request:
         quiet: bool,
     ) -> "Request":
         """What the options of a command say; raises what `check` raises, before anything is read."""
-        names, given = several([metrics]), asking.settings(settings or ())
+        names, given = several([metrics]), evaluation_inputs.settings(settings or ())
         check(names, options.backbone, given)
         processes = min(8, os.cpu_count() or 1) if workers is None else workers
         return cls(names, given, options, batch_size, processes, quiet)

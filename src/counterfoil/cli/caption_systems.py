@@ -17,13 +17,13 @@ from counterfoil.cli.caption_tables import reasons, systems_report
 from counterfoil.cli.caption_values import Value
 from counterfoil.cli.report_tables import printed
 from counterfoil.data.tables import Table, first_double, floats, read_table
-from counterfoil.engine.asked import Asked
+from counterfoil.engine.caption_inputs import Asked
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
 from counterfoil.report.markup import Table as Report
 from counterfoil.report.markup import to_csv, to_latex, to_markdown
-from counterfoil.scorers.captions.protocols import CaptionMetric
+from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.store import write_text
 
 #: Two systems agree or do not; there is nothing to correlate.

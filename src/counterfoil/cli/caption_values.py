@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.cli.caption_items import image_of, number_of
-from counterfoil.engine.asked import Asked
-from counterfoil.engine.judge import ask
-from counterfoil.engine.metric_rows import texts
+from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_rows import texts
+from counterfoil.engine.caption_scoring import ask
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
-from counterfoil.scorers.captions.protocols import CaptionMetric, TextMetric
-from counterfoil.scorers.captions.text_metrics import Reading
+from counterfoil.scorers.captions.base import CaptionMetric, TextMetric
+from counterfoil.scorers.captions.text import Reading
 from counterfoil.stats.means import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
 

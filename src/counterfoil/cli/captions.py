@@ -120,15 +120,15 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    from counterfoil.cli import caption_items, caption_tables, caption_values, targets, terminal
+    from counterfoil.cli import caption_items, caption_tables, caption_values, output_paths, terminal
     from counterfoil.cli.amounts import amount
     from counterfoil.cli.caption_request import Request
-    from counterfoil.cli.session import cache_folder
+    from counterfoil.cli.folders import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
 
-    targets.check(table=out, json=json)
+    output_paths.check(table=out, json=json)
     caption_values.check_kind(out)
     options = Options(device=device, precision=precision, backbone=scorer or "")
     request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
@@ -229,15 +229,15 @@ def systems(
 
     All systems must have written captions of the same images.
     """
-    from counterfoil.cli import caption_items, caption_systems, caption_values, targets, terminal
+    from counterfoil.cli import caption_items, caption_systems, caption_values, output_paths, terminal
     from counterfoil.cli.amounts import amount
     from counterfoil.cli.caption_request import Request
-    from counterfoil.cli.session import cache_folder
+    from counterfoil.cli.folders import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
     from counterfoil.scorers.base import Options
 
-    targets.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
+    output_paths.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
     caption_values.check_kind(out)
     options = Options(device=device, precision=precision, backbone=scorer or "")
     request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)

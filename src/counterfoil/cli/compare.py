@@ -75,12 +75,12 @@ def command(
 
     The same seed gives the same numbers, to the last bit.
     """
-    from counterfoil.cli import targets, terminal
+    from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.tables import comparison_table, differences_table, resting_lines
     from counterfoil.evaluation.compare import check_common, compare, remeasured
     from counterfoil.evaluation.run import find_runs
 
-    targets.check(html=html, markdown=markdown, latex=latex, csv=csv, json=json)
+    output_paths.check(html=html, markdown=markdown, latex=latex, csv=csv, json=json)
     terminal.check_drawing(html)
     found_runs = find_runs(runs, note=terminal.note)
     check_common(found_runs, note=terminal.note)
@@ -132,8 +132,8 @@ def _write_tables(
     comparisons: "Sequence[Comparison]", *, markdown: Path | None, latex: Path | None, csv: Path | None
 ) -> None:
     from counterfoil.data.galleries import Gallery
+    from counterfoil.report.interval_basis import rests_on
     from counterfoil.report.markup import to_csv, to_latex, to_markdown
-    from counterfoil.report.resting import rests_on
     from counterfoil.report.tables import by_group, headline, overview
     from counterfoil.store import write_text
 
@@ -186,8 +186,8 @@ def _with_pictures(
     """
     from dataclasses import replace
 
-    from counterfoil.cli import targets, terminal
-    from counterfoil.data.places import Places
+    from counterfoil.cli import output_paths, terminal
+    from counterfoil.data.data_paths import Places
     from counterfoil.errors import CounterfoilError, DataError
 
     places = Places(data)
@@ -199,7 +199,7 @@ def _with_pictures(
         if data is not None:
             place = places.of(comparison.benchmark, many=len(comparisons) > 1)
         folder = images or (Path(about["images"]) if about.get("images") else None)
-        targets.also_read(place, folder)
+        output_paths.also_read(place, folder)
         try:
             whole = _whole(comparison.benchmark, place, folder)
             if whole is not None:

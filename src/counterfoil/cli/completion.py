@@ -26,7 +26,7 @@ def scorers(incomplete: str) -> list[str]:
     >>> scorers("op"), scorers("metric:rou")
     (['open-clip:'], ['metric:rouge-l'])
     """
-    from counterfoil.scorers.kinds import SCORERS
+    from counterfoil.scorers.registry import SCORERS
 
     kind, colon, _ = incomplete.partition(":")
     if colon and kind == "metric":
@@ -40,7 +40,7 @@ def metrics(incomplete: str) -> list[str]:
     >>> metrics("cider,rou")
     ['cider,rouge-l']
     """
-    from counterfoil.scorers.captions.names import METRICS, SEVERAL
+    from counterfoil.scorers.captions.registry import METRICS, SEVERAL
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _beginning([*SEVERAL, *METRICS], last)]

@@ -225,10 +225,10 @@ def command(
     from dataclasses import replace
 
     from counterfoil import catalog
-    from counterfoil.cli import asking, run_folders, targets, terminal
-    from counterfoil.cli.session import cache_folder
+    from counterfoil.cli import evaluation_inputs, output_paths, run_folders, terminal
+    from counterfoil.cli.folders import cache_folder
+    from counterfoil.data.data_paths import Places
     from counterfoil.data.galleries import Gallery
-    from counterfoil.data.places import Places
     from counterfoil.data.provenance import about
     from counterfoil.engine.rerank import name as reranked
     from counterfoil.errors import CounterfoilError
@@ -242,9 +242,9 @@ def command(
         called = reranked(scorer, first_stage, depth)
     asked_as = called
     # Names and places first: a typing error should not cost the loading of a model.
-    targets.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
+    output_paths.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
     folders = run_folders.run_folders(out, benchmarks, called)
-    targets.check(json=json, folders=folders)
+    output_paths.check(json=json, folders=folders)
     for benchmark_name in benchmarks:
         if not Path(benchmark_name).is_dir():
             catalog.benchmark_card(benchmark_name)
@@ -259,19 +259,19 @@ def command(
         precision=precision,
         prompt=prompt,
         column=column,
-        whole_rows=asking.whole_rows(scorer, benchmarks),
+        whole_rows=evaluation_inputs.whole_rows(scorer, benchmarks),
         unanswered=unanswered,
         seed=seed,
-        ids=asking.beside(ids, places.plain),
-        backbone=asking.beside_data(behind or "", places.plain),
-        settings=asking.settings(settings or ()),
+        ids=evaluation_inputs.beside(ids, places.plain),
+        backbone=evaluation_inputs.beside_data(behind or "", places.plain),
+        settings=evaluation_inputs.settings(settings or ()),
     )
     say = (lambda text: None) if quiet else terminal.note
     kept = None if no_cache else cache_folder(cache)
 
     def load(spec: str, options: Options) -> Any:
         with terminal.busy(f"loading {spec}", quiet=quiet):
-            found = catalog.scorer(asking.beside_data(spec, places.plain), options, memory=kept)
+            found = catalog.scorer(evaluation_inputs.beside_data(spec, places.plain), options, memory=kept)
         if (described := getattr(found, "described", None)) is not None:
             say(f"{spec}: {described}")
         return found
@@ -286,7 +286,7 @@ def command(
         try:
             where = places.of(benchmark_name, many=len(benchmarks) > 1)
             with terminal.busy(f"reading {benchmark_name}", quiet=quiet):
-                each = asking.benchmark(
+                each = evaluation_inputs.benchmark(
                     benchmark_name, where, pictures.images_of(benchmark_name), loaded, counts=not no_counts
                 )
             if available:
@@ -296,8 +296,8 @@ def command(
             if any(words in (each.source or "") for words in ("left out", "taken out")):
                 # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
                 say(f"{each.name}: {each.source}")
-            answering, each, empty = asking.narrowed(loaded, each, limit, unanswered, note=say)
-            asking.check_at_hand(scorer, behind or "", each)
+            answering, each, empty = evaluation_inputs.narrowed(loaded, each, limit, unanswered, note=say)
+            evaluation_inputs.check_at_hand(scorer, behind or "", each)
         except CounterfoilError as error:
             if len(benchmarks) == 1:
                 raise
@@ -307,10 +307,10 @@ def command(
             answerers.append(answering)
             holes.append(empty)
     if not read:
-        raise asking.not_measured(missing, len(benchmarks))
+        raise evaluation_inputs.not_measured(missing, len(benchmarks))
     for benchmark_name, _ in missing:
         terminal.warn(f"{benchmark_name} is not at hand; the others are measured")
-    targets.also_read(*(each.path for _, each in read))
+    output_paths.also_read(*(each.path for _, each in read))
     if loaded is None:
         loaded = load(scorer, options)
     if name is None and (title := getattr(loaded, "title", "")):
@@ -320,14 +320,14 @@ def command(
         plain = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
         first = load(first_stage, plain)
     for benchmark_name, each in read:
-        asking.check(loaded, each)
+        evaluation_inputs.check(loaded, each)
         if out is not None and name is not None:
-            identity = asking.as_asked(loaded, each).identity
+            identity = evaluation_inputs.as_asked(loaded, each).identity
             run_folders.check_identity(run_folders.run_folder(out, benchmark_name), asked_as, identity)
 
-    reported = asking.measures([each for _, each in read], measure or ())
+    reported = evaluation_inputs.measures([each for _, each in read], measure or ())
     processes = min(8, os.cpu_count() or 1) if workers is None else workers
-    asked = asking.Asking(
+    asked = evaluation_inputs.Asking(
         loaded,
         [each for _, each in read if isinstance(each.questions, Gallery)],
         first=first,
@@ -378,7 +378,7 @@ def command(
     if json is not None:
         terminal.write_result(json, results[0] if len(benchmarks) == 1 else results)
     if missing:
-        raise asking.not_measured(missing, len(benchmarks))
+        raise evaluation_inputs.not_measured(missing, len(benchmarks))
 
 
 def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) -> None:

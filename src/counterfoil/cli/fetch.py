@@ -44,8 +44,8 @@ def command(
     import os
 
     from counterfoil.cli import terminal
+    from counterfoil.data.data_paths import data_folder
     from counterfoil.data.fetching import fetch
-    from counterfoil.data.places import data_folder
     from counterfoil.data.releases import release
 
     if not names:
@@ -83,8 +83,8 @@ def _list() -> None:
     from rich.text import Text
 
     from counterfoil.cli import terminal
+    from counterfoil.data.data_paths import data_folder
     from counterfoil.data.fetching import fetched
-    from counterfoil.data.places import data_folder
     from counterfoil.data.releases import releases
 
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from counterfoil.evaluation.result import Estimate
     from counterfoil.report.markup import Table
     from counterfoil.scorers.networks import Backbone
-    from counterfoil.train.guard import Mixture
+    from counterfoil.train.forgetting import Mixture
 
 EPILOG = """Examples:
 
@@ -75,12 +75,12 @@ def command(
     """
     from functools import partial
 
-    from counterfoil.cli import targets, terminal
+    from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.networks import network
     from counterfoil.cli.report_tables import printed
     from counterfoil.errors import InputError
     from counterfoil.outputs.guard import Folder
-    from counterfoil.scorers import trained
+    from counterfoil.scorers import checkpoint
 
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
         raise InputError("options come in pairs", allowed="--task with --held-out, --alpha with --out")
@@ -89,9 +89,11 @@ def command(
             "nothing to do", hint="measure with --task and --held-out, keep with --alpha and --out"
         )
     folders = (
-        [] if out is None else [Folder(out, trained.FILES, partial(trained.why_foreign, origin="mixture"))]
+        []
+        if out is None
+        else [Folder(out, checkpoint.FILES, partial(checkpoint.why_foreign, origin="mixture"))]
     )
-    targets.check(json=json, folders=folders)
+    output_paths.check(json=json, folders=folders)
     asked = [name for name in (task, held_out) if name is not None]
     found = _benchmarks(asked, data or (), images or (), available=available)
     ends = network(start, allowed=_ALLOWED), network(str(tuned), allowed=_ALLOWED)
@@ -115,8 +117,8 @@ def _benchmarks(
 ) -> "list[Benchmark]":
     """The benchmarks, read before any network is loaded."""
     from counterfoil import catalog
-    from counterfoil.cli import targets, terminal
-    from counterfoil.data.places import Places
+    from counterfoil.cli import output_paths, terminal
+    from counterfoil.data.data_paths import Places
     from counterfoil.engine.content import check_at_hand
 
     places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
@@ -128,7 +130,7 @@ def _benchmarks(
             whole, each = len(each), each.available()
             terminal.note(f"{name}: {len(each):,} of {whole:,} questions are at hand")
         check_at_hand(each)
-        targets.also_read(each.path)
+        output_paths.also_read(each.path)
         found.append(each)
     return found
 
@@ -139,8 +141,8 @@ def _measured(
     import numpy as np
 
     from counterfoil.cli import terminal
-    from counterfoil.train.guard import sweep
-    from counterfoil.train.live import estimate
+    from counterfoil.train.evaluation_mode import estimate
+    from counterfoil.train.forgetting import sweep
 
     with terminal.progress() as report:
         done = iter(range(1, 2 * points + 1))
@@ -161,13 +163,13 @@ def _measured(
 
 
 def _keep(ends: "tuple[Backbone, Backbone]", start: str, tuned: Path, alpha: float, out: Path) -> None:
-    from counterfoil.scorers import trained
-    from counterfoil.train.guard import interpolate
+    from counterfoil.scorers import checkpoint
+    from counterfoil.train.forgetting import interpolate
 
     before, after = (each.network.state_dict() for each in ends)
     ends[1].network.load_state_dict(interpolate(before, after, alpha))
     facts: dict[str, Any] = {"mixture": {"start": start, "tuned": str(tuned), "alpha": alpha}}
-    trained.save(out, ends[1], facts)
+    checkpoint.save(out, ends[1], facts)
 
 
 def _mean(each: "Mixture") -> tuple[float, float, float]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from counterfoil.cli.training_asked import MISSING
+from counterfoil.cli.train_options import MISSING
 from counterfoil.data.training import TrainingSet
 from counterfoil.errors import InputError
 from counterfoil.train.recipes import Recipe
@@ -40,18 +40,18 @@ def network(spec: str, *, allowed: str) -> "Backbone":
     Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
     """
     if _is_folder(spec):
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint
 
-        return trained.read(Path(spec.removeprefix("ckpt:")))
+        return checkpoint.read(Path(spec.removeprefix("ckpt:")))
     if ":" not in spec:
         hint = None
         if spec and Path(spec).is_dir():
             known = (Path(spec) / "config.json").is_file()
             hint = f"did you mean hf:{spec}?" if known else "this folder holds no card.json of a checkpoint"
         raise InputError("no such model", given=spec or "(empty)", allowed=allowed, hint=hint)
-    from counterfoil.scorers import tuned
+    from counterfoil.scorers import trainable
 
-    return tuned.backbone(spec)
+    return trainable.backbone(spec)
 
 
 def _is_folder(spec: str) -> bool:

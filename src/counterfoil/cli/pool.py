@@ -11,7 +11,7 @@ from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
     from counterfoil.data.pools import Direction
-    from counterfoil.engine.first_items import ModelLists
+    from counterfoil.engine.top_lists import ModelLists
     from counterfoil.evaluation.pooling import Summary
     from counterfoil.metrics.annotators import Pool
 
@@ -86,15 +86,15 @@ def command(
 
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
-    from counterfoil.cli import targets, terminal
-    from counterfoil.cli.lists import load
+    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli.model_lists import load
     from counterfoil.data.pools import pool_kind, pool_table, write_pool
-    from counterfoil.engine.first_items import first_items
+    from counterfoil.engine.top_lists import first_items
     from counterfoil.evaluation.pooling import Tasks, without
     from counterfoil.evaluation.pooling import summary as summarise
     from counterfoil.metrics.annotators import pool
 
-    targets.check(table=out, json=json, plot=plot)
+    output_paths.check(table=out, json=json, plot=plot)
     if out is not None:
         pool_kind(out)
     with terminal.busy("reading lists", quiet=quiet):
@@ -153,7 +153,7 @@ def _chosen(
 ) -> "dict[Direction, tuple[str, ...]]":
     """The ids of the queries by direction: those of a file, else all that every model answers."""
     from counterfoil.cli.queries import wanted
-    from counterfoil.engine.first_items import common
+    from counterfoil.engine.top_lists import common
     from counterfoil.errors import InputError
 
     ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
@@ -169,7 +169,7 @@ def _known(models: "Sequence[ModelLists]", way: "Direction", names: Sequence[str
     import numpy as np
 
     from counterfoil.errors import InputError
-    from counterfoil.evaluation.known import right_pairs
+    from counterfoil.evaluation.ground_truth import right_pairs
 
     known = [m.benchmark for m in models if m.benchmark is not None]
     if not known:

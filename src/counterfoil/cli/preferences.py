@@ -40,13 +40,13 @@ def command(
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.
     """
-    from counterfoil.cli import targets, terminal
+    from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.amounts import amount
     from counterfoil.data.votes import read_votes
     from counterfoil.errors import DataError
     from counterfoil.evaluation.votes import preferences
 
-    targets.check(json=json, plot=plot)
+    output_paths.check(json=json, plot=plot)
     given = read_votes(votes)
     if given.own and own == "error":
         raise DataError(

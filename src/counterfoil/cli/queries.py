@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterfoil.data.pools import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, labels, read_table
-from counterfoil.engine.first_items import ModelLists
+from counterfoil.engine.top_lists import ModelLists
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
 

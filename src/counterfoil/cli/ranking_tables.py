@@ -9,7 +9,7 @@ from rich.text import Text
 from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import RankCorrelation
 from counterfoil.report.drawing import short
-from counterfoil.report.naming import SIDES
+from counterfoil.report.labels import SIDES
 from counterfoil.report.ranking_figures import labels, written
 
 #: Between columns, and the share of the terminal that names of rows may take.

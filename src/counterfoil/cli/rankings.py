@@ -59,13 +59,13 @@ def command(
     anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
     the same numbers, to the last bit.
     """
-    from counterfoil.cli import targets, terminal
+    from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.ranking_tables import correlation_tables, diversity_tables, rank_tables
     from counterfoil.evaluation.diversity import diversity
     from counterfoil.evaluation.rank_correlation import rank_correlation
     from counterfoil.evaluation.run import find_runs
 
-    targets.check(html=html, json=json, csv=csv)
+    output_paths.check(html=html, json=json, csv=csv)
     terminal.check_drawing(html)
     loaded = find_runs(runs, note=terminal.note)
     found = rank_correlation(loaded, measures=measure or (), draws=draws, seed=seed)

@@ -18,11 +18,11 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.report.drawing import short
+from counterfoil.report.interval_basis import rests_on
 from counterfoil.report.judged.notes import reasons
+from counterfoil.report.labels import LABELS, parted
 from counterfoil.report.markup import Cell, Column, Row, number
 from counterfoil.report.markup import Table as Report
-from counterfoil.report.naming import LABELS, parted
-from counterfoil.report.resting import rests_on
 from counterfoil.report.tables import headline, overview, style_of
 
 #: The terminal's width from which the finer measures have room.

@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
-from counterfoil.cli import levels
+from counterfoil.cli import verbosity
 from counterfoil.cli.plain_text import clean, escaped
 from counterfoil.store import write_json
 
@@ -69,7 +69,7 @@ def err() -> Console:
 
 def note(text: str) -> None:
     """One line about what was decided or found, on stderr; none where the command is quiet."""
-    if levels.quiet:
+    if verbosity.quiet:
         return
     err().print(Text(" ".join(text.split()), style="dim"), soft_wrap=True)
 
@@ -106,7 +106,9 @@ def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
     An error that comes up is given a note of it, which `faults` shows.
     """
     console = err()
-    shown = nullcontext() if quiet or levels.quiet or not console.is_terminal else console.status(Text(text))
+    shown = (
+        nullcontext() if quiet or verbosity.quiet or not console.is_terminal else console.status(Text(text))
+    )
     try:
         with shown:
             yield
@@ -123,11 +125,11 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
     says every half minute how far it is.
     """
     console = err()
-    if quiet or levels.quiet:
+    if quiet or verbosity.quiet:
         yield lambda stage, done, total: None
         return
     if not console.is_terminal:
-        yield _lines(VERBOSE_EVERY if levels.verbose else EVERY)
+        yield _lines(VERBOSE_EVERY if verbosity.verbose else EVERY)
         return
     bars = Progress(
         SpinnerColumn(),

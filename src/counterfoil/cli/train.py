@@ -164,18 +164,18 @@ def command(
     """
     from counterfoil.cli import (
         networks,
+        output_paths,
         processes,
-        targets,
         terminal,
-        training,
-        training_asked,
-        training_outcome,
+        train_inputs,
+        train_options,
+        train_run,
     )
-    from counterfoil.cli.training_tables import plan_table, recipe_text, result_table
+    from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)
-    asked = training_asked.asked(
+    asked = train_options.asked(
         {
             "model": model,
             "data": data,
@@ -202,10 +202,10 @@ def command(
         "precision": precision,
         "seed": seed,
     }
-    chosen = training_asked.recipe_with(read.recipe, changed, settings or ())
+    chosen = train_options.recipe_with(read.recipe, changed, settings or ())
     asked.check(dry_run=dry_run)
-    folders = [] if dry_run or asked.out is None else [training.folder(asked.out)]
-    targets.check(json=json, folders=folders, reads=asked.reads)
+    folders = [] if dry_run or asked.out is None else [train_inputs.folder(asked.out)]
+    output_paths.check(json=json, folders=folders, reads=asked.reads)
     first = processes.main_process()
     quiet = quiet or not first
     console = terminal.err() if json == "-" else terminal.out()
@@ -213,19 +213,19 @@ def command(
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if asked.data is None or asked.model is None:
         return
-    guarded = training.guard(asked, note=(lambda text: None) if quiet else terminal.note)
+    guarded = train_inputs.guard(asked, note=(lambda text: None) if quiet else terminal.note)
     with terminal.busy(f"reading {asked.data}", quiet=quiet):
-        rows = training.data(asked, chosen)
+        rows = train_inputs.data(asked, chosen)
     with terminal.busy(f"loading {asked.model}", quiet=quiet):
         backbone = networks.model(asked.model, rows.training, recipe=chosen)
     many = processes.processes(asked.devices)
-    plan = training.stages(chosen, backbone, len(rows.training), processes=many)
+    plan = train_inputs.stages(chosen, backbone, len(rows.training), processes=many)
     if not quiet:
         console.print(plan_table(rows, backbone, plan))
     if dry_run:
         return
     with terminal.progress(quiet=quiet) as report:
-        result = training_outcome.train(
+        result = train_run.train(
             asked,
             rows,
             backbone,

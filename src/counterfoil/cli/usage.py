@@ -25,8 +25,8 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """As Typer does it, with what the command reads and writes guarded."""
-        from counterfoil.cli.targets import guarded
-        from counterfoil.data.places import data_folder
+        from counterfoil.cli.output_paths import guarded
+        from counterfoil.data.data_paths import data_folder
 
         words, above = [], ctx
         while above.parent is not None:

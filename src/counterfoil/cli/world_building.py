@@ -71,7 +71,7 @@ def _drawn(
     what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Report"
 ) -> "Benchmark":
     from counterfoil.errors import UnknownNameError
-    from counterfoil.world import clips, galleries, ratings, sample
+    from counterfoil.world import galleries, ratings, sample, video_benchmark
     from counterfoil.world.render import STYLES
 
     styles = (*STYLES, _MIXED) if what == "quads" else STYLES
@@ -82,7 +82,7 @@ def _drawn(
         return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
     if what == "choices":
         return sample.choices(n, seed=seed, size=size, style=style, progress=report)
-    judged = {"rated": ratings.rated, "preferences": ratings.preferences, "clips": clips.clips}
+    judged = {"rated": ratings.rated, "preferences": ratings.preferences, "clips": video_benchmark.clips}
     if what in judged:
         return judged[what](n, seed=seed, size=size, style=style, progress=report)
     return galleries.gallery(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.questions import Ids, Questions, check_shape
 from counterfoil.errors import DataError
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 
 

@@ -23,7 +23,7 @@ from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.references import References
 from counterfoil.errors import DataError, InputError
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 
 QUESTIONS, MEMBERS, POSITIVES = "questions.parquet", "members.parquet", "positives.parquet"

@@ -22,7 +22,7 @@ class Scores:
     """
 
     values: NDArray[np.float64]
-    #: What made them, where the engine did (`counterfoil.engine.origin`): scorer, machine, versions.
+    #: What made them, where the engine did (`counterfoil.engine.provenance`): scorer, machine, versions.
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":

@@ -15,19 +15,19 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Scores
-from counterfoil.engine.matching import (
+from counterfoil.engine.progress import Note, warn
+from counterfoil.engine.rated_rows import pairs_disagree, rows_by_pairs
+from counterfoil.engine.row_matching import (
     can_match,
     captions_agree,
     rows_by_captions,
     rows_in_order,
     told_by_order,
 )
-from counterfoil.engine.progress import Note, warn
-from counterfoil.engine.rated_rows import pairs_disagree, rows_by_pairs
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.layouts import Layout, item_columns
-from counterfoil.scorers.parsed import parse
+from counterfoil.scorers.score_table_layouts import Layout, item_columns
+from counterfoil.scorers.score_tables import parse
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23

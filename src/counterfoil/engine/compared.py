@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.engine.blocks import Positions, first_equal
-from counterfoil.scorers.comparisons import Comparison
+from counterfoil.scorers.row_similarity import Comparison
 
 
 class Compared:

@@ -21,11 +21,11 @@ from counterfoil.data.scores import Placed, Rankings
 from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.parallel import in_order
 from counterfoil.engine.progress import Progress, silent
-from counterfoil.engine.tops import better
+from counterfoil.engine.top_k import better
 from counterfoil.errors import InputError
-from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
+from counterfoil.metrics.rank_counts import tally
 from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts
-from counterfoil.metrics.tally import tally
 
 #: Bytes of a block of scores.
 _BLOCK = 50_000_000

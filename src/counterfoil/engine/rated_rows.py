@@ -22,7 +22,7 @@ from counterfoil.data.ratings import Rated
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
-from counterfoil.scorers.layouts import item_columns
+from counterfoil.scorers.score_table_layouts import item_columns
 
 _NUMBER = re.compile(r".*?(\d{1,18})(?:\.[A-Za-z]\w{2,3})?")
 

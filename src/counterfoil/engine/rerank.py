@@ -17,8 +17,8 @@ from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Ids
 from counterfoil.data.scores import Placed
 from counterfoil.engine.blocks import Blocks
-from counterfoil.engine.tops import tops_in_blocks
-from counterfoil.metrics.plausible import Plausible, precision_at_r
+from counterfoil.engine.top_k import tops_in_blocks
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
 
 # Scores that are put in order at once where a rule says what is right.
 _AT_ONCE = 1 << 22

@@ -11,16 +11,16 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Preference
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
-from counterfoil.engine.answers import Given, answers
-from counterfoil.engine.classify import classify
+from counterfoil.engine.caption_scoring import judge
 from counterfoil.engine.compute import check_amounts, embed, prepared, score_pairs
-from counterfoil.engine.judge import judge
-from counterfoil.engine.origin import signed
+from counterfoil.engine.detect import classify
 from counterfoil.engine.plan import Plan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.provenance import signed
+from counterfoil.engine.retrieve import Given, answers
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
-from counterfoil.scorers.captions.protocols import CaptionMetric
+from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
@@ -42,11 +42,11 @@ def run(
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
     * A `Scorer` scores each distinct pair once.
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
-      (`counterfoil.engine.classify`).
+      (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
-      (`counterfoil.engine.judge`).
+      (`counterfoil.engine.caption_scoring`).
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
-    * A gallery is ranked (`counterfoil.engine.answers`).
+    * A gallery is ranked (`counterfoil.engine.retrieve`).
 
     Finished shards of about 256 rows go to the folder `cache` at once (None keeps nothing): a run that is
     stopped at any moment and started again repeats at most one of them and returns the same bits.
@@ -56,7 +56,7 @@ def run(
 
     Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
     the table holds only those; or the places of a gallery's right answers. What made them is written on them
-    (`counterfoil.engine.origin`), and from there in results and the manifests of runs.
+    (`counterfoil.engine.provenance`), and from there in results and the manifests of runs.
     Raises `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.

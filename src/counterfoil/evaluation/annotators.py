@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
+from counterfoil.evaluation.judged_pairs import Verified
 from counterfoil.evaluation.result import or_none
-from counterfoil.evaluation.verified import Verified
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
 from counterfoil.stats.crossed import inflation, linear_variance
 from counterfoil.stats.resampling import cluster_draws, whole

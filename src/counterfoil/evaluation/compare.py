@@ -21,7 +21,7 @@ from counterfoil.evaluation.judged import differences as rated_differences
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.question_means import dependence
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
 from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.table_estimates import macro_table_differences

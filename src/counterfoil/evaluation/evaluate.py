@@ -25,7 +25,7 @@ from counterfoil.evaluation.judged import preferred, rated
 from counterfoil.evaluation.question_means import Interval as Interval
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad
-from counterfoil.metrics.preferred import CHANCE
+from counterfoil.metrics.preference import CHANCE
 from counterfoil.metrics.ties import Ties
 
 _Name = TypeVar("_Name", bound=StrEnum)

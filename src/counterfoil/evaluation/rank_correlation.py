@@ -38,10 +38,10 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
-from counterfoil.evaluation.joint_draws import Sheet, sheets_of
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.rank_columns import LEAST, Column
 from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.shared_bootstrap import Sheet, sheets_of
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
 from counterfoil.stats.resampling import cluster_draws
 

@@ -15,8 +15,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.metrics.correlation import middle_ranks
-from counterfoil.metrics.drawn_correlation import MEASURES
 from counterfoil.metrics.swapped_correlation import balance, upto
+from counterfoil.metrics.weighted_correlation import MEASURES
 
 
 def influences(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> Float[ndarray, "n 4"]:

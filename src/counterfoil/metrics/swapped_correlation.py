@@ -24,7 +24,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.metrics.correlation import middle_ranks
-from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.metrics.weighted_correlation import MEASURES
 
 
 def contributions(

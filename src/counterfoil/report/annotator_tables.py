@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.annotators import Study
-from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity
+from counterfoil.report.labels import LABELS
 from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.naming import LABELS
 
 #: How a direction is written over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}

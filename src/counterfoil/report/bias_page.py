@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.annotators import Study
-from counterfoil.evaluation.coverage import JUDGED, Coverage, Multiplicity
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
-from counterfoil.report import drawing, frame
-from counterfoil.report.frame import Drawing
+from counterfoil.report import drawing, page_frame
 from counterfoil.report.markup import Table
+from counterfoil.report.page_frame import Drawing
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def bias_page(
 ) -> str:
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
-    return frame.render(
+    return page_frame.render(
         "bias.html",
         title=title,
         standfirst=f"{len(models)} models: {', '.join(models)}.",

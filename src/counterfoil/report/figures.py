@@ -33,9 +33,9 @@ from counterfoil.report.drawing import (
     style,
     tip,
 )
+from counterfoil.report.label_layout import Box, place
+from counterfoil.report.labels import group
 from counterfoil.report.markup import number
-from counterfoil.report.naming import group
-from counterfoil.report.placing import Box, place
 from counterfoil.report.tables import LABELS, groupings, main_measures, ranking, style_of
 
 #: The height of one scorer's row, in inches.

@@ -16,11 +16,11 @@ from counterfoil.data.scores import Rankings, Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
-from counterfoil.report import naming, tables
+from counterfoil.report import labels, tables
+from counterfoil.report.browser_data import richest
 from counterfoil.report.figures import margin_values
-from counterfoil.report.galleries.island import first_right
-from counterfoil.report.island import richest
-from counterfoil.report.judged.island import distance
+from counterfoil.report.galleries.browser_data import first_right
+from counterfoil.report.judged.browser_data import distance
 from counterfoil.report.markup import Cell, Column, Row, Table
 
 #: So many questions are listed for a scorer.
@@ -83,13 +83,13 @@ def group_table(run: Run) -> Table:
     comparison = Comparison(run.benchmark.name, (run,), None, ())
     main = tables.main_measures(comparison)
     columns = tuple(
-        Column(naming.LABELS.get(name, name), style=tables.style_of(name), measure=name) for name in main
+        Column(labels.LABELS.get(name, name), style=tables.style_of(name), measure=name) for name in main
     )
     asked = "queries" if isinstance(run.benchmark.questions, Gallery) else "questions"
     rows = [_row(f"all {asked}", run.result.measures, main)]
     keys = dict.fromkeys(key for of in tables.groupings(run.benchmark.questions).values() for key in of)
     rows += [
-        _row(naming.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
+        _row(labels.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
     ]
     caption = f"{run.name} by group on {run.benchmark.card.title}."
     return Table(caption, (Column(asked, style="text"), *columns), tuple(rows), "Group")

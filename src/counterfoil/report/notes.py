@@ -7,8 +7,8 @@ from typing import Literal
 from counterfoil.data.scores import Outcomes
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
+from counterfoil.report.interval_basis import resting, warnings
 from counterfoil.report.markup import number
-from counterfoil.report.resting import resting, warnings
 from counterfoil.report.tables import LABELS, leading, main_measures, style_of
 
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.

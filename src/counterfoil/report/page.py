@@ -14,16 +14,16 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report import frame
-from counterfoil.report.chapter import Chapter, chapter
-from counterfoil.report.galleries.chapter import GalleryChapter, gallery_chapter
-from counterfoil.report.galleries.island import gallery_data
-from counterfoil.report.island import benchmark_data, to_json
-from counterfoil.report.judged.chapter import JudgedChapter, judged_chapter
-from counterfoil.report.judged.island import judged_data
+from counterfoil.report import page_frame
+from counterfoil.report.browser_data import benchmark_data, to_json
+from counterfoil.report.galleries.browser_data import gallery_data
+from counterfoil.report.galleries.section import GalleryChapter, gallery_chapter
+from counterfoil.report.judged.browser_data import judged_data
+from counterfoil.report.judged.section import JudgedChapter, judged_chapter
 from counterfoil.report.models import Model, models
 from counterfoil.report.pictures import BUDGET, Album
 from counterfoil.report.privacy import shareable, shared
+from counterfoil.report.section import Chapter, chapter
 from counterfoil.report.tables import ranking
 
 #: Whose images and captions a page carries along.
@@ -100,7 +100,7 @@ def page(
         chapters.append(kind.chapter(comparison, anchor, said))
         scorers[anchor] = models(comparison, anchor, kind.place, captions=may)
     shown = [kind for kind in _KINDS if kind.key in data]
-    return frame.render(
+    return page_frame.render(
         "page.html",
         title=title,
         styles=("page.css", *(kind.style for kind in shown if kind.style)),

@@ -14,7 +14,7 @@ from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.rank_columns import Column
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
-from counterfoil.report.naming import LABELS
+from counterfoil.report.labels import LABELS
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62

@@ -8,10 +8,10 @@ import numpy as np
 from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.run import Run
-from counterfoil.report import drawing, frame, ranking_figures
-from counterfoil.report.frame import Drawing
+from counterfoil.report import drawing, page_frame, ranking_figures
+from counterfoil.report.labels import SIDES
 from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines
-from counterfoil.report.naming import SIDES
+from counterfoil.report.page_frame import Drawing
 from counterfoil.report.privacy import shareable, users
 from counterfoil.report.ranking_figures import written
 
@@ -49,7 +49,7 @@ def page(
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
         drawing.svg(ranking_figures.heatmap(found), name="heat", title="Rank correlations between measures"),
     )
-    return frame.render(
+    return page_frame.render(
         "rankings.html",
         title=title,
         found=found,

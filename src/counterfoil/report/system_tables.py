@@ -4,8 +4,8 @@ import numpy as np
 
 from counterfoil.evaluation.judged.system_draws import MEASURES
 from counterfoil.evaluation.judged.systems import ONE_PERSON, SystemCorrelations
+from counterfoil.report.labels import LABELS
 from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.naming import LABELS
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from counterfoil.report import frame
+from counterfoil.report import page_frame
 from counterfoil.report.markup import Table
 
 
@@ -15,7 +15,7 @@ def systems_page(
     title: str = "Captioning systems, metrics and people",
 ) -> str:
     """The page as HTML, the same for the same tables."""
-    return frame.render(
+    return page_frame.render(
         "systems.html",
         title=title,
         systems=systems,

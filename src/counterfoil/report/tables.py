@@ -8,7 +8,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
-from counterfoil.report import naming
+from counterfoil.report import labels as label_of
+from counterfoil.report.labels import CORRELATIONS, LABELS, MEANINGS, SIDES, parted
 from counterfoil.report.markup import (
     Cell,
     Column,
@@ -20,7 +21,6 @@ from counterfoil.report.markup import (
     to_markdown,
     written,
 )
-from counterfoil.report.naming import CORRELATIONS, LABELS, MEANINGS, SIDES, parted
 
 __all__ = [
     "LABELS",
@@ -146,7 +146,7 @@ def by_group(
             columns.append(
                 Column(
                     LABELS.get(name, name),
-                    naming.group(group),
+                    label_of.group(group),
                     style_of(name),
                     measure=name,
                     size=size,
@@ -155,7 +155,9 @@ def by_group(
             )
             values.append(of_run)
     caption = (
-        f"Results on {run.benchmark.card.title} by {naming.grouping(grouping)}." if grouping else "No groups."
+        f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
+        if grouping
+        else "No groups."
     )
     return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
 
@@ -178,10 +180,12 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
             for name, e in found.items()
         ]
         n = next((cell.n for cell in cells if cell.n), 0)
-        rows.append(Row(f"{naming.group(group)} ({n:,})", tuple(cells)))
+        rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
     columns = tuple(Column(run.name, style=style_of(measure), measure=measure) for run in comparison.runs)
-    caption = f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {naming.grouping(grouping)}."
-    return Table(caption, columns, tuple(rows), naming.grouping(grouping))
+    caption = (
+        f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
+    )
+    return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
 
 
 def differences(comparison: Comparison, measure: str) -> Table:

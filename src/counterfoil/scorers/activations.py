@@ -13,7 +13,7 @@ from typing import Any
 
 from counterfoil.errors import DataError, ModelError
 from counterfoil.inputs.parsed import read_json
-from counterfoil.scorers.checkpoints import metadata_of
+from counterfoil.scorers.checkpoint_files import metadata_of
 
 #: What asks for each by name; open_clip has architectures with the first and none with the second.
 _QUICK, _PLAIN = "-quickgelu", "-gelu"

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Identity, text_of
+from counterfoil.scorers.images import Preparation, prepared
 from counterfoil.scorers.networks import Backbone, Encoded, Network
-from counterfoil.scorers.pictures import Preparation, prepared
 
 
 class DetectorNetwork(Network):

@@ -15,10 +15,10 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.scorers.base import Identity, cosines, text_of
-from counterfoil.scorers.comparisons import Comparison
-from counterfoil.scorers.local import LocalEncoder, TokenTower
-from counterfoil.scorers.pictures import Preparation, prepared
+from counterfoil.scorers.images import Preparation, prepared
+from counterfoil.scorers.row_similarity import Comparison
 from counterfoil.scorers.runtime import import_torch
+from counterfoil.scorers.token_encoder import LocalEncoder, TokenTower
 
 
 @dataclass(frozen=True, eq=False)

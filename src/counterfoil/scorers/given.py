@@ -1,6 +1,6 @@
 """Answers that are already there: tables of scores or outcomes, and files of embeddings.
 
-A table says in its header what it holds (`counterfoil.scorers.layouts` reads that). Which row answers which
+The header of a table names what it holds (`counterfoil.scorers.score_table_layouts`). Which row answers which
 question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
 Scores of all images with all captions, and rankings, have modules of their own (`similarity`, `rankings`).
 """
@@ -18,9 +18,9 @@ from counterfoil.data.tables import Table, read_table
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only
 from counterfoil.scorers.embeddings import read_embeddings
-from counterfoil.scorers.layouts import Kind, recognise
-from counterfoil.scorers.parsed import parse
 from counterfoil.scorers.rankings import GivenRankings, holds_rankings, load_rankings
+from counterfoil.scorers.score_table_layouts import Kind, recognise
+from counterfoil.scorers.score_tables import parse
 from counterfoil.scorers.similarity import GivenSimilarity, load_similarity
 from counterfoil.store import digest_file, digest_value
 

@@ -24,8 +24,7 @@ from counterfoil.inputs.files import read_text
 from counterfoil.inputs.parsed import parse_json
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of
 from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.local import Reading
-from counterfoil.scorers.pictures import Untouched
+from counterfoil.scorers.images import Untouched
 from counterfoil.scorers.runtime import (
     NO_NETWORK,
     causes,
@@ -35,6 +34,7 @@ from counterfoil.scorers.runtime import (
     precision_of,
     to_device,
 )
+from counterfoil.scorers.token_encoder import Reading
 from counterfoil.store import canonical_json, digest_value
 
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.

@@ -25,7 +25,7 @@ from counterfoil.scorers.hf import (
     model_of,
     quiet,
 )
-from counterfoil.scorers.hf_pixels import HfPixels, preparation_for
+from counterfoil.scorers.hf_images import HfPixels, preparation_for
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 
 

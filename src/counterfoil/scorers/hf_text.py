@@ -17,7 +17,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of, text_of
-from counterfoil.scorers.captions.protocols import Tokens
+from counterfoil.scorers.captions.base import Tokens
 from counterfoil.scorers.runtime import device_of, digest_tensors, import_torch, precision_of, to_device
 
 

@@ -13,7 +13,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.scorers.pictures import Preparation
+from counterfoil.scorers.images import Preparation
 
 
 class Encoded(NamedTuple):
@@ -132,7 +132,7 @@ def _one_place(encoded: Encoded) -> Local:
 class Backbone:
     """A network and all it takes to feed it, and to build it again.
 
-    `card` is plain values: `build(card)` in `counterfoil.scorers.trained` gives the same architecture.
+    `card` is plain values: `build(card)` in `counterfoil.scorers.checkpoint` gives the same architecture.
     """
 
     name: str

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
 from counterfoil.scorers.activations import Activation, decided, said_by, without_suffix
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of
-from counterfoil.scorers.checkpoints import fit, looks_like, nearest, read_checkpoint
+from counterfoil.scorers.checkpoint_files import fit, looks_like, nearest, read_checkpoint
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
 from counterfoil.scorers.runtime import (

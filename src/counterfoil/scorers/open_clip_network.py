@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers import fast
+from counterfoil.scorers import clip_fast
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.open_clip import TOLERANCE, built, library_of, quiet, tokenizer_of
 from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
@@ -31,7 +31,7 @@ class OpenClipNetwork(LibraryNetwork):
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model)
         #: Where texts may be cut, and how; None where they may not.
-        self.causal = fast.causal_text(model)
+        self.causal = clip_fast.causal_text(model)
 
     def encode_images(self, pixels: Tensor) -> Encoded:
         """(batch, 3, height, width) to (batch, width), by the library."""
@@ -45,7 +45,7 @@ class OpenClipNetwork(LibraryNetwork):
 
     def local_images(self, pixels: Tensor) -> Local:
         """The whole and every patch, where the tower is open_clip's vision transformer with a class token."""
-        if fast.image_tower(self.model) is None:
+        if clip_fast.image_tower(self.model) is None:
             return super().local_images(pixels)
         visual: Any = self.model.visual
         pooled, patches = visual._pool(visual.transformer(visual._embeds(pixels)))

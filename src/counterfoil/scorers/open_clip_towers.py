@@ -9,10 +9,10 @@ import numpy as np
 import PIL.Image
 from numpy import ndarray
 
-from counterfoil.scorers import fast
-from counterfoil.scorers.local import Reading
-from counterfoil.scorers.pictures import Resized, Untouched
+from counterfoil.scorers import clip_fast
+from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.runtime import import_torch
+from counterfoil.scorers.token_encoder import Reading
 
 #: Texts that the two towers are compared on, of different lengths.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
@@ -99,7 +99,7 @@ class CausalTokens:
     """A `TokenTower` around a causal text tower: no token depends on what follows it."""
 
     tokens: Tokens
-    tower: fast.TextTower
+    tower: clip_fast.TextTower
     #: Whether the tower is trusted to compute without the library's blocks.
     quick: bool
 
@@ -123,8 +123,8 @@ class Towers:
     pixels: Pixels
     tokens: Tokens
     device: Any
-    images_fast: fast.ImageTower | None = None
-    texts_fast: fast.TextTower | None = None
+    images_fast: clip_fast.ImageTower | None = None
+    texts_fast: clip_fast.TextTower | None = None
 
     def images(self, pictures: Sequence[ndarray]) -> Any:
         """(batch, width) features."""
@@ -147,7 +147,7 @@ class Towers:
         """The text tower token by token; None where tokens depend on what follows, or no end is pooled."""
         if self.texts_fast is not None:
             return CausalTokens(self.tokens, self.texts_fast, quick=True)
-        tower = fast.causal_text(self.model)
+        tower = clip_fast.causal_text(self.model)
         return None if tower is None else CausalTokens(self.tokens, tower, quick=False)
 
 
@@ -157,7 +157,7 @@ def trusted(towers: Towers, tolerance: float) -> Towers:
     `tolerance` is the largest difference allowed between unit vectors.
     """
     torch = import_torch()
-    images, texts = fast.image_tower(towers.model), fast.text_tower(towers.model)
+    images, texts = clip_fast.image_tower(towers.model), clip_fast.text_tower(towers.model)
 
     def agree(one: Any, other: Any) -> bool:
         first, second = (torch.nn.functional.normalize(x.float(), dim=-1) for x in (one, other))

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError, ModelError
+from counterfoil.scorers.images import Resized
 from counterfoil.scorers.networks import Backbone, Encoded, Local, Network
-from counterfoil.scorers.pictures import Resized
 
 #: Words and the marks that change what a sentence says.
 _WORD = re.compile(r"[a-z0-9]+|[,.]")

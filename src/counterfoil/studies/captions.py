@@ -13,7 +13,7 @@ from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Scores
-from counterfoil.engine.judge import judge
+from counterfoil.engine.caption_scoring import judge
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.evaluation.compare import Comparison, compare
@@ -22,14 +22,14 @@ from counterfoil.evaluation.run import Run, save_run
 from counterfoil.evaluation.studies.caption_findings import CLAIMS, MOVING, findings
 from counterfoil.evaluation.studies.findings import Finding
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions import names as metric_names
-from counterfoil.scorers.captions.protocols import CaptionMetric
+from counterfoil.scorers.captions import registry as metric_names
+from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.whole import WholeCaptions
-from counterfoil.world.clips import clips
 from counterfoil.world.grading import GRADES, LEVELS
 from counterfoil.world.ratings import preferences, rated
+from counterfoil.world.video_benchmark import clips
 
 ORACLE = "oracle"
 #: What reads, METEOR and SPICE left out: they take Java, and longer than all others together.
@@ -130,9 +130,9 @@ def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
     """Every metric by the name of its runs."""
     found: dict[str, CaptionMetric] = {name: metric_names.load(name, Options(), _nobody) for name in READING}
     for network in (name for name in NETWORKS if name in checkpoints):
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint
 
-        model = trained.load(str(checkpoints[network]), Options(device="cpu"))
+        model = checkpoint.load(str(checkpoints[network]), Options(device="cpu"))
         whole = WholeCaptions(model)
         for name in NETWORKS[network]:
             behind = whole if name in MATCHING else model

@@ -7,8 +7,8 @@ from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers
-from counterfoil.engine.answers import answers
 from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.retrieve import answers
 from counterfoil.engine.run import run
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
@@ -40,9 +40,9 @@ class Bench:
 
         A detector of styles is not asked the control, in which there is nothing to detect.
         """
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint as checkpoint_folder
 
-        scorer = trained.load(str(checkpoint), Options(device="cpu"))
+        scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         made = []
         for benchmark in self.benchmarks:
             if forms and benchmark.questions.form not in forms:
@@ -55,9 +55,9 @@ class Bench:
 
     def measure_gallery(self, name: str, checkpoint: Path) -> tuple[Run, Run]:
         """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint as checkpoint_folder
 
-        scorer = trained.load(str(checkpoint), Options(device="cpu"))
+        scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         whole = next(each for each in self.benchmarks if each.questions.form == "gallery")
         both = (whole, as_collected(whole))
         given = answers(both, scorer, batch_size=256, progress=self.progress)

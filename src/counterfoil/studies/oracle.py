@@ -16,9 +16,9 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
 from counterfoil.scorers.blind import Random
-from counterfoil.world.drawings import Drawn
+from counterfoil.world.animation import Reel
 from counterfoil.world.grading import grade, level
-from counterfoil.world.moving import Reel
+from counterfoil.world.lazy_drawings import Drawn
 from counterfoil.world.ratings import Weighed
 from counterfoil.world.reading import matches, read
 

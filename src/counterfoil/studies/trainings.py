@@ -89,10 +89,10 @@ class Workshop:
         First on the rows of relations and swaps, then on all: among all edits those are the ones that are
         learned last, and not at all in few steps. A way of mining has no such part.
         """
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint
 
         recipe, data = recipe or name, self.contrasts if data is None else data
-        backbone = trained.read(self.place("pretrained", seed))
+        backbone = checkpoint.read(self.place("pretrained", seed))
         if recipe not in TUNED:
             return self._fit(backbone, name, recipe, data, seed)
         rows = np.flatnonzero(np.isin(data.groupings["subset"], FIRST))
@@ -108,26 +108,26 @@ class Workshop:
 
     def augmented(self, name: str, seed: int, *, on: str) -> Trained:
         """The network `on` of that seed with its projections trained on generated positives (PAC-S)."""
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint
 
-        return self._fit(trained.read(self.place(on, seed)), name, "pac", self.generated, seed)
+        return self._fit(checkpoint.read(self.place(on, seed)), name, "pac", self.generated, seed)
 
     def detectors(self, name: str, seed: int, *, on: str) -> Path:
         """Detectors of what is synthetic on the frozen network `on`, from the same rows."""
-        from counterfoil.scorers import trained
+        from counterfoil.scorers import checkpoint
         from counterfoil.train import detectors
         from counterfoil.train.recipes import Detection
 
         # The released code's learning rate (the paper's would take a hundred times as long).
         recipe = Detection(lr=1e-3, seed=seed)
-        backbone = trained.read(self.place(on, seed))
+        backbone = checkpoint.read(self.place(on, seed))
         detectors.fit(backbone, recipe, self.contrasts, out=self.place(name, seed))
         return self.place(name, seed)
 
     def _fit(
         self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int, *, first: bool = False
     ) -> Trained:
-        from counterfoil.train.live import accuracy
+        from counterfoil.train.evaluation_mode import accuracy
         from counterfoil.train.loop import fit
 
         fitted = fit(

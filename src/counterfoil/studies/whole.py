@@ -11,7 +11,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image, PixelSource
 from counterfoil.data.videos import Video
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.protocols import Tokens
+from counterfoil.scorers.captions.base import Tokens
 
 #: Frames that are embedded together.
 _FRAMES = 64

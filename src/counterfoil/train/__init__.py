@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from counterfoil.train.guard import Guard, interpolate
+    from counterfoil.train.forgetting import Guard, interpolate
     from counterfoil.train.loop import Fitted, fit
     from counterfoil.train.objectives import suited
     from counterfoil.train.recipes import Recipe, read

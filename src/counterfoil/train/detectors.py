@@ -17,16 +17,16 @@ from torch.nn import functional
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError
-from counterfoil.scorers import trained
+from counterfoil.scorers import checkpoint
 from counterfoil.scorers.base import Options
+from counterfoil.scorers.checkpoint_scorer import scorer
 from counterfoil.scorers.detector import Detector, DetectorNetwork, on
 from counterfoil.scorers.networks import Backbone
 from counterfoil.scorers.runtime import device_of
-from counterfoil.scorers.trained_scorer import scorer
 from counterfoil.store import check_writable
 from counterfoil.train.batches import order
-from counterfoil.train.frozen import Pair, encoded
-from counterfoil.train.groups import optimiser
+from counterfoil.train.frozen_features import Pair, encoded
+from counterfoil.train.optim import optimiser
 from counterfoil.train.recipes import Detection
 from counterfoil.train.schedule import learning_rate
 
@@ -73,7 +73,7 @@ class Fitted:
             "epochs": epochs,
             "kept": dict(self.kept),
         }
-        trained.save(folder, self.backbone, facts)
+        checkpoint.save(folder, self.backbone, facts)
 
 
 def fit(
@@ -107,7 +107,7 @@ def fit(
     out = None if out is None else Path(out)
     if out is not None:
         check_writable(out, folder=True)
-        trained.check_target(out)
+        checkpoint.check_target(out)
     given = [data] if validation is None else [data, validation]
     for each in given:
         for role in ("negative_image", "negative_caption"):

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from counterfoil.scorers.networks import Answer
 from counterfoil.train.answers import joined, leaves, tensors
-from counterfoil.train.feed import Batch
-from counterfoil.train.resuming import random_state, set_random_state
+from counterfoil.train.prefetch import Batch
+from counterfoil.train.state import random_state, set_random_state
 from counterfoil.train.validation import Aim
 
 

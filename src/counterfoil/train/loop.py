@@ -18,24 +18,24 @@ from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.scorers.networks import Backbone, Network
 from counterfoil.store import begin, end
-from counterfoil.train import resuming
+from counterfoil.train import state as training_state
 from counterfoil.train.augmentation import UNVARIED, Variation
 from counterfoil.train.batches import course_of, length
+from counterfoil.train.dataloaders import stock
 from counterfoil.train.devices import Trained, launched, on_first
+from counterfoil.train.forgetting import Guard, Watch
 from counterfoil.train.gather import gather
 from counterfoil.train.gradients import gradients
-from counterfoil.train.groups import optimiser as optimiser_of
-from counterfoil.train.groups import parameter_groups
-from counterfoil.train.guard import Guard, Watch
 from counterfoil.train.journal import Journal
 from counterfoil.train.objectives import objective as objective_of
-from counterfoil.train.readings import Readings
+from counterfoil.train.optim import optimiser as optimiser_of
+from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.resuming import Standing
+from counterfoil.train.running_metrics import Readings
 from counterfoil.train.saving import Saver
 from counterfoil.train.schedule import learning_rate
 from counterfoil.train.selection import Selection, Validate
-from counterfoil.train.stock import stock
+from counterfoil.train.state import Standing
 from counterfoil.train.validation import Aim, Validation
 
 #: The journal of a training, in its folder.
@@ -112,7 +112,7 @@ def fit(
     aims = [objective(stage) for stage in stages]
 
     # What is there already: this training, and then it goes on from where it was saved, or none.
-    same, state = resuming.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
+    same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
     now = Standing() if state is None else Standing(**state["standing"])
 
     # The rows, without those whose pictures cannot be read, and what is done to them in each stage.
@@ -134,7 +134,7 @@ def fit(
     fabric.to_device(network)
     readings = Readings(place)
     if state is not None:
-        with resuming.fitting(out):
+        with training_state.fitting(out):
             network.load_state_dict(state["network"])
             readings.put_back(state["readings"])
     folder = out if first else None
@@ -185,10 +185,10 @@ def fit(
         stage, aim, feed = stages[number], aims[number], feeds[number]
         model, optimiser = _set_up(network, stage, fabric)
         if state is not None:
-            with resuming.fitting(out):
+            with training_state.fitting(out):
                 if state["optimiser"] is not None:
                     optimiser.load_state_dict(state["optimiser"])
-                resuming.put_back_random(state["random"], fabric, note)
+                training_state.put_back_random(state["random"], fabric, note)
             state = None
         elif number == 0:
             torch.manual_seed(recipe.seed + fabric.global_rank)

@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers import multi
+from counterfoil.scorers import pcme
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train import losses
-from counterfoil.train.probabilistic import soft_contrastive
+from counterfoil.train.pcme_loss import soft_contrastive
 from counterfoil.train.recipes.base import Recipe
 from counterfoil.train.recipes.contrastive import Coco, NegativePairs, NegativeTexts, PositiveAugmented
 from counterfoil.train.recipes.detector import Detection
@@ -121,9 +121,9 @@ def suited(backbone: Backbone, recipe: Recipe) -> Backbone:
             allowed=f"a dual encoder{f', or one with heads of {wanted}' if wanted else ''}",
         )
     if isinstance(recipe, Polysemous):
-        return multi.pvse(backbone, heads=recipe.heads, seed=recipe.seed)
+        return pcme.pvse(backbone, heads=recipe.heads, seed=recipe.seed)
     if isinstance(recipe, Probabilistic):
-        return multi.pcme(backbone, samples=recipe.samples, log_sigma=recipe.log_sigma, seed=recipe.seed)
+        return pcme.pcme(backbone, samples=recipe.samples, log_sigma=recipe.log_sigma, seed=recipe.seed)
     return backbone
 
 

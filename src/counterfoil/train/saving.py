@@ -11,14 +11,14 @@ from torch import Tensor, optim
 
 from counterfoil.data.training import TrainingSet
 from counterfoil.evaluation.result import or_none
-from counterfoil.scorers import trained
+from counterfoil.scorers import checkpoint as checkpoint_folder
 from counterfoil.scorers.networks import Backbone
-from counterfoil.train import resuming
+from counterfoil.train import state
 from counterfoil.train.devices import of_all
 from counterfoil.train.journal import Journal
-from counterfoil.train.readings import Readings
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.resuming import Standing
+from counterfoil.train.running_metrics import Readings
+from counterfoil.train.state import Standing
 
 #: Steps between two questions, among several processes, whether it is time to save.
 _TOGETHER = 25
@@ -65,7 +65,7 @@ class Saver:
         was there before.
         """
         readings.settle()
-        randoms = of_all(self._fabric, resuming.random_state())
+        randoms = of_all(self._fabric, state.random_state())
         self._saved_at = perf_counter()
         if self._folder is None:
             return
@@ -75,7 +75,7 @@ class Saver:
         kept: dict[str, Any] = {"identity": self._same, "standing": asdict(now), "random": randoms}
         kept |= {"readings": readings.state(), "network": self._backbone.network.state_dict()}
         kept |= {"optimiser": None if optimiser is None else optimiser.state_dict()}
-        resuming.save(self._folder, kept)
+        state.save(self._folder, kept)
 
     def checkpoint(self, step: int, measured: Mapping[str, float]) -> None:
         """Write the weights as they are now as the training's checkpoint; raises as `save`."""
@@ -90,9 +90,9 @@ class Saver:
             # A caller's own measure may be undefined, which JSON cannot say.
             "validation": {name: or_none(value) for name, value in measured.items()},
         }
-        trained.save(self._folder, self._backbone, facts)
+        checkpoint_folder.save(self._folder, self._backbone, facts)
 
     def checkpointed(self) -> Mapping[str, Tensor]:
         """The weights of the checkpoint in the folder."""
         assert self._out is not None
-        return trained.read(self._out).network.state_dict()
+        return checkpoint_folder.read(self._out).network.state_dict()

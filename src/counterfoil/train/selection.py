@@ -11,11 +11,11 @@ from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.devices import on_first
-from counterfoil.train.guard import Watch
-from counterfoil.train.live import asked
+from counterfoil.train.evaluation_mode import asked
+from counterfoil.train.forgetting import Watch
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.resuming import Standing
 from counterfoil.train.saving import Saver
+from counterfoil.train.state import Standing
 from counterfoil.train.validation import Validation, better
 
 #: What a network that is ready to answer is asked: numbers by name.

@@ -21,10 +21,10 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train.answers import joined
 from counterfoil.train.batches import Part, in_order
-from counterfoil.train.feed import Batch, Feed
-from counterfoil.train.live import asked
+from counterfoil.train.evaluation_mode import asked
+from counterfoil.train.images import Asked
 from counterfoil.train.losses import similarity
-from counterfoil.train.pictures import Asked
+from counterfoil.train.prefetch import Batch, Feed
 from counterfoil.train.recipes import Recipe
 
 #: Queries that are ranked at a time.

@@ -3,12 +3,12 @@
 Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training_files`.
 """
 
+from counterfoil.world.animation import Reel
 from counterfoil.world.captions import Meaning, Phrase, text
 from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS, Contrast, edit
 from counterfoil.world.galleries import gallery
 from counterfoil.world.generator import imagine
-from counterfoil.world.moving import Reel
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.reading import matches, positives, read

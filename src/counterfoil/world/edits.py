@@ -17,7 +17,15 @@ import numpy as np
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.captions import Meaning, Phrase, matches
 from counterfoil.world.describing import counted, mention, speak
-from counterfoil.world.moves import carried, has_room, holder, moved_in, moved_out, moved_round, with_things
+from counterfoil.world.relocation import (
+    carried,
+    has_room,
+    holder,
+    moved_in,
+    moved_out,
+    moved_round,
+    with_things,
+)
 from counterfoil.world.scenes import (
     ATTRIBUTES,
     CONTAINERS,

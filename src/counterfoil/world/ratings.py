@@ -17,8 +17,9 @@ from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.world.captions import Meaning, matches
-from counterfoil.world.drawings import Drawn
+from counterfoil.world.graded_captions import tell
 from counterfoil.world.grading import LEVELS, claims, levels
+from counterfoil.world.lazy_drawings import Drawn
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import (
     Items,
@@ -32,7 +33,6 @@ from counterfoil.world.sample import (
     stream,
 )
 from counterfoil.world.scenes import Scene
-from counterfoil.world.told import tell
 
 #: Who votes on preferences where nobody else is named: an odd number, so that there is always a majority.
 VOTERS = tuple(Annotator(f"voter-{i:02d}", accuracy=(0.95, 0.9, 0.85, 0.8)[i % 4]) for i in range(25))

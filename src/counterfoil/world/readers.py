@@ -4,7 +4,7 @@ from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.errors import DataError
-from counterfoil.world import clips, galleries, ratings, sample
+from counterfoil.world import galleries, ratings, sample, video_benchmark
 
 #: How many images the gallery has, and captions for each.
 IMAGES, CAPTIONS_EACH = 300, 2
@@ -40,7 +40,7 @@ def preferences(card: Card, data: Path | None, images: Path | None) -> Benchmark
 
 def moving(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As many rated captions of moving scenes as the card says; raises as `quads`."""
-    return clips.clips(_questions(card, data), size=SIZE)
+    return video_benchmark.clips(_questions(card, data), size=SIZE)
 
 
 def _questions(card: Card, data: Path | None) -> int:

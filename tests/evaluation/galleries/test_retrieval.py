@@ -13,7 +13,7 @@ from counterfoil.evaluation.galleries import chance as gallery_chance
 from counterfoil.evaluation.galleries import means as gallery_means
 from counterfoil.evaluation.galleries import measures as gallery_measures
 from counterfoil.evaluation.galleries import retrieval
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 
 NAMES = (

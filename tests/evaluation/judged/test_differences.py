@@ -10,7 +10,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.replicates import Replicates
-from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.metrics.weighted_correlation import MEASURES
 from small_judgements import grades, preferred, rated
 
 

@@ -18,7 +18,7 @@ from counterfoil.evaluation.evaluate import (
     per_item,
 )
 from counterfoil.evaluation.result import Result
-from counterfoil.metrics.drawn_correlation import MEASURES
+from counterfoil.metrics.weighted_correlation import MEASURES
 from small_judgements import grades, rated
 
 

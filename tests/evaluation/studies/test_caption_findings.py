@@ -13,8 +13,8 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.caption_findings import CLAIMS, Claim, findings, measure_of
 from counterfoil.evaluation.studies.findings import verdict
-from counterfoil.world.clips import clips
 from counterfoil.world.ratings import preferences, rated
+from counterfoil.world.video_benchmark import clips
 
 SURE = Claim("sure", "The oracle knows more than luck does.", "clip-s", "cider")
 

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.errors import DataError
 from counterfoil.metrics.captions.em_score import EMScore, mean_of, video_whole, with_references, with_videos
-from counterfoil.metrics.captions.token_matching import Frequencies, Phrase
+from counterfoil.metrics.captions.token_match import Frequencies, Phrase
 
 SOS, EOS, LENGTH = 50, 51, 9
 

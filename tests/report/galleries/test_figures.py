@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from counterfoil.data.galleries import Search
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
 from counterfoil.report.galleries import figures as gallery_figures

@@ -12,7 +12,7 @@ import pytest
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ranks import Positives
-from counterfoil.report.galleries import island as gallery_island
+from counterfoil.report.galleries import browser_data as gallery_island
 from counterfoil.report.markup import to_csv, to_latex, to_markdown, written
 from counterfoil.report.page import page
 from counterfoil.report.tables import differences, headline, main_measures, overview
@@ -20,7 +20,7 @@ from counterfoil.report.tables import differences, headline, main_measures, over
 from ..conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
 from ..outlines import Outline
 from ..test_page import island
-from .test_island import ruled
+from .test_browser_data import ruled
 
 
 def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:

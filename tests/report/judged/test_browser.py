@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.judged.island import distance, kinds
+from counterfoil.report.judged.browser_data import distance, kinds
 
 from ..test_browser import choose_group, counts, shown, total
 

@@ -9,8 +9,8 @@ import pytest
 
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, Difference, compare
-from counterfoil.report.judged.chapter import judged_chapter
 from counterfoil.report.judged.notes import about, notes
+from counterfoil.report.judged.section import judged_chapter
 from counterfoil.report.markup import to_latex, to_markdown, written
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page

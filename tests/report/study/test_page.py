@@ -20,7 +20,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence
 from counterfoil.evaluation.studies.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
-from counterfoil.report import drawing, frame
+from counterfoil.report import drawing, page_frame
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import lines as study_lines
 from counterfoil.report.study.page import Trained, page
@@ -113,7 +113,7 @@ def test_it_is_whole_runs_its_own_script_and_fetches_nothing(study: str) -> None
             # The one way out is the reader's own click.
             outside = tag == "a" and value == "every question.html"
             assert value is None or outside or value.startswith(("#", "data:")), (tag, value)
-    assert own_script(study) == frame.static("page.js")
+    assert own_script(study) == page_frame.static("page.js")
     assert "<title>A &lt;study&gt; &amp; its findings</title>" in study
     assert "what <coco>" not in study
 

@@ -14,8 +14,8 @@ from counterfoil.data.videos import Video
 from counterfoil.errors import ModelError
 from counterfoil.scorers import open_clip
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions import embedding_metrics
-from counterfoil.scorers.checkpoints import read_checkpoint
+from counterfoil.scorers.captions import embedding
+from counterfoil.scorers.checkpoint_files import read_checkpoint
 from counterfoil.scorers.runtime import digest_tensors
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
@@ -142,7 +142,7 @@ def test_a_real_vit_b_32_comes_back_and_scores_the_clipscore_example(
     best = np.array([max(said[i] @ flat[3 * i : 3 * i + 3].T) for i in range(2)])
     expected = 2 * own * best / (own + best)
 
-    metric = embedding_metrics.load(
+    metric = embedding.load(
         "ref-pac-s",
         Options(device="cpu", backbone=f"open-clip:{spec}"),
         lambda options: open_clip.load(spec, options),
@@ -162,7 +162,7 @@ def test_the_real_clip_through_em_score(vit_b_32: tuple[Any, Path], shared_data:
     spec = f"ViT-B-32-quickgelu/{path}"
     (file,) = (shared_data / "video").glob("*.mp4")
     video = Video(file.stem, FileSource(file), sampling=Sampling(count=10))
-    metric = embedding_metrics.load(
+    metric = embedding.load(
         "ref-em-score",
         Options(device="cpu", backbone=f"open-clip:{spec}"),
         lambda options: open_clip.load(spec, options),

@@ -20,7 +20,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import json_file
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import Captions, Left, finished, spoken
+from counterfoil.data.readers.human_ratings import Captions, Left, finished, spoken
 from counterfoil.data.references import References
 from counterfoil.data.video_files import find
 from counterfoil.data.videos import FrameFeatures, Video

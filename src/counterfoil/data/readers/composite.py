@@ -20,8 +20,8 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.flickr8k import FOLDERS
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import Captions, Left, placed, rated, rating, spoken
-from counterfoil.data.readers.written import (
+from counterfoil.data.readers.human_ratings import Captions, Left, placed, rated, rating, spoken
+from counterfoil.data.readers.reference_captions import (
     Written,
     coco_captions,
     flickr8k_captions,

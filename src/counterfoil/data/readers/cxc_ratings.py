@@ -17,7 +17,7 @@ from counterfoil.data.readers.coco_ids import place
 from counterfoil.data.readers.coco_test import captions_of
 from counterfoil.data.readers.cxc import TABLE, ratings
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import finished, once_each
+from counterfoil.data.readers.human_ratings import finished, once_each
 from counterfoil.data.readers.karpathy import SPLITS, read_split
 from counterfoil.data.readers.matches import Places
 from counterfoil.data.tables import read_table

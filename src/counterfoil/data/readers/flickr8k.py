@@ -20,7 +20,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import Captions, Left, once_each, placed, rated, rating, spoken
+from counterfoil.data.readers.human_ratings import Captions, Left, once_each, placed, rated, rating, spoken
 from counterfoil.data.readers.token_file import read_tokens
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained

@@ -21,8 +21,8 @@ from counterfoil.data.questions import Ids
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import Captions, Left, finished, once_each, placed, spoken
-from counterfoil.data.readers.written import coco_captions, karpathy_part, of_image
+from counterfoil.data.readers.human_ratings import Captions, Left, finished, once_each, placed, spoken
+from counterfoil.data.readers.reference_captions import coco_captions, karpathy_part, of_image
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References

@@ -16,7 +16,7 @@ from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Ids
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 
 

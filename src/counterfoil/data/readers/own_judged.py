@@ -15,7 +15,7 @@ from counterfoil.data.columns import floats, labels, names, shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import Captions, Left, finished, placed, rated, rating, spoken
+from counterfoil.data.readers.human_ratings import Captions, Left, finished, placed, rated, rating, spoken
 from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows

@@ -19,7 +19,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.frames import Sampling
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.judged import Captions, Left, once_each, placed, rated, spoken
+from counterfoil.data.readers.human_ratings import Captions, Left, once_each, placed, rated, spoken
 from counterfoil.data.references import References
 from counterfoil.data.video_files import find
 from counterfoil.data.videos import Video

@@ -10,7 +10,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Placed, Rankings
 from counterfoil.evaluation.galleries.means import mean
 from counterfoil.evaluation.galleries.retrieval import POLICIES, per_item
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 
 #: The directions, and their mean, in the order of reports.

@@ -19,7 +19,7 @@ from counterfoil.data.scores import Answers, Placed, Rankings
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.galleries.measures import SIDES, expand, measure_names, recall_k
 from counterfoil.metrics import ranking
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 

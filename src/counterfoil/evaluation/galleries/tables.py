@@ -41,7 +41,7 @@ from counterfoil.evaluation.run_schemas import (
 from counterfoil.inputs.columns import Column, Schema, notes
 from counterfoil.inputs.models import Stored, check_model
 from counterfoil.inputs.parsed import parse_json
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 
 SCORES, ITEMS, GALLERY, TOPS = "scores.parquet", "items.parquet", "gallery.parquet", "tops.parquet"

@@ -12,7 +12,7 @@ from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.drawn_correlation import MEASURES, Drawn
+from counterfoil.metrics.weighted_correlation import MEASURES, Drawn
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.sharing import Sharing
 

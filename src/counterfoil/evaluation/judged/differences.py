@@ -16,8 +16,8 @@ from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.drawn_correlation import MEASURES
 from counterfoil.metrics.swapped_correlation import contributions
+from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing

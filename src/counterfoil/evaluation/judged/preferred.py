@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from counterfoil.data.ratings import Preference
 from counterfoil.data.scores import Scores
-from counterfoil.metrics import preferred
+from counterfoil.metrics import preference
 from counterfoil.metrics.ties import Ties
 
 
@@ -23,7 +23,7 @@ def values(questions: Preference, answers: Scores, ties: Ties) -> dict[str, Floa
     >>> values(questions, Scores(np.array([[0.7, 0.2]])), Ties.STRICT)
     {'accuracy': array([1.])}
     """
-    return {"accuracy": preferred.accuracy(answers.values, questions.label, ties=ties)}
+    return {"accuracy": preference.accuracy(answers.values, questions.label, ties=ties)}
 
 
 def ties(questions: Preference, answers: Scores, policy: Ties) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def ties(questions: Preference, answers: Scores, policy: Ties) -> dict[str, Any]
     is the accuracy where a tie is a vote for the second candidate, as Polos counts Pascal-50S; FOIL's and
     ActivityNet-FOIL's official code is `strict`.
     """
-    tied = preferred.tied(answers.values, questions.label)
+    tied = preference.tied(answers.values, questions.label)
     return {
         "policy": str(policy),
         "questions": int((tied > 0).sum()),
@@ -44,5 +44,5 @@ def ties(questions: Preference, answers: Scores, policy: Ties) -> dict[str, Any]
             }
             for other in Ties
         },
-        "second": {"accuracy": float(preferred.ties_to_second(answers.values, questions.label).mean())},
+        "second": {"accuracy": float(preference.ties_to_second(answers.values, questions.label).mean())},
     }

@@ -26,9 +26,9 @@ from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.question_means import Interval, facts
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.correlation_influence import influences
-from counterfoil.metrics.drawn_correlation import MEASURES as MEASURES
-from counterfoil.metrics.drawn_correlation import Drawn
 from counterfoil.metrics.ties import Ties
+from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
+from counterfoil.metrics.weighted_correlation import Drawn
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.errors import DataError
-from counterfoil.metrics.captions.token_matching import Phrase, greedy, without_references
+from counterfoil.metrics.captions.token_match import Phrase, greedy, without_references
 
 #: Of several references: the largest of each part on its own, as released, or the one of the largest score,
 #: as in PAC-S equation 8. The first is never below the second.

@@ -22,7 +22,7 @@ from counterfoil.evaluation.galleries.chance import chance
 from counterfoil.evaluation.galleries.means import mean
 from counterfoil.evaluation.galleries.retrieval import ranks
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties

@@ -7,7 +7,7 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.galleries.figures import right_answers
-from counterfoil.report.naming import LABELS, parted
+from counterfoil.report.labels import LABELS, parted
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent
 from counterfoil.report.tables import main_measures
 

@@ -6,7 +6,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
-from counterfoil.report.naming import LABELS
+from counterfoil.report.labels import LABELS
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent, tied
 
 _INTERVALS = {

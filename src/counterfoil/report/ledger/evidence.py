@@ -15,7 +15,7 @@ from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
-from counterfoil.engine.judge import judge
+from counterfoil.engine.caption_scoring import judge
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
@@ -23,7 +23,7 @@ from counterfoil.inputs.files import decoded, read_bytes
 from counterfoil.inputs.parsed import parse_json, read_json
 from counterfoil.metrics.detection import by_label
 from counterfoil.scorers.base import DEFAULT, Options
-from counterfoil.scorers.captions.names import load as load_metric
+from counterfoil.scorers.captions.registry import load as load_metric
 from counterfoil.scorers.given import GivenTable, load
 
 _T = TypeVar("_T")

@@ -7,12 +7,12 @@ from math import isclose
 from counterfoil.data.ratings import Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures, tables
-from counterfoil.report.frame import Drawing, Panels
 from counterfoil.report.judged import notes as judged_notes
-from counterfoil.report.judged.chapter import spreads
+from counterfoil.report.judged.section import spreads
+from counterfoil.report.labels import CORRELATIONS, LABELS
 from counterfoil.report.markup import Table
-from counterfoil.report.naming import CORRELATIONS, LABELS
 from counterfoil.report.notes import Note, listed
+from counterfoil.report.page_frame import Drawing, Panels
 
 #: What is said of a benchmark under its heading.
 _ASKED = {

@@ -9,7 +9,7 @@ from typing import Any
 from counterfoil.evaluation.studies.evidence import Evidence
 from counterfoil.evaluation.studies.findings import Finding
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, check, extent, plain, short, style
-from counterfoil.report.naming import CORRELATIONS, LABELS
+from counterfoil.report.labels import CORRELATIONS, LABELS
 from counterfoil.report.tables import style_of
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.

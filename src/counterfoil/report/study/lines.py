@@ -11,7 +11,7 @@ import numpy as np
 
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, short, style
-from counterfoil.report.naming import LABELS
+from counterfoil.report.labels import LABELS
 from counterfoil.report.study.figures import WIDE
 
 #: What tells lines apart, whatever their colours: the colour and the dashes.

@@ -9,10 +9,10 @@ from counterfoil.data.questions import Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.studies.findings import Finding, Ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
-from counterfoil.report import drawing, frame, tables
-from counterfoil.report.frame import Drawing
+from counterfoil.report import drawing, page_frame, tables
+from counterfoil.report.labels import LABELS
 from counterfoil.report.markup import Table
-from counterfoil.report.naming import LABELS
+from counterfoil.report.page_frame import Drawing
 from counterfoil.report.pictures import Album
 from counterfoil.report.privacy import shareable
 from counterfoil.report.study import figures as study_figures
@@ -83,7 +83,7 @@ def page(
     gallery = _first(comparisons, Gallery)
     curves = _curves(trained)
     dialled = tuple(_dialled(sweep) for sweep in sweeps)
-    return frame.render(
+    return page_frame.render(
         "study.html",
         title=title,
         styles=("page.css", "study.css"),

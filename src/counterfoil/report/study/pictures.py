@@ -12,7 +12,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report import tables
-from counterfoil.report.naming import group
+from counterfoil.report.labels import group
 from counterfoil.report.pictures import Album
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.metrics.captions.token_matching import Frequencies, Phrase
+from counterfoil.metrics.captions.token_match import Frequencies, Phrase
 from counterfoil.scorers.base import Identity
+from counterfoil.scorers.captions.base import LocalEmbedder, Tokens
 from counterfoil.scorers.captions.corpora import documents
-from counterfoil.scorers.captions.protocols import LocalEmbedder, Tokens
 from counterfoil.scorers.captions.settings import Settings
 from counterfoil.store import digest_file
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.errors import DataError
-from counterfoil.metrics.plausible import Plausible
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Positives, list_ranks
 from counterfoil.report.ledger.recipes.case import Case, Finding

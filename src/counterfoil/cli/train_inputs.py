@@ -1,0 +1,136 @@
+"""What `train` needs before it can train: the data, what must not be forgotten, and the plan they make."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from counterfoil import catalog
+from counterfoil.cli.train_options import Asked
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.training import Missing, TrainingSet
+from counterfoil.errors import InputError
+from counterfoil.outputs.guard import Folder
+from counterfoil.scorers import checkpoint
+from counterfoil.train.recipes import Detection, Recipe
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is trained on, what decides, and in words where the latter is from."""
+
+    training: TrainingSet
+    validation: TrainingSet | None
+    validated: str
+
+
+def folder(out: Path) -> Folder:
+    """The folder of a training, to be declared."""
+    return Folder(out, checkpoint.FILES, partial(checkpoint.why_foreign, origin="recipe"))
+
+
+def data(wanted: Asked, recipe: Recipe) -> Data:
+    """The rows to train on and those to select by: named ones, those the data have, or a share of them.
+
+    Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
+    """
+    from counterfoil.cli.folders import cache_folder
+    from counterfoil.data import training_files
+
+    shelf = cache_folder(wanted.cache) / "training"
+    path, images, share = wanted.data, wanted.images, wanted.validation_share
+    assert path is not None
+    # What the training will leave out may as well not be there.
+    missing: Missing = "keep" if recipe.unreadable == "skip" else "refuse"
+    read = partial(training_files.read, images=images, shelf=shelf, missing=missing)
+    whole = read(path)
+    held: TrainingSet | None
+    if wanted.validation is not None:
+        held, words = read(wanted.validation), str(wanted.validation)
+    elif share is None and _has_validation(path):
+        held, words = read(path, split="validation"), "the data's own split"
+    elif share == 0:
+        held, words = None, ""
+    else:
+        part = 0.2 if share is None else share
+        whole, held = training_files.split(whole, share=part, seed=42)
+        words = f"{part:.0%} of the rows, drawn with seed 42"
+    for each in (whole,) if held is None else (whole, held):
+        for role in recipe.needs:
+            each.need(role)
+    return Data(whole, held, words)
+
+
+def _has_validation(path: Path) -> bool:
+    """Whether files or folders of both splits lie in a folder, as the hub and COCO name them."""
+    if not path.is_dir():
+        return False
+    names = [found.name for each in (path, path / "data", path / "annotations") for found in each.glob("*")]
+    splits = [name.removeprefix("captions_") for name in names]
+    return all(any(name.startswith(kind) for name in splits) for kind in ("train", "val"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage will do."""
+
+    recipe: Recipe
+    #: None for a detector's, whose units are no part of the network yet and are trained one by one.
+    steps: int | None
+    trained: int | None
+    frozen: int
+
+
+def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1) -> tuple[Stage, ...]:
+    """What each stage will do: steps, and how many numbers are trained and frozen.
+
+    Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
+    """
+    from counterfoil.train.batches import steps_per_epoch
+    from counterfoil.train.optim import count, trained
+
+    everything = count(tuple(backbone.network.parameters()))
+    if isinstance(recipe, Detection):
+        return (Stage(recipe, None, None, everything),)
+    found = []
+    for stage in recipe.staged():
+        if stage.batch_size % processes:
+            raise InputError(
+                "a batch cannot be divided among the processes",
+                given=f"{stage.batch_size} rows, {processes} processes",
+                allowed="a batch size that is a multiple of the number of processes",
+                hint="choose another --batch-size or --devices",
+            )
+        each = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
+        if not each:
+            raise InputError(
+                "too few rows to train on",
+                given=rows,
+                allowed=f"at least {stage.batch_size * stage.accumulate}, the rows of one step",
+                hint="choose a smaller --batch-size",
+            )
+        moved = count([parameter for _, parameter in trained(backbone.network, stage)])
+        steps = each * stage.epochs if stage.steps is None else stage.steps
+        found.append(Stage(stage, steps, moved, everything - moved))
+    return tuple(found)
+
+
+def guard(wanted: Asked, *, note: Callable[[str], None]) -> Benchmark | None:
+    """The benchmark that must not be forgotten, if one is named; raises what reading it raises.
+
+    Of its questions those whose images and captions are at hand; `note` says where they are not all.
+    """
+    if wanted.guard is None:
+        return None
+    name, _, path = wanted.guard.partition("=")
+    if name not in catalog.benchmarks():
+        name, path = wanted.guard, ""
+    whole = catalog.benchmark(name, data=path or None, images=wanted.guard_images)
+    found = whole.available()
+    if len(found) < len(whole):
+        note(f"--guard {name}: {len(found):,} of {len(whole):,} questions are at hand")
+    return found

@@ -1,0 +1,172 @@
+"""What `train` and `list recipes` show: a recipe, a plan, what came of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from counterfoil.cli.amounts import amount
+from counterfoil.cli.train_inputs import Data, Stage
+from counterfoil.cli.train_run import Outcome
+from counterfoil.train.recipes import Detection, Recipe
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+#: Fields that say nothing by themselves.
+_SILENT = ("name", "stages")
+
+
+def recipe_text(recipe: Recipe, base: Recipe | None = None, *, all_of_it: bool = False) -> Group:
+    """A recipe's heading and, with `all_of_it`, each of its values and what its source leaves open.
+
+    A value that differs from that of `base` has the other one beside it.
+    """
+    heading = Text.assemble((recipe.name, "bold"), f"  {recipe.about}")
+    parts: list[Any] = [heading, Text(recipe.source, style="dim")]
+    changed = {} if base is None else _differences(recipe, base)
+    if all_of_it:
+        table = _plain()
+        for each in fields(recipe):
+            if each.name not in _SILENT:
+                table.add_row(each.name, _value(getattr(recipe, each.name), changed.get(each.name)))
+        parts.append(Padding(table, (1, 0, 0, 2)))
+        for number, stage in enumerate(recipe.stages, start=1):
+            parts.append(Padding(Text(f"stage {number}: {_listed(stage)}"), (0, 0, 0, 2)))
+        parts.append(Padding(Text("left open there, and what is done:"), (1, 0, 0, 2)))
+        parts += [Padding(Text(f"{line}", style="dim"), (0, 0, 0, 4)) for line in recipe.left_open]
+    elif changed:
+        said = ", ".join(
+            f"{name} {_word(getattr(recipe, name))} ({_word(old)})" for name, old in changed.items()
+        )
+        parts.append(Text(f"changed (and what the recipe says): {said}"))
+    return Group(*parts)
+
+
+def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table:
+    """What will be trained on what, stage by stage."""
+    table = _plain()
+    table.add_row("rows", _rows(rows))
+    if rows.validation is not None:
+        table.add_row("validation", f"{len(rows.validation):,} rows: {rows.validated}")
+    for number, stage in enumerate(plan, start=1):
+        recipe = stage.recipe
+        several = f" of stage {number}" if len(plan) > 1 else ""
+        if stage.steps is None or isinstance(recipe, Detection):
+            table.add_row(
+                "parameters", f"a sigmoid unit per modality; {stage.frozen:,} frozen: {backbone.name}"
+            )
+            table.add_row("epochs", _detection(recipe))
+            continue
+        table.add_row(
+            f"parameters{several}",
+            f"{stage.trained:,} trained ({recipe.trains}), {stage.frozen:,} frozen: {backbone.name}",
+        )
+        epochs = "" if recipe.steps is not None else f", {recipe.epochs} epochs"
+        table.add_row(
+            f"steps{several}",
+            f"{stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; {recipe.precision}, "
+            f"{recipe.optimiser} at {recipe.lr:g}, {_schedule(recipe)}",
+        )
+        if recipe.accumulate > 1:
+            table.add_row(
+                "",
+                f"{recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all",
+            )
+        if stage.steps < recipe.warmup:
+            reached = recipe.lr * stage.steps / recipe.warmup
+            table.add_row("", f"the warm-up is longer than that: the learning rate only gets to {reached:g}")
+        table.add_row(f"kept{several}", _kept(recipe) if rows.validation is not None else "the last weights")
+    return table
+
+
+def result_table(outcome: Outcome) -> Group:
+    """The validation at the start, at the best step and at the last, and how fast it went."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("validation", no_wrap=True)
+    for heading in outcome.points:
+        table.add_column(heading, justify="right")
+    for name in outcome.measures:
+        table.add_row(name, *(_number(point.get(name)) for point in outcome.points.values()))
+    unit = outcome.unit.removesuffix("s") if outcome.steps == 1 else outcome.unit
+    speed = f"{outcome.steps:,} {unit} in {_time(outcome.seconds)}"
+    if outcome.rows_per_second is not None:
+        speed += f", {outcome.rows_per_second:,.1f} rows per second"
+    if outcome.waiting is not None:
+        speed += f", {outcome.waiting:.1%} of the time waiting for data"
+    if outcome.since == outcome.steps:
+        speed += "; it had ended before, and nothing was repeated (--no-resume starts anew)"
+    elif outcome.since:
+        speed += f"; it went on after step {outcome.since:,}"
+    if outcome.left_out:
+        speed += f"; without {amount(outcome.left_out, 'row')} whose images cannot be read"
+    return Group(*([table] if outcome.measures else []), Text(speed, style="dim"))
+
+
+def _schedule(recipe: Recipe) -> str:
+    names = {"cosine": "cosine", "cosine-epochs": "cosine by epochs", "constant": "constant"}
+    after = f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
+    return names[recipe.schedule] + after
+
+
+def _detection(recipe: Recipe) -> str:
+    images = recipe.image_epochs if isinstance(recipe, Detection) else recipe.epochs
+    ends = "" if recipe.steps is None else f", {recipe.steps:,} steps of either at most"
+    return f"{images} of images, {recipe.epochs} of captions{ends}; {recipe.optimiser} at {recipe.lr:g}"
+
+
+def _plain() -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _rows(rows: Data) -> str:
+    return f"{len(rows.training):,} of {rows.training.name}: {', '.join(rows.training.rows)}"
+
+
+def _kept(recipe: Recipe) -> str:
+    if recipe.select == "last":
+        return "the last weights"
+    best = "lowest loss" if recipe.select == "loss" else f"highest {recipe.select}"
+    often = "each epoch" if recipe.validate_every is None else f"every {recipe.validate_every} steps"
+    ends = "" if recipe.patience is None else f"; ends after {recipe.patience:,} steps without a better one"
+    return f"the weights with the {best} in validation, {often}{ends}"
+
+
+def _differences(recipe: Recipe, base: Recipe) -> dict[str, Any]:
+    """The fields in which a recipe differs from the one it is made of, with that one's values."""
+    names = [each.name for each in fields(recipe) if each.name not in _SILENT]
+    return {name: getattr(base, name) for name in names if getattr(recipe, name) != getattr(base, name)}
+
+
+def _value(value: Any, other: Any) -> Text:
+    return (
+        Text(_word(value)) if other is None else Text.assemble(_word(value), (f"  ({_word(other)})", "dim"))
+    )
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_word(value)}" for name, value in values.items()) or "as above"
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(_word, value)) if isinstance(value, tuple) else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"

@@ -1,0 +1,166 @@
+"""PMRP: plausible matches, where right is every picture that shows the same classes of object.
+
+Codes come from COCO's instances: a bit per category that an image has an object of. Two protocols share the
+name, and are two benchmarks here. ECCV Caption's (section 5.1) asks for equal codes and looks at 50 places at
+most. PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 places, with no limit, and only
+among images that have an object at all.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.galleries import Search
+from counterfoil.data.questions import Ids
+from counterfoil.data.readers.coco import captioned, items
+from counterfoil.data.readers.coco_files import annotation_folder, captions_files, read_codes
+from counterfoil.data.readers.coco_ids import find, place, read_ids
+from counterfoil.data.readers.coco_test import CAPTIONS, IDS, KARPATHY, parts, read_test
+from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.matches import Places, gallery
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.metrics.class_rules import Plausible
+
+#: ECCV Caption section 5.1: equal codes, R of 50 at most.
+_MODIFIED: tuple[tuple[int, ...], int | None] = ((0,), 50)
+
+#: PCME's evaluation: the mean over three thresholds, R as it is.
+_ORIGINAL: tuple[tuple[int, ...], int | None] = ((0, 1, 2), None)
+
+_TEST_CAPTIONS = 25_000
+
+Codes = NDArray[np.bool_]
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """ECCV Caption's protocol over COCO's test half, or over all images of captions files that do not hold
+    it.
+
+    `data` is a folder of COCO with captions and instances in `annotations`. An image without any object is no
+    query, nor are its captions; they stay in the gallery, where they match nothing. Raises `DataError` where
+    the instances are missing, or do not know an image.
+    """
+    card, pictures, captions, owners, codes, source = _read(card, data, images)
+    # What has no object is no query, so that its empty code meets no equal one.
+    return _gallery(card, data, pictures, captions, owners, codes, source, _MODIFIED, None)
+
+
+def read_original(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """PCME's protocol over all images; those without any object, and their captions, are left out."""
+    return _original(card, data, images, folds=False)
+
+
+def read_original_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """PCME's protocol in parts of a thousand images, in order; what has no object is left out afterwards."""
+    return _original(card, data, images, folds=True)
+
+
+def _original(card: Card, data: Path | None, images: Path | None, *, folds: bool) -> Benchmark:
+    card, pictures, captions, owners, codes, source = _read(card, data, images)
+    of_image, of_caption = (
+        parts(owners, len(pictures), source) if folds else (np.zeros_like(owners[:0]), owners[:0])
+    )
+    shown = codes.sum(axis=1) > 0
+    kept, kept_captions = np.flatnonzero(shown), np.flatnonzero(shown[owners])
+    if not len(kept):
+        raise DataError("no image has an object", where=source)
+    return _gallery(
+        card,
+        data,
+        [pictures[i] for i in kept.tolist()],
+        [captions[i] for i in kept_captions.tolist()],
+        (np.cumsum(shown) - 1)[owners[kept_captions]].astype(np.int64),
+        codes[kept],
+        source,
+        _ORIGINAL,
+        (of_image[kept], of_caption[kept_captions]) if folds else None,
+    )
+
+
+def _gallery(
+    card: Card,
+    data: Path | None,
+    pictures: list[Image],
+    captions: list[Caption],
+    owners: Ids,
+    codes: Codes,
+    source: str,
+    rule: tuple[tuple[int, ...], int | None],
+    of_items: tuple[Ids, Ids] | None,
+) -> Benchmark:
+    shown = codes.sum(axis=1) > 0
+    # An image without captions finds nothing of its own.
+    asked = np.flatnonzero(shown & (np.bincount(owners, minlength=len(pictures)) > 0))
+    asked_captions = np.flatnonzero(shown[owners])
+    if not len(asked):
+        raise DataError("no image has both an object and a caption", where=source)
+    of_captions = codes[owners]
+    return gallery(
+        card,
+        pictures,
+        captions,
+        owners,
+        (
+            Search(asked, Plausible(codes[asked], of_captions, *rule)),
+            Search(asked_captions, Plausible(of_captions[asked_captions], codes, *rule)),
+        ),
+        parts=of_items,
+        source=source,
+        path=data,
+    )
+
+
+def _read(
+    card: Card, data: Path | None, images: Path | None
+) -> tuple[Card, list[Image], list[Caption], Ids, Codes, str]:
+    """The card, images, captions, owners, the images' codes, and where all that was read from."""
+    if data is None:
+        raise not_on_hub(card)
+    if _holds_test(data):
+        test = read_test(data)
+        pictures, captions = test.items(data, images)
+        ids, owners, source = test.images, test.owners, f"COCO's test half: {test.source}"
+        splits = ["val2014"]
+    else:
+        found = captioned(data)
+        pictures, captions = items(found, data, images)
+        ids, owners = found.images, found.owners
+        source = f"all {len(ids):,} images of {found.source}"
+        splits = list(dict.fromkeys(found.splits))
+        card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
+    files = _instances(data, splits)
+    names = ", ".join(file.name for file in files)
+    return card, list(pictures), list(captions), owners, read_codes(files, ids), f"{source}, {names}"
+
+
+def _holds_test(data: Path) -> bool:
+    """Whether the captions files hold all captions of COCO's test half, or there are none to ask."""
+    if place(data, CAPTIONS) is None and (place(data, KARPATHY) or not captions_files(data)):
+        return True
+    written = captioned(data)
+    try:
+        ids = read_ids(find(data, IDS))
+    except MissingExtraError:
+        # With so many captions it may well be in there, and without the ids nobody can tell.
+        if len(written.captions) >= _TEST_CAPTIONS:
+            raise
+        return False
+    return bool((Places(written.captions, "caption", written.source).of(ids) >= 0).all())
+
+
+def _instances(data: Path, splits: list[str]) -> list[Path]:
+    """The instances files of those parts of COCO, else all there are."""
+    folder = annotation_folder(data.parent if data.is_file() else data)
+    named = [folder / f"instances_{split}.json" for split in splits]
+    files = named if all(file.is_file() for file in named) else sorted(folder.glob("instances_*.json"))
+    if not files:
+        raise DataError(
+            "no instances here, which say what objects an image shows",
+            where=folder,
+            allowed="instances_*.json",
+            hint="they come with COCO's annotations",
+        )
+    return files

@@ -1,0 +1,198 @@
+"""Caption metrics answer, for every candidate that a benchmark or a command asks about.
+
+Each distinct image, video and text goes through a model once, and is kept in the cache; arithmetic is done
+again every time. Rows are never taken together, though two may hold the same texts: document frequencies
+count every row of the load.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.records import Image
+from counterfoil.data.scores import Scores
+from counterfoil.data.videos import Video
+from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_rows import MetricWork, answer_of
+from counterfoil.engine.compute import check_amounts
+from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.provenance import signed
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.scorers.captions.base import CaptionMetric
+
+#: Metrics of pictures that are asked of videos in another way, or refuse it.
+_Moving = Callable[[], CaptionMetric]
+
+
+def judge(
+    benchmark: Benchmark,
+    metric: CaptionMetric,
+    *,
+    cache: str | Path | None = None,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: Progress = silent,
+    note: Note = warn,
+) -> Scores:
+    """What a caption metric gives to every candidate that `benchmark` asks about.
+
+    Returns float64 scores in the shape of the questions; of preferences that draw references (n, 2, draws),
+    where the metric reads references: it is asked once per draw. The first candidates are one load and the
+    second ones another, as in the released scripts, so that no document counts twice. A candidate of several
+    sentences gets the mean over them. Questions of other forms have no references, and each of their pairs
+    is a row.
+
+    Raises `InputError` for galleries, and for a metric that reads references where there are none;
+    `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
+    """
+    cache = None if cache is None else Path(cache)
+    asked = _asked(benchmark, metric)
+    questions = benchmark.listed
+    captions, _ = questions.pairs()
+    _say_corpus(benchmark, metric, note)
+    metric = metric_for(metric, benchmark.images, benchmark.corpus)
+    work = MetricWork(cache, batch_size, workers, progress, note)
+    if not isinstance(questions, Preference):
+        values = _answered([asked], metric, work)[0].reshape(captions.shape)
+    elif "references" in metric.needs and questions.references is not None and questions.sample is not None:
+        drawn = [asked.beside(references) for references in questions.drawn()]
+        of_draws = _answered(drawn, metric, work, loads=questions.sides)
+        values = np.stack([questions.collect(each) for each in of_draws], axis=2)
+    else:
+        values = questions.collect(_answered([asked], metric, work, loads=questions.sides)[0])
+    checked = Scores(values).check(benchmark, where=f"scores of {metric.identity.name}")
+    return signed(checked, metric, batch_size=batch_size, workers=workers)
+
+
+def ask(
+    asked: Asked,
+    metric: CaptionMetric,
+    *,
+    cache: str | Path | None = None,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: Progress = silent,
+    note: Note = warn,
+) -> Float64[ndarray, "rows"]:
+    """One number per row, all finite.
+
+    Raises what `judge` raises. Captions longer than the model reads are cut off by its tokenizer, and `note`
+    is told how many.
+    """
+    cache = None if cache is None else Path(cache)
+    metric = metric_for(metric, asked.images)
+    return _answered([asked], metric, MetricWork(cache, batch_size, workers, progress, note))[0]
+
+
+def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
+    """Raise what `judge` would before it computes: where something is missing, or of another form."""
+    _asked(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
+
+
+def _asked(benchmark: Benchmark, metric: CaptionMetric) -> Asked:
+    if isinstance(benchmark.questions, Gallery):
+        raise InputError(
+            "a caption metric cannot rank a gallery",
+            where=metric.identity.name,
+            given=benchmark.name,
+            hint="rank it with the model behind the metric",
+        )
+    questions = benchmark.listed
+    captions, images = questions.pairs()
+    return Asked(
+        benchmark.images,
+        benchmark.captions,
+        image=images.reshape(-1),
+        candidate=captions.reshape(-1),
+        references=questions.references if isinstance(questions, Rated | Preference) else None,
+        name=benchmark.name,
+    )
+
+
+def metric_for(metric: CaptionMetric, images: Sequence[Image], corpus: Path | None = None) -> CaptionMetric:
+    """The metric as it is asked of these: of videos PAC-S is another one than of pictures.
+
+    `corpus` is the file in which metrics count documents where the benchmark came with one. Raises
+    `InputError` where the metric is about pictures only, and these are videos; `DataError` for a corpus
+    without captions.
+    """
+    shown = _of_shown(metric, images)
+    counting: Callable[[Path | None], CaptionMetric] | None = getattr(shown, "for_corpus", None)
+    return shown if counting is None else counting(corpus)
+
+
+def _of_shown(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
+    moving: _Moving | None = getattr(metric, "for_videos", None)
+    if moving is None or "images" not in metric.needs:
+        return metric
+    return moving() if any(isinstance(image, Video) for image in images) else metric
+
+
+def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None:
+    """That the corpus of a benchmark is not at hand, where the metric would count its documents."""
+    file = benchmark.corpus
+    if (
+        file is None
+        or file.is_file()
+        or not getattr(_of_shown(metric, benchmark.images), "wants_corpus", False)
+    ):
+        return
+    counted = "references" if "references" in metric.needs else "candidates"
+    note(
+        f"{benchmark.name}: {file.name} is not in {file.parent}; {metric.identity.name} weighs tokens by the "
+        f"{counted} that are measured, and published numbers by those captions"
+    )
+
+
+def _answered(
+    asked: Sequence[Asked],
+    metric: CaptionMetric,
+    work: MetricWork,
+    *,
+    loads: Int64[ndarray, "rows"] | None = None,
+) -> list[Float64[ndarray, "rows"]]:
+    """The scores of each of `asked`, which differ in their references only.
+
+    Rows of different `loads` do not know of each other, where a metric counts documents over its load.
+    """
+    check_amounts(work.batch_size, work.workers)
+    asked = [each.checked(metric) for each in asked]
+    answer = answer_of(asked, metric, work)
+    found = []
+    for done, each in enumerate(asked):
+        work.progress("comparing captions", done, len(asked))
+        values = np.empty(len(each))
+        for load in (0,) if loads is None else np.unique(loads):
+            rows = np.flatnonzero(loads == load) if loads is not None else np.arange(len(each))
+            part = np.asarray(answer(each.take(rows)), dtype=np.float64)
+            if part.shape != (len(rows),):
+                raise ScoreError(
+                    "the metric gave the wrong number of scores",
+                    where=metric.identity.name,
+                    given=part.shape,
+                    allowed=f"({len(rows)},)",
+                )
+            values[rows] = part
+        found.append(_finite(values, each, metric))
+    work.progress("comparing captions", len(asked), len(asked))
+    return found
+
+
+def _finite(
+    values: Float64[ndarray, "rows"], asked: Asked, metric: CaptionMetric
+) -> Float64[ndarray, "rows"]:
+    broken = np.flatnonzero(~np.isfinite(values))
+    if len(broken):
+        raise ScoreError(
+            f"{metric.identity.name} gave a score that is not a finite number",
+            where=asked.row(int(broken[0])),
+            given=values[broken[0]],
+            hint=f"{len(broken)} of {len(values)} scores are NaN or infinite",
+        )
+    return values

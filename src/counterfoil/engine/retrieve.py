@@ -1,0 +1,248 @@
+"""Any kind of scorer, asked about galleries."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.scores import Placed, Rankings
+from counterfoil.engine import rerank
+from counterfoil.engine.align import item_rows
+from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
+from counterfoil.engine.compared import Compared
+from counterfoil.engine.compute import embed, prepared, score_pairs
+from counterfoil.engine.gallery import rank
+from counterfoil.engine.given_rankings import from_lists
+from counterfoil.engine.plan import plan
+from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.provenance import signed
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.scorers.base import Classifier, Embedder, Scorer
+from counterfoil.scorers.captions.base import CaptionMetric
+from counterfoil.scorers.given import GivenEmbeddings, GivenTable
+from counterfoil.scorers.rankings import GivenRankings
+from counterfoil.scorers.similarity import GivenSimilarity
+
+Given = GivenTable | GivenEmbeddings | GivenSimilarity | GivenRankings
+
+#: A scorer of pairs is asked about all pairs of a gallery of at most so many.
+ALL_PAIRS = 1_000_000
+
+
+def answers(
+    benchmarks: Sequence[Benchmark],
+    scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
+    *,
+    first_stage: Embedder | Scorer | Given | None = None,
+    depth: int = 32,
+    top: int = 50,
+    beyond_is_wrong: bool = False,
+    cache: str | Path | None = None,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: Progress = silent,
+    note: Note = warn,
+) -> list[Rankings]:
+    """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
+
+    * An `Embedder` embeds each distinct item once; where it carries a `comparison` of its own, that makes the
+      scores of a block in place of the inner product. Given embeddings and similarities are matched by
+      their ids. Galleries of the same items are ranked in one pass, in blocks.
+    * Given rankings are read as far as they go; `beyond_is_wrong` takes what they do not list as wrong.
+    * A `Scorer` of pairs scores all pairs of a gallery of up to a million; with a `first_stage` only what
+      that one puts first, `depth` items of each query, which then come first (`rerank.name` says so).
+
+    Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
+    `counterfoil.engine.run` raises.
+    """
+    cache = None if cache is None else Path(cache)
+    if isinstance(scorer, GivenTable):
+        raise ScoreError(
+            "a table of answers to questions cannot rank a gallery",
+            where=scorer.identity.name,
+            allowed="a similarity (npy), rankings (json, npz) or embeddings (embeddings:x.npz)",
+        )
+    if isinstance(scorer, CaptionMetric):
+        raise InputError(
+            "a caption metric cannot rank a gallery",
+            where=scorer.identity.name,
+            given=", ".join(each.name for each in benchmarks),
+            hint="rank it with the model behind the metric",
+        )
+    if isinstance(scorer, Classifier):
+        raise InputError(
+            "a detector cannot rank a gallery",
+            where=scorer.identity.name,
+            given=", ".join(each.name for each in benchmarks),
+            allowed="quads and choices",
+        )
+    if isinstance(scorer, GivenRankings):
+        return [
+            signed(
+                from_lists(each, scorer, top=top, beyond_is_wrong=beyond_is_wrong, note=note),
+                scorer,
+                batch_size=batch_size,
+                workers=workers,
+            )
+            for each in benchmarks
+        ]
+    pairwise = not isinstance(scorer, Embedder | GivenEmbeddings | GivenSimilarity)
+    if first_stage is not None and not pairwise:
+        raise InputError(
+            "a first stage is for scorers of pairs",
+            given=scorer.identity.name,
+            hint="leave --first-stage out: this scorer ranks the whole gallery",
+        )
+    work = _Work(cache, batch_size, workers, progress, note)
+    found: dict[int, Rankings] = {}
+    for group in _same_items(benchmarks):
+        chosen = [benchmarks[i] for i in group]
+        if first_stage is not None:
+            part = _again(chosen, scorer, first_stage, depth, top, work)  # type: ignore[arg-type]
+        else:
+            part = rank(chosen, work.blocks(chosen[0], scorer), top=top, progress=progress)
+        found |= dict(zip(group, part, strict=True))
+    return [
+        signed(found[i], scorer, first=first_stage, batch_size=batch_size, workers=workers)
+        for i in range(len(benchmarks))
+    ]
+
+
+class _Work:
+    """How scorers are asked."""
+
+    def __init__(
+        self, cache: Path | None, batch_size: int, workers: int, progress: Progress, note: Note
+    ) -> None:
+        self.cache, self.batch_size, self.workers = cache, batch_size, workers
+        self.progress, self.note = progress, note
+
+    def blocks(self, benchmark: Benchmark, scorer: Embedder | Scorer | Given) -> Blocks:
+        """The scores of all images of a gallery with all its captions."""
+        if isinstance(scorer, GivenSimilarity):
+            return _given_matrix(benchmark, scorer)
+        if isinstance(scorer, GivenEmbeddings):
+            images, captions = _rows(benchmark, scorer, len(scorer.images), len(scorer.captions))
+            return Products(unit(scorer.images)[images], unit(scorer.captions)[captions])
+        if isinstance(scorer, Embedder):
+            keys, shelf = prepared(benchmark, scorer, cache=self.cache, progress=self.progress)
+            plan_of = plan(benchmark, keys)
+            found = embed(scorer, plan_of, shelf, self.batch_size, self.workers, self.progress, self.note)
+            images, captions = found[1][plan_of.image_of], found[0][plan_of.caption_of]
+            comparison = getattr(scorer, "comparison", None)
+            return (
+                Products(images, captions) if comparison is None else Compared(comparison, images, captions)
+            )
+        if not isinstance(scorer, Scorer):
+            raise TypeError(f"{type(scorer).__name__} cannot rank a gallery")
+        n, m = len(benchmark.images), len(benchmark.captions)
+        if n * m > ALL_PAIRS:
+            raise InputError(
+                f"{benchmark.name} has too many pairs for a scorer of pairs",
+                where=scorer.identity.name,
+                given=f"{n:,} x {m:,} = {n * m:,}",
+                allowed=f"up to {ALL_PAIRS:,}",
+                hint="let a dual encoder choose: --first-stage SCORER --depth 32",
+            )
+        images, captions = np.divmod(np.arange(n * m), m)
+        return Matrix(self.pairs(benchmark, scorer, captions, images).reshape(n, m))
+
+    def pairs(
+        self,
+        benchmark: Benchmark,
+        scorer: Scorer,
+        captions: Int[ndarray, "pairs"],
+        images: Int[ndarray, "pairs"],
+    ) -> Float[ndarray, "pairs"]:
+        """The scores of some pairs, each distinct one asked for once."""
+        keys, shelf = prepared(benchmark, scorer, cache=self.cache, progress=self.progress)
+        asked = plan(benchmark, keys, pairs=(captions, images))
+        return asked.spread(score_pairs(scorer, asked, shelf, self.batch_size, self.progress, self.note))
+
+
+def _again(
+    benchmarks: Sequence[Benchmark],
+    scorer: Scorer,
+    first_stage: Embedder | Given,
+    depth: int,
+    top: int,
+    work: _Work,
+) -> list[Rankings]:
+    """A scorer of pairs over the first items of a first stage."""
+    if isinstance(first_stage, GivenRankings | GivenTable) or not isinstance(
+        first_stage, Embedder | GivenEmbeddings | GivenSimilarity
+    ):
+        raise InputError(
+            "the first stage must score the whole gallery",
+            given=first_stage.identity.name,
+            allowed="a dual encoder, embeddings or a similarity",
+        )
+    if depth < 1:
+        raise InputError("number of items to rank again", given=depth, allowed="1 or more")
+    blocks = work.blocks(benchmarks[0], first_stage)
+    first = rank(benchmarks, blocks, top=top, progress=work.progress)
+    chosen = [
+        rerank.candidates(each.gallery, side, blocks, depth) for each in benchmarks for side in ("i2t", "t2i")
+    ]
+    captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
+    scores = work.pairs(benchmarks[0], scorer, captions, images)
+    ends = np.cumsum([len(each.pairs()[0]) for each in chosen])
+    parts = iter(np.split(scores, ends)[:-1])
+    again = iter(chosen)
+
+    def side(gallery: Gallery, placed: Placed) -> Placed:
+        own = next(again)
+        return rerank.reordered(gallery, placed, own, own.scored(next(parts)), blocks)
+
+    return [
+        Rankings(side(each.gallery, found.i2t), side(each.gallery, found.t2i))
+        for each, found in zip(benchmarks, first, strict=True)
+    ]
+
+
+def _given_matrix(benchmark: Benchmark, given: GivenSimilarity) -> Matrix:
+    rows, columns = given.values.shape
+    asked = len(benchmark.images), len(benchmark.captions)
+    named = given.image_ids is not None or given.caption_ids is not None
+    if not named and (rows, columns) != asked:
+        turned = (columns, rows) == asked
+        raise ScoreError(
+            f"the similarity has another shape than {benchmark.name}",
+            where=given.identity.name,
+            given=f"{rows} x {columns}",
+            allowed=f"{asked[0]} images x {asked[1]} captions",
+            hint="rows are images, columns captions: transpose it"
+            if turned
+            else "say with --ids which rows and columns are whose",
+        )
+    names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
+    return Matrix(
+        given.values, *_rows(benchmark, given, rows, columns), where=given.identity.name, names=names
+    )
+
+
+def _rows(
+    benchmark: Benchmark, given: GivenEmbeddings | GivenSimilarity, images: int, captions: int
+) -> tuple[Int[ndarray, "images"], Int[ndarray, "captions"]]:
+    """For every image and caption of the benchmark its row (or column) of what is given."""
+    where = given.identity.name
+    held = "embedding" if isinstance(given, GivenEmbeddings) else "score"
+    image_ids, caption_ids = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
+    return (
+        item_rows("image", image_ids, given.image_ids, images, benchmark.name, where, held=held),
+        item_rows("caption", caption_ids, given.caption_ids, captions, benchmark.name, where, held=held),
+    )
+
+
+def _same_items(benchmarks: Sequence[Benchmark]) -> list[list[int]]:
+    """Benchmarks by number, those of the same items in the same order together."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, each in enumerate(benchmarks):
+        images = tuple((image.id, image.crop) for image in each.images)
+        captions = tuple((caption.id, caption.text) for caption in each.captions)
+        groups.setdefault((images, captions), []).append(i)
+    return list(groups.values())

@@ -1,0 +1,220 @@
+"""Correlations of scores with ratings in many samples at once, each of which weighs whole clusters of points.
+
+A bootstrap asks for thousands of correlations of the same points, which differ only in how often each
+cluster was drawn. What depends on the points alone (their order, who ties with whom) is worked out once.
+Kendall's numerator is that of `drawn_order`. Spearman's is a sum over the points in the order of their
+scores: a sample costs some passes over them.
+
+All of it but Pearson's is arithmetic of whole numbers, exact up to 200,000 points, so equal samples give
+equal bits, and the values are those of scipy on the points written out as often as they weigh.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.weighted_pairs import ByBits, ByClusters, Chosen, Entries, running
+
+#: The columns of `Drawn.correlations`.
+MEASURES = ("kendall_tau_b", "kendall_tau_c", "spearman", "pearson")
+
+#: Numbers that one array may hold (2 MiB), so that passes stay near the processor.
+_AT_ONCE = 1 << 18
+
+#: So many samples are worth a table of all pairs of clusters.
+_MANY = 64
+
+
+@dataclass(frozen=True, eq=False)
+class _Ties:
+    """Of each sample how many values there are, and the sums of the squares and cubes of their weights."""
+
+    classes: NDArray[np.int64]
+    squares: NDArray[np.int64]
+    cubes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Scores and ratings of points in clusters, made ready for any number of samples."""
+
+    entries: Entries
+    #: Sums of every cluster: points, x, y, xx, xy, yy of standardised scores x and ratings y.
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], clusters: Int[ndarray, "n"]
+    ) -> "Drawn":
+        """The points; `clusters` are numbered from 0, and samples weigh the clusters up to the highest.
+
+        Raises `InputError` for no points and for numbers that are not finite.
+        """
+        if not len(scores):
+            raise InputError("no points to correlate")
+        if not (np.isfinite(scores).all() and np.isfinite(ratings).all()):
+            raise InputError("scores and ratings to correlate must be finite numbers")
+        score = np.unique(scores, return_inverse=True)[1].reshape(-1)
+        level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
+        columns, counts = np.unique(np.stack([level, score, clusters]), axis=1, return_counts=True)
+        level, score, cluster = columns.astype(np.int64)
+        entries = Entries(cluster, counts.astype(np.int64), level, score, int(cluster.max()) + 1)
+        return cls(entries, _cluster_sums(scores, ratings, clusters))
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters a sample weighs."""
+        return self.entries.n_clusters
+
+    def correlations(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
+        """tau-b, tau-c, Spearman's and Pearson's correlation (`MEASURES`) of each sample.
+
+        `weights` says how often each cluster counts, in whole numbers: the values are those of the points
+        written out as often. NaN where the scores or the ratings of the points that count are all equal.
+
+        >>> x, y = np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])
+        >>> Drawn.of(x, y, np.arange(4)).correlations(np.array([[1.0, 1, 1, 1], [0, 0, 2, 1]])).round(3)
+        array([[0.8  , 0.75 , 0.889, 0.739],
+               [1.   , 0.889, 1.   , 1.   ]])
+        """
+        whole = weights.astype(np.int64)
+        rows = max(1, _AT_ONCE // len(self.entries.clusters))
+        by_clusters = ByClusters.fits(self.entries) and ("_by_clusters" in vars(self) or len(whole) >= _MANY)
+        order = self._by_clusters.sums(whole) if by_clusters else np.empty(len(whole))
+        found = [np.empty((0, len(MEASURES)))]
+        for i in range(0, len(whole), rows):
+            part = whole[i : i + rows]
+            found.append(self._block(part, order[i : i + rows] if by_clusters else self._by_bits.sums(part)))
+        return np.concatenate(found)
+
+    @cached_property
+    def _by_clusters(self) -> ByClusters:
+        return ByClusters.of(self.entries)
+
+    @cached_property
+    def _by_bits(self) -> ByBits:
+        return ByBits.of(self.entries)
+
+    @cached_property
+    def _levels(self) -> "object":
+        """(clusters, levels) how many points of each cluster have each level."""
+        from scipy.sparse import csr_matrix
+
+        each = self.entries
+        return csr_matrix((each.counts, (each.level, each.clusters)), shape=(each.n_levels, each.n_clusters))
+
+    @cached_property
+    def _by_score(self) -> tuple[Chosen, NDArray[np.int64], NDArray[np.int64]]:
+        """The entries in the order of their scores, and the level and the score of each."""
+        rows = np.argsort(self.entries.score, kind="stable")
+        return self.entries.chosen(rows), self.entries.level[rows], self.entries.score[rows]
+
+    @cached_property
+    def _score_cuts(self) -> NDArray[np.int64] | None:
+        """Where the entries, in that order, are cut into distinct scores; None where all are distinct."""
+        score = self._by_score[2]
+        if int(score[-1]) + 1 == len(score):
+            return None
+        return np.searchsorted(score, np.arange(int(score[-1]) + 2))
+
+    @cached_property
+    def _powers_of_counts(self) -> NDArray[np.float64]:
+        """(3, clusters) sums of the entries' counts to the powers 0, 2 and 3."""
+        each = self.entries
+        powers = (each.counts.astype(np.float64) ** power for power in (0, 2, 3))
+        return np.stack([np.bincount(each.clusters, weights=of, minlength=each.n_clusters) for of in powers])
+
+    def _ties_of_distinct(self, weights: Int[ndarray, "draws clusters"]) -> _Ties:
+        """Those of the scores where all entries have scores of their own: sums over clusters."""
+        there, squares, cubes = self._powers_of_counts
+        exact = weights.astype(np.float64)
+        squared = exact * exact
+        sums = (exact > 0) @ there, squared @ squares, (squared * exact) @ cubes
+        return _Ties(*(each.astype(np.int64) for each in sums))
+
+    def _block(
+        self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
+    ) -> Float[ndarray, "draws 4"]:
+        """The same of a few samples, of which Kendall's numerator is known."""
+        chosen, level, score = self._by_score
+        along = chosen.weighed(weights)
+        before = running(along)
+        n = before[:, -1]
+        # Of each score and of each level: how much weighs the same, and how much more lies below than above.
+        if self._score_cuts is None:
+            rank = before[:, :-1] + before[:, 1:] - n[:, None]
+            ties_of_score = self._ties_of_distinct(weights)
+        else:
+            of_score, rank = _ranked(np.take(before, self._score_cuts, axis=1, mode="clip"))
+            rank = np.take(rank, score, axis=1, mode="clip")
+            ties_of_score = _ties(of_score)
+        of_level, rank_level = _ranked(running(np.ascontiguousarray((self._levels @ weights.T).T)))
+        ties_of_level = _ties(of_level)
+        classes = np.minimum(ties_of_score.classes, ties_of_level.classes)
+        both = ties_of_score, ties_of_level
+        along *= rank
+        product = _dot(along, np.take(rank_level, level, axis=1, mode="clip"))
+        # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
+        spearman = _cosine(product, *((n**3 - of.cubes) // 3 for of in both))
+        points, x, y, xx, xy, yy = (weights.astype(np.float64) @ self.sums).T
+        points = np.maximum(points, 1)
+        pearson = _cosine(xy - x * y / points, xx - x * x / points, yy - y * y / points)
+        pairs = (n * n).astype(np.float64)
+        tau_c = np.divide(order * classes, pairs * (classes - 1), out=np.zeros_like(order), where=classes > 1)
+        tau_b = _cosine(order, *(n * n - of.squares for of in both))
+        found = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
+        found[classes < 2] = np.nan
+        clipped: NDArray[np.float64] = np.clip(found, -1.0, 1.0)
+        return clipped
+
+
+def _cluster_sums(
+    scores: NDArray[np.float64], ratings: NDArray[np.float64], clusters: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Sums whose weighted sums are exact: standardised numbers, rounded so that they are whole multiples."""
+    x, y = _standardised(scores), _standardised(ratings)
+    columns = [np.ones(len(x)), x, y, x * x, x * y, y * y]
+    size = int(clusters.max()) + 1
+    sums = np.stack([np.bincount(clusters, weights=column, minlength=size) for column in columns], axis=1)
+    # A sample has as many clusters as there are, and may be the largest one again and again.
+    reach = size * float(np.abs(sums).max(initial=1.0))
+    unit = 2.0 ** np.ceil(np.log2(reach) - 52)
+    whole: NDArray[np.float64] = np.rint(sums / unit) * unit
+    return whole
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    moved = values - values.mean()
+    spread = float(np.abs(moved).max())
+    return moved if spread == 0 else moved / spread
+
+
+def _ranked(before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Weights of distinct values, and twice the middle rank of each less twice the mean of all ranks.
+
+    `before` is how much weighs less than each value, and last all of it.
+    """
+    return np.diff(before, axis=1), before[:, :-1] + before[:, 1:] - before[:, -1:]
+
+
+def _ties(weights: NDArray[np.int64]) -> _Ties:
+    squared = weights * weights
+    return _Ties(np.count_nonzero(weights, axis=1), squared.sum(axis=1), _dot(squared, weights))
+
+
+def _dot(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = np.einsum("ij,ij->i", first, second)
+    return found
+
+
+def _cosine(product: ndarray, first: ndarray, second: ndarray) -> NDArray[np.float64]:
+    """product / sqrt(first * second), exactly 1 where all three are equal; 0 where one of the two is 0."""
+    product, first, second = (of.astype(np.float64, copy=False) for of in (product, first, second))
+    some = (first > 0) & (second > 0)
+    ratio = np.divide(first, second, out=np.zeros_like(first), where=some)
+    return np.divide(product, first, out=np.zeros_like(first), where=some) * np.sqrt(ratio)

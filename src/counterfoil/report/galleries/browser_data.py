@@ -1,0 +1,303 @@
+"""What the browser of queries knows: queries, what each scorer puts first, and pictures, as one JSON value.
+
+As in `island`, right and wrong are decided here and the page only shows them. A gallery can have tens of
+thousands of queries, so a page carries a sample of them.
+"""
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+
+from counterfoil.data.galleries import Search
+from counterfoil.data.scores import Placed, Rankings
+from counterfoil.errors import InputError
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.ties import Ties
+from counterfoil.report.browser_data import richest
+from counterfoil.report.galleries.figures import right_answers
+from counterfoil.report.pictures import Album
+from counterfoil.report.tables import ranking
+
+#: How many of a scorer's first items a query shows.
+FIRST = 5
+#: What a scorer makes of a query, by the digit that stands for it.
+KINDS = ("a right answer first", f"first right answer at 2 to {FIRST}", f"none among the first {FIRST}")
+#: What an item is for a query, by the digit that stands for it.
+MARKS = ("wrong", "right", "partly right")
+#: At most so many queries are shown, and at most so many answers of all scorers together.
+MOST_QUERIES, MOST_ANSWERS = 2_000, 12_000
+
+
+def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
+    """Rows of the queries that a page shows, ascending: all, or equally many of each direction, by lot.
+
+    Queries without right answers are left out, since nothing about them is right or wrong.
+    """
+    questions = comparison.runs[0].benchmark.gallery
+    room = max(2, min(MOST_QUERIES, MOST_ANSWERS // len(comparison.runs)))
+    sides = [np.flatnonzero(questions.defined & (questions.directions == side)) for side in (0, 1)]
+    fewer = min(len(rows) for rows in sides)
+    each = max(room // 2, room - fewer)
+    rng = np.random.default_rng(seed)
+    chosen = [rows if len(rows) <= each else np.sort(rng.choice(rows, each, replace=False)) for rows in sides]
+    return np.concatenate(chosen).astype(np.int64)
+
+
+def kinds(run: Run) -> Int[ndarray, "queries"]:
+    """Positions in `KINDS` for all queries, by the run's tie policy; a value below 1 is a failure.
+
+    The same as R@1 and R@5 say where those are known.
+    """
+    questions, answers = run.benchmark.gallery, _rankings(run)
+    policy = Ties(run.result.ties["policy"])
+    sides = ((questions.i2t, answers.i2t), (questions.t2i, answers.t2i))
+    low, high = np.concatenate([first_right(search, placed) for search, placed in sides]).T
+    # Half of a tie is less than a right answer, so there too the last place counts.
+    place = np.where(low > 0, low if policy == Ties.OPTIMISTIC else high, -1)
+    place = np.where(place > 0, place, np.iinfo(np.int64).max)
+    return np.where(place == 1, 0, np.where(place <= FIRST, 1, 2))
+
+
+def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, "queries width"]:
+    """Positions in `MARKS` of some items of every query; items of -1 are none, and count as wrong."""
+    positives = search.positives
+    width = items.shape[1]
+    if isinstance(positives, Plausible):
+        codes, of_items = positives.query_codes[:, None], positives.item_codes[items]
+        near = (codes != of_items).sum(axis=2) <= positives.thresholds[0]
+        return (near & (items >= 0)).astype(np.int64)
+    if not len(positives.items):
+        return np.zeros(items.shape, dtype=np.int64)
+    size = int(max(items.max(initial=0), positives.items.max())) + 2
+    known = positives.queries * size + positives.items
+    order = np.argsort(known)
+    asked = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
+    at = np.minimum(np.searchsorted(known[order], asked), len(known) - 1)
+    gains = positives.gains[order][at]
+    hit = (known[order][at] == asked) & (items.reshape(-1) >= 0)
+    return np.where(hit, np.where(gains >= 1, 1, 2), 0).reshape(items.shape)
+
+
+def missed(search: Search, placed: Placed) -> tuple[Int[ndarray, "queries 3"], Bool[ndarray, "queries"]]:
+    """The first right answer that is not among the first items shown, per query, and whether there is one.
+
+    Its item, the first place at which it may stand and the last (where other items score the same); the
+    places are 0 where the ranking ends before it, the item is -1 where the gallery does not hold it.
+    """
+    positives = search.positives
+    found = np.zeros((len(search), 3), dtype=np.int64)
+    if isinstance(positives, Plausible):
+        return found, np.zeros(len(search), dtype=bool)
+    top = placed.top[:, :FIRST]
+    shown = (positives.items[:, None] == top[positives.queries]).any(axis=1) & (positives.items >= 0)
+    left = np.flatnonzero(~shown)
+    # Found ones by place, then those the ranking does not reach, then those outside the gallery.
+    depth = np.where(placed.above[left] >= 0, placed.above[left], np.iinfo(np.int64).max - 1)
+    depth = np.where(positives.items[left] < 0, np.iinfo(np.int64).max, depth)
+    order = left[np.lexsort((depth, positives.queries[left]))]
+    queries, first = np.unique(positives.queries[order], return_index=True)
+    pairs = order[first]
+    reached = placed.above[pairs] >= 0
+    found[queries, 0] = positives.items[pairs]
+    found[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
+    found[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
+    there = np.zeros(len(search), dtype=bool)
+    there[queries] = True
+    return found, there
+
+
+def first_right(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
+    """The first and the last place at which a query's first right answer may stand, 0 where nobody knows.
+
+    The two differ where it scores the same as a wrong one. By rule it is looked for among the items that were
+    kept; where all that were kept behind it score the same, the last place is -1.
+    """
+    positives = search.positives
+    if isinstance(positives, Plausible):
+        return _first_kept(search, placed)
+    found = np.zeros((len(search), 2), dtype=np.int64)
+    reached = np.flatnonzero(placed.above >= 0)
+    query, above = positives.queries[reached], placed.above[reached]
+    order = np.lexsort((above, query))
+    queries, first = np.unique(query[order], return_index=True)
+    best = reached[order[first]]
+    # Of the items level with it as many are right as have as many above them.
+    least = np.full(len(search), -1)
+    least[queries] = placed.above[best]
+    right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
+    found[queries, 0] = placed.above[best] + 1
+    found[queries, 1] = placed.above[best] + placed.level[best] - right + 1
+    return found
+
+
+def _first_kept(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
+    found = np.zeros((len(search), 2), dtype=np.int64)
+    items = placed.top.astype(np.int64)
+    if not items.shape[1]:
+        return found
+    right = marks(search, items) > 0
+    # Where only an order is known nothing is tied.
+    order = -np.arange(items.shape[1], dtype=np.float32)
+    scores = np.where(np.isnan(placed.top_scores), order, placed.top_scores)
+    best = np.take_along_axis(scores, right.argmax(axis=1)[:, None], axis=1)
+    wrong = ~right & (items >= 0)
+    low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
+    open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
+    found[:, 0], found[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+    found[~right.any(axis=1)] = 0
+    return found
+
+
+def gallery_data(comparison: Comparison, album: Album, *, pictures: bool, captions: bool) -> dict[str, Any]:
+    """A sample of a gallery's queries with what every scorer puts first, pictures as far as there is room."""
+    benchmark = richest(comparison)
+    questions = comparison.runs[0].benchmark.gallery
+    rows = sample(comparison)
+    split = int((rows < len(questions.i2t)).sum())
+    query = np.concatenate([questions.i2t.queries, questions.t2i.queries])[rows]
+    answers = [_answers(run, rows) for run in comparison.runs]
+    # (queries, items) of all scorers: what a caption query shows are images, and the other way round.
+    items = np.concatenate([np.column_stack([a.top, a.missed[:, 0]]) for a in answers], axis=1)
+    used_captions = _used(items[:split], query[split:])
+    used_images = _used(query[:split], items[split:])
+    shown: dict[int, int] = {}
+    needed = [
+        [q] if i < split else [p for p in dict.fromkeys(row) if p >= 0]
+        for i, (q, row) in enumerate(zip(query.tolist(), items.tolist(), strict=True))
+    ]
+    if pictures:
+        order = _turns(np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)]))
+        shown = album.add(benchmark.images, [needed[i] for i in order])
+    pictured = [all(p in shown for p in positions) for positions in needed]
+    return {
+        "name": comparison.benchmark,
+        "title": benchmark.card.title,
+        "form": questions.form,
+        "ties": str(comparison.runs[0].result.ties.get("policy", "")),
+        "ids": [questions.ids[row] for row in rows.tolist()],
+        "of": int(questions.defined.sum()),
+        "split": split,
+        "kinds": list(KINDS),
+        "marks": list(MARKS),
+        "captions": [
+            [caption.text if captions else None, caption.id]
+            for caption in (benchmark.captions[p] for p in used_captions.tolist())
+        ],
+        "images": [[benchmark.images[p].id, shown.get(p, -1)] for p in used_images.tolist()],
+        "query": _numbers(query[:split], used_images) + _numbers(query[split:], used_captions),
+        "right": np.concatenate([right_answers(s) for s in (questions.i2t, questions.t2i)])[rows].tolist(),
+        "pictures": "".join("1" if there else "0" for there in pictured),
+        "pictured": sum(pictured),
+        "models": [
+            {
+                "name": run.name,
+                "kinds": "".join(map(str, a.kinds.tolist())),
+                "top": _numbers(a.top[:split], used_captions) + _numbers(a.top[split:], used_images),
+                "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
+                "scores": _scores(a.scores),
+                "missed": _missed(a, split, used_captions, used_images),
+                "first": a.first.tolist(),
+            }
+            for run, a in zip(comparison.runs, answers, strict=True)
+        ],
+        "best": [run.name for run in comparison.runs].index(ranking(comparison)[0]),
+    }
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What one scorer makes of the queries of the sample, a row for each."""
+
+    kinds: Int[ndarray, "queries"]
+    top: Int[ndarray, "queries first"]
+    scores: Float[ndarray, "queries first"]
+    marks: Int[ndarray, "queries first"]
+    first: Int[ndarray, "queries 2"]
+    missed: Int[ndarray, "queries 3"]
+    #: Whether a right answer is missed among the first; None where nobody counted.
+    misses: Bool[ndarray, "queries"] | None
+
+
+def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
+    questions, answers = run.benchmark.gallery, _rankings(run)
+    sides = [(questions.i2t, answers.i2t), (questions.t2i, answers.t2i)]
+    tops = [_first(placed) for _, placed in sides]
+    by_rule = any(isinstance(search.positives, Plausible) for search, _ in sides)
+    left = [missed(search, placed) for search, placed in sides]
+    return _Answers(
+        kinds=kinds(run)[rows],
+        top=np.concatenate(tops)[rows],
+        scores=np.concatenate([_padded(placed.top_scores.astype(np.float64), np.nan) for _, placed in sides])[
+            rows
+        ],
+        marks=np.concatenate([marks(search, top) for (search, _), top in zip(sides, tops, strict=True)])[
+            rows
+        ],
+        first=np.concatenate([first_right(search, placed) for search, placed in sides])[rows],
+        missed=np.concatenate([places for places, _ in left])[rows],
+        misses=None if by_rule else np.concatenate([there for _, there in left])[rows],
+    )
+
+
+def _rankings(run: Run) -> Rankings:
+    if not isinstance(run.answers, Rankings):
+        raise InputError("the run holds no rankings", where=run.name, hint="evaluate it on a gallery")
+    return run.answers
+
+
+def _first(placed: Placed) -> Int[ndarray, "queries first"]:
+    return _padded(placed.top.astype(np.int64), -1)
+
+
+def _padded(values: ndarray, empty: float) -> ndarray:
+    """The first columns, and `empty` where there are not as many."""
+    kept = values[:, :FIRST]
+    return np.pad(kept, ((0, 0), (0, FIRST - kept.shape[1])), constant_values=empty)
+
+
+def _turns(strata: Int[ndarray, "queries keys"]) -> list[int]:
+    """All queries, each stratum having its turn, so that every beginning holds all directions and kinds."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for i, key in enumerate(strata.tolist()):
+        found.setdefault(tuple(key), []).append(i)
+    return [i for turn in zip_longest(*found.values()) for i in turn if i is not None]
+
+
+def _used(*positions: ndarray) -> Int[ndarray, "used"]:
+    """The positions that occur, ascending, none twice."""
+    flat = np.concatenate([array.reshape(-1) for array in positions])
+    return np.unique(flat[flat >= 0]).astype(np.int64)
+
+
+def _numbers(positions: ndarray, used: Int[ndarray, "used"]) -> list[Any]:
+    """Where each position stands among the used ones; -1 stays what it is."""
+    return np.where(positions < 0, -1, np.searchsorted(used, positions)).tolist()
+
+
+def _scores(scores: Float[ndarray, "queries first"]) -> list[list[float]] | None:
+    """Six digits of each, for showing; None where only an order is known."""
+    if not np.isfinite(scores).any():
+        return None
+    return [[float(f"{value:.6g}") for value in row if np.isfinite(value)] for row in scores.tolist()]
+
+
+def _missed(
+    answers: _Answers, split: int, captions: Int[ndarray, "captions"], images: Int[ndarray, "images"]
+) -> list[list[int] | int] | None:
+    """Per query the item missed and its places, 0 where none is; None where nobody counted."""
+    if answers.misses is None:
+        return None
+    item = answers.missed[:, 0]
+    numbers = [*_numbers(item[:split], captions), *_numbers(item[split:], images)]
+    return [
+        [number, *places] if there else 0
+        for number, places, there in zip(
+            numbers, answers.missed[:, 1:].tolist(), answers.misses.tolist(), strict=True
+        )
+    ]

@@ -1,0 +1,360 @@
+"""The checkpoint folder: a network, the card it is built from, and what its training says of itself.
+
+    model.safetensors   the weights; its metadata hold all that card.json holds, and count
+    card.json           a readable copy
+    processor/          files of tokenizer and image processor, for models that come with such files
+
+A folder is a scorer (`ckpt:FOLDER`, or the folder alone) and needs nothing but itself. Under the names of its
+weights an open_clip model is one that open_clip reads, and a transformers model one that transformers reads.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from counterfoil.errors import (
+    CounterfoilError,
+    DataError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    UnknownNameError,
+)
+from counterfoil.inputs.amounts import check_network
+from counterfoil.inputs.models import Stored, check_model
+from counterfoil.inputs.parsed import read_json
+from counterfoil.outputs.guard import overwriting
+from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
+from counterfoil.scorers.runtime import digest_tensors, import_torch
+from counterfoil.store import UNFINISHED, begin, begun, canonical_json, digest_file, end, writing
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+FORMAT = "counterfoil checkpoint"
+SCHEMA = 1
+WEIGHTS, CARD, PROCESSOR = "model.safetensors", "card.json", "processor"
+
+#: All that is written into the folder of a training, or of a checkpoint alone.
+FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", "resume.pt", UNFINISHED)
+
+#: Who builds a network from its card, by the card's kind; the folder of its files comes second.
+_BUILDERS = {
+    "small": "counterfoil.scorers.small:from_card",
+    "open-clip": "counterfoil.scorers.open_clip_network:from_card",
+    "hf": "counterfoil.scorers.hf_network:from_card",
+}
+#: Who puts heads on another network, whose card is under "on"; the rest of the card is what it is asked for.
+_ON_TOP = {
+    "pvse": "counterfoil.scorers.pcme:pvse",
+    "pcme": "counterfoil.scorers.pcme:pcme",
+    "detector": "counterfoil.scorers.detector:on",
+}
+#: Where the library's own module stands in a network, so that weights go by the library's names.
+_INSIDE = {"open-clip": "model.", "hf": "model."}
+
+
+def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
+    """Write a checkpoint into `folder`, over the one that may be there.
+
+    `facts` are plain values about the training: recipe, step, measures of validation. Files appear whole or
+    not at all, the weights and the card together once both are on the disk. Raises `StorageError` where they
+    cannot be written (a checkpoint that was there stays as it was) and `InputError` where the folder holds a
+    card of something else.
+    """
+    folder = Path(folder)
+    check_target(folder)
+    # Within a training, which has noted that it writes here, that note stays to its end.
+    alone = begun(folder) is None
+    if alone:
+        begin(folder, "checkpoint")
+    state = _state(backbone)
+    card = json.loads(canonical_json(backbone.card))
+    said: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "card": card,
+        "facts": json.loads(canonical_json(facts)),
+        "weights": digest_tensors(state),
+    }
+    if card["kind"] == "open-clip":
+        # What `open-clip:ARCH/FILE` asks of a file before it believes an architecture's activation.
+        said["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
+    for name, data in _files(backbone).items():
+        path = folder / PROCESSOR / name
+        if not path.is_file() or path.read_bytes() != data:
+            with writing(path) as file:
+                file.write(data)
+    readable = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    header, tensors = packed(state, {"format": "pt", "counterfoil": canonical_json(said)})
+    # The card is on the disk before the weights take their place, and takes its own right after them.
+    with writing(folder / CARD) as outer:
+        outer.write(readable.encode("utf-8"))
+        outer.flush()
+        with writing(folder / WEIGHTS) as inner:
+            inner.write(header)
+            inner.write(tensors)
+    if alone:
+        end(folder)
+
+
+def read(folder: Path) -> "Backbone":
+    """The network of a checkpoint with its weights, on the CPU, ready to answer or to be trained further.
+
+    Raises `ModelError` for folders that hold no checkpoint, files that are cut off or damaged, weights of
+    another model, a card that was changed by hand or written by a newer version, and `MissingExtraError`
+    where a library the model needs is not installed.
+    """
+    return _read(Path(folder))[0]
+
+
+def facts(folder: Path) -> Mapping[str, Any]:
+    """What the training of a checkpoint says of itself; raises `ModelError` as `read` does of its card."""
+    found: Mapping[str, Any] = _noted(Path(folder))[0]["facts"]
+    return found
+
+
+def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What counts of what a checkpoint says of itself, and what its weights say (nothing, if others')."""
+    from safetensors import SafetensorError, safe_open
+
+    outside = _card(folder)
+    try:
+        with safe_open(folder / WEIGHTS, framework="pt", device="cpu") as file:
+            notes = dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise ModelError(
+            f"not a readable safetensors file: {error}", where=folder / WEIGHTS, hint="is the file cut off?"
+        ) from None
+    inside = metadata_of(notes)
+    return _counting(folder, outside, inside), inside
+
+
+def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
+    """The network that a card describes, with fresh weights.
+
+    `folder` is where files of tokenizers and image processors lie; without it they are fetched from where the
+    model once came from. Raises `ModelError` for cards that describe no network known here.
+    """
+    kind = card.get("kind")
+    known = {**_BUILDERS, **_ON_TOP}
+    if kind not in known:
+        raise UnknownNameError("kind of network", str(kind), known)
+    module, _, function = known[kind].partition(":")
+    try:
+        made = getattr(import_module(module), function)
+        if kind in _ON_TOP:
+            asked = {name: value for name, value in card.items() if name not in ("kind", "on")}
+            found: "Backbone" = made(build(card["on"], folder), **asked)
+        else:
+            found = made(card, folder)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("counterfoil"):
+            raise
+        raise MissingExtraError(error.name or "torch", "models") from None
+    except (KeyError, TypeError) as error:
+        raise ModelError(
+            "the card does not describe a network completely", given=f"{type(error).__name__} {error}"
+        ) from None
+    return found
+
+
+def load(argument: str, options: Options = DEFAULT) -> Any:
+    """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors.
+
+    Raises what `read` raises, and `InputError` for options that mean nothing to the model.
+    """
+    from counterfoil.scorers.checkpoint_scorer import scorer
+
+    where = f"ckpt:{argument}"
+    import_torch()
+    backbone, said = _read(Path(argument))
+    processor = Path(argument) / PROCESSOR
+    files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
+    recipe = said["facts"].get("recipe") or {}
+    return scorer(
+        backbone,
+        options,
+        where=where,
+        weights=said["weights"],
+        files=files,
+        recipe=str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "",
+    )
+
+
+def check_target(folder: Path) -> None:
+    """Raise `InputError` where a folder has a card of something else, unless replacing it was asked for."""
+    if (folder / CARD).exists() and not is_checkpoint(folder) and not overwriting():
+        raise InputError(
+            "the folder holds a card.json that is no checkpoint's", where=folder, hint="choose another folder"
+        )
+
+
+def why_foreign(folder: Path, origin: str) -> str | None:
+    """Why the folder holds no checkpoint of this origin ("recipe" or "mixture"), None where it does.
+
+    A checkpoint is one as it was written, so that its weights and its card say the same, or one that a
+    machine began to write and did not finish.
+    """
+    if begun(folder) is not None:
+        return None
+    if not is_checkpoint(folder):
+        return "the folder holds files that no training wrote"
+    try:
+        found, inside = _noted(folder)
+    except CounterfoilError:
+        found, inside = {}, {}
+    if not inside:
+        return "the folder holds a checkpoint that was changed since it was written"
+    if origin not in found["facts"]:
+        return "the folder holds a checkpoint that another command wrote"
+    return None
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a folder holds a checkpoint, or what was one: its card says so, or its weights lie there.
+
+    >>> is_checkpoint(Path(__file__).parent)
+    False
+    """
+    if not (folder / CARD).is_file():
+        return False
+    try:
+        said = read_json(folder / CARD)
+    except CounterfoilError:
+        return (folder / WEIGHTS).is_file()
+    return isinstance(said, dict) and said.get("format") == FORMAT
+
+
+class NetworkCard(Stored):
+    """What a network is built from; the rest depends on its kind."""
+
+    kind: str
+
+
+class CheckpointCard(Stored):
+    """`card.json`, and the same within the weights."""
+
+    format: Literal["counterfoil checkpoint"]
+    layout: Annotated[int, Field(alias="schema", ge=1)]
+    card: NetworkCard
+    facts: dict[str, Any]
+    weights: str
+    quick_gelu: bool = False
+
+
+def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
+    outside = _card(folder)
+    checkpoint = read_checkpoint(folder / WEIGHTS)
+    inside = metadata_of(checkpoint.notes)
+    said = _counting(folder, outside, inside)
+    place = folder / PROCESSOR
+    check_network(said["card"], where=folder / CARD)
+    try:
+        backbone = build(said["card"], place if place.is_dir() else None)
+    except (ModelError, UnknownNameError) as error:
+        raise ModelError(str(error), where=folder) from None
+    prefix = _INSIDE.get(said["card"]["kind"], "")
+    model = backbone.network.state_dict()
+    state = fit(
+        checkpoint.tensors,
+        {name.removeprefix(prefix): tensor for name, tensor in model.items()},
+        where=folder / WEIGHTS,
+        architecture=f"the model that {CARD} describes ({backbone.name})",
+        looks_like="",
+    )
+    if not inside or inside["card"] != said["card"]:
+        raise ModelError(
+            f"{CARD} is not the card of these weights",
+            where=folder,
+            hint=f"is {WEIGHTS} that of another run?",
+        )
+    if digest_tensors(checkpoint.tensors) != said["weights"]:
+        raise ModelError(
+            "the weights are not those that were saved", where=folder / WEIGHTS, hint="is the file damaged?"
+        )
+    backbone.network.load_state_dict({prefix + name: tensor for name, tensor in state.items()})
+    return backbone, said
+
+
+def _card(folder: Path) -> Mapping[str, Any]:
+    """What card.json says; raises `ModelError` where that cannot be a checkpoint's."""
+    lacking = [name for name in (CARD, WEIGHTS) if not (folder / name).is_file()]
+    if lacking:
+        raise ModelError(
+            "not a checkpoint folder" if folder.is_dir() else "no such checkpoint folder",
+            where=folder,
+            given=f"no {' and no '.join(lacking)}" if folder.is_dir() else None,
+            allowed=f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it",
+        )
+    said = _readable(folder / CARD)
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise ModelError(f"not the card of a checkpoint of {FORMAT.split()[0]}", where=folder / CARD)
+    schema = said.get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ModelError(
+            "a checkpoint of a newer version",
+            where=folder / CARD,
+            given=f"schema {schema}",
+            allowed=f"schema up to {SCHEMA}",
+            hint="update counterfoil: pip install -U counterfoil",
+        )
+    check_model(said, CheckpointCard, where=folder / CARD, error=ModelError)
+    return said
+
+
+def _readable(path: Path) -> Any:
+    try:
+        return read_json(path)
+    except DataError as error:
+        raise ModelError(str(error)) from None
+
+
+def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What counts of card.json and the card within the weights; raises `ModelError` for a changed card.
+
+    They differ in all three where a machine stopped between the two files of a save: then the weights are
+    whole, and what they say of themselves counts.
+    """
+    if not inside or inside == outside:
+        return outside
+    if inside.get("weights") == outside["weights"]:
+        changed = [name for name in sorted({*inside, *outside}) if inside.get(name) != outside.get(name)]
+        raise ModelError(
+            "the card was changed by hand",
+            where=folder / CARD,
+            given=f"{', '.join(changed)} differ from what {WEIGHTS} says",
+            hint="write the old values back; they are in the metadata of the weights",
+        )
+    if inside.get("card") != outside["card"]:
+        return outside
+    check_model(inside, CheckpointCard, where=f"{folder / WEIGHTS}, metadata", error=ModelError)
+    return inside
+
+
+def _all(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _state(backbone: "Backbone") -> dict[str, Any]:
+    """The weights by the names they are kept under, each in memory of its own."""
+    prefix = _INSIDE.get(str(backbone.card.get("kind")), "")
+    state: dict[str, Any] = {}
+    places: set[int] = set()
+    for name, tensor in backbone.network.state_dict().items():
+        own = tensor.detach().cpu().contiguous()
+        # Tied weights share memory, which the format refuses.
+        state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
+        places.add(own.data_ptr())
+    return state
+
+
+def _files(backbone: "Backbone") -> Mapping[str, bytes]:
+    """The files that belong beside the weights: what the backbone's tokens say they are made of."""
+    files = getattr(backbone.tokens, "files", None)
+    return files() if files is not None else {}

@@ -1,0 +1,193 @@
+"""Models that are loaded only when something is left to compute.
+
+Importing a model library and building a model takes seconds; a second run finds all its embeddings in the
+cache and needs neither. What it does need is the model's identity, so that is kept beside the cache, under
+everything that made it: the spec, the options, size and time of every file of the checkpoint, and the
+versions of the libraries. Only local files and folders are remembered: what a name on a hub stands for can
+change behind it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import CounterfoilError, ModelError
+from counterfoil.inputs.parsed import read_json
+from counterfoil.scorers.base import Embedder, Identity, Options, cosines
+from counterfoil.scorers.captions.base import Tokens
+from counterfoil.scorers.row_similarity import Comparison
+from counterfoil.scorers.token_encoder import given_frames, is_given
+from counterfoil.store import digest_value, write_json
+
+#: Whose versions an identity may depend on.
+_LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers")
+
+Load = Callable[[str, Options], Any]
+
+
+def remembered(prefix: str, argument: str, options: Options, load: Load, folder: Path) -> Any:
+    """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
+
+    The first call loads, and writes what it found to `folder`; calls with the same files, options and
+    libraries then load when the first batch asks for it. Raises what `load` raises.
+    """
+    files = _files(argument)
+    if not files:
+        return load(argument, options)
+    key = digest_value(
+        {
+            "spec": f"{prefix}:{argument}",
+            "options": asdict(options),
+            "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files],
+            "libraries": {name: _version(name) for name in _LIBRARIES},
+        }
+    )
+    memo = folder / "identities" / f"{key}.json"
+    if memo.is_file():
+        try:
+            known = read_json(memo)
+            identity, provenance = Identity(**known["identity"]), known["provenance"]
+            cosine = bool(known["cosine"])
+            parts = None if known["parts"] is None else Identity(**known["parts"])
+        except (CounterfoilError, KeyError, TypeError):
+            memo.unlink(missing_ok=True)
+        else:
+            return Remembered(identity, provenance, lambda: load(argument, options), memo, cosine, parts)
+    loaded = load(argument, options)
+    # Of what is no embedder there is nothing to remember: its answers are few and loaded for at once.
+    if isinstance(loaded, Embedder):
+        said = {
+            "identity": loaded.identity.to_json(),
+            "provenance": dict(getattr(loaded, "provenance", {})),
+            "cosine": getattr(loaded, "comparison", None) is None,
+            "parts": None if (local := getattr(loaded, "local", None)) is None else local.identity.to_json(),
+        }
+        write_json(memo, said)
+    return loaded
+
+
+@dataclass(eq=False)
+class Remembered:
+    """An embedder whose identity is known and whose model is loaded when a batch asks for it."""
+
+    identity: Identity
+    #: Versions, device and towers with which the remembered model was loaded.
+    provenance: Mapping[str, Any]
+    _load: Callable[[], Embedder]
+    _memo: Path
+    #: Whether embeddings are compared by cosine; else the model is asked how.
+    _cosine: bool = True
+    #: Of the same model token by token and frame by frame, where it can be asked so.
+    _parts: Identity | None = None
+    _loaded: Embedder | None = field(default=None, init=False)
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self._model().embed_images(batches, workers=workers) if batches else iter(())
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self._model().embed_captions(batches) if batches else iter(())
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """As the model's; nothing is loaded for no captions."""
+        return self._model().lengths(captions) if len(captions) else []
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
+        return cosines(captions, images) if self._cosine else self._model().compare(captions, images)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """How a gallery's rows are compared where that is not the cosine."""
+        return None if self._cosine else getattr(self._model(), "comparison", None)
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off; 0 where it cannot tell."""
+        count = getattr(self._model(), "over_limit", None)
+        return 0 if count is None else int(count(captions))
+
+    @property
+    def local(self) -> "RememberedParts | None":
+        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
+        return None if self._parts is None else RememberedParts(self._parts, self)
+
+    def model(self) -> Embedder:
+        """The model itself, loaded now; raises `ModelError` where it is not the one remembered."""
+        return self._model()
+
+    def _model(self) -> Embedder:
+        if self._loaded is None:
+            loaded = self._load()
+            if loaded.identity != self.identity:
+                self._memo.unlink(missing_ok=True)
+                raise ModelError(
+                    "the model is not the one remembered: its files or this machine have changed",
+                    where=self.identity.name,
+                    hint="run again; it will be looked at anew",
+                )
+            self._loaded = loaded
+        return self._loaded
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedParts:
+    """The tokens and frames of a model that is loaded when a batch asks for it."""
+
+    identity: Identity
+    _whole: Remembered
+
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self._model().embed_tokens(batches) if batches else iter(())
+
+    def embed_frames(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
+        if all(is_given(item) for batch in batches for item in batch):
+            return ([given_frames(item) for item in batch] for batch in batches)
+        return self._model().embed_frames(batches, workers=workers)
+
+    def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
+        """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
+        found: list[ndarray] = self._model().token_ids(texts) if len(texts) else []
+        return found
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off."""
+        return self._whole.over_limit(captions)
+
+    def _model(self) -> Any:
+        return cast(Any, self._whole.model()).local
+
+
+def _files(argument: str) -> list[Path]:
+    """The files that a spec's argument names on this machine, none where it names something on a hub."""
+    for text in (argument, argument.removeprefix("local-dir:"), argument.partition("/")[2]):
+        path = Path(text)
+        if text and path.is_file():
+            return [path]
+        if text and path.is_dir():
+            return sorted(file for file in path.rglob("*") if file.is_file())
+    return []
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,237 @@
+"""Dual encoders with heads on top (`heads`): several points per item (PVSE), or a Gaussian (PCME)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import PIL.Image
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from counterfoil.errors import InputError
+from counterfoil.scorers.heads import Heads, Spread
+from counterfoil.scorers.matching_probability import Expected, Sampled
+from counterfoil.scorers.networks import Answer, Backbone, Encoded, Local, Network
+from counterfoil.scorers.row_similarity import Comparison, MostSimilarHeads
+
+Projection = Literal["auto", "shared", "own"]
+
+#: What a backbone is shown to see how wide its answers are.
+_SENTENCE = "a picture of several things in a row"
+
+
+class _OnTop(Network):
+    """What both kinds of heads share: the network below, its temperature and its projections."""
+
+    def __init__(self, below: Network) -> None:
+        super().__init__()
+        self.below = below
+
+    @property
+    def logit_scale(self) -> nn.Parameter:
+        """That of the network below."""
+        return self.below.logit_scale
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """Those of the network below."""
+        return self.below.projections()
+
+    def heads(self) -> Sequence[nn.Parameter]:
+        """All that is not of the network below."""
+        own = {id(each) for each in self.below.parameters()}
+        return [each for each in self.parameters() if id(each) not in own]
+
+
+class Polysemous(_OnTop):
+    """PVSE: several points per item (Song and Soleymani 2019)."""
+
+    def __init__(self, below: Network, image_heads: Heads, text_heads: Heads) -> None:
+        super().__init__(below)
+        self.image_heads, self.text_heads = image_heads, text_heads
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to points (batch, heads, width), attention and residuals."""
+        encoded: Encoded = self.image_heads(self.below.local_images(pixels))
+        return encoded
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to the same."""
+        encoded: Encoded = self.text_heads(self.below.local_texts(tokens))
+        return encoded
+
+
+class Probabilistic(_OnTop):
+    """PCME: a Gaussian per item, and how a distance becomes a probability (Chun et al. 2021)."""
+
+    def __init__(
+        self,
+        below: Network,
+        image_heads: tuple[Heads, Spread],
+        text_heads: tuple[Heads, Spread],
+        match: tuple[float, float],
+        *,
+        samples: int = 7,
+    ) -> None:
+        super().__init__(below)
+        #: Samples per item wherever rows are compared.
+        self.samples = samples
+        self.image_heads, self.image_spread = image_heads
+        self.text_heads, self.text_spread = text_heads
+        #: Scale and shift: two points at a distance d match with sigmoid(2 (shift - scale d)).
+        self.match = nn.Parameter(torch.tensor(match))
+
+    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
+        """Both sides, with scale and shift of the probability."""
+        return super().forward(pixels, tokens)._replace(match=self.match)
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to points and log-variances (batch, width)."""
+        local = self.below.local_images(pixels)
+        return self.image_heads(local)._replace(log_variance=self.image_spread(local))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to the same."""
+        local = self.below.local_texts(tokens)
+        return self.text_heads(local)._replace(log_variance=self.text_spread(local))
+
+
+def pvse(
+    backbone: Backbone,
+    *,
+    heads: int = 2,
+    hidden: int | None = None,
+    dropout: float = 0.0,
+    projection: Projection = "auto",
+    seed: int = 0,
+) -> Backbone:
+    """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
+
+    `hidden` is the width inside the attention (by default half of that of a place). `projection` maps what
+    heads find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on
+    a side where the backbone knows nothing of places and heads could not differ otherwise. The backbone's
+    network is not copied. Raises `InputError` for no heads, and for a backbone that has heads already.
+    """
+    if heads < 1:
+        raise InputError("heads of PVSE", given=heads, allowed="1 or more")
+    if projection not in ("auto", "shared", "own"):
+        raise InputError("projection of PVSE", given=projection, allowed=("auto", "shared", "own"))
+    options = {
+        "heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed
+    }  # fmt: skip
+    shown = _shown(backbone)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = [
+            Heads(
+                local.whole.shape[1],
+                local.places.shape[2],
+                heads,
+                hidden=hidden,
+                dropout=dropout,
+                own=projection == "own" or (projection == "auto" and local.places.shape[1] == 1),
+            )
+            for local in shown
+        ]
+    return _with(backbone, Polysemous(backbone.network, *made), "pvse", options)
+
+
+def pcme(
+    backbone: Backbone,
+    *,
+    samples: int = 7,
+    scale: float = 15.0,
+    shift: float = 15.0,
+    hidden: int | None = None,
+    dropout: float = 0.0,
+    log_sigma: float = -4.0,
+    seed: int = 0,
+) -> Backbone:
+    """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
+
+    `samples` per item are compared where it is evaluated. `scale` and `shift` of the matching probability
+    begin as in the released code, and items with a standard deviation around exp(`log_sigma`); all are
+    learned from there. The released code begins around `log_sigma` 0: samples then lie far from their means,
+    whose distances are at most two, and a short training forgets what the towers knew. Raises `InputError`
+    for no samples, and for a backbone that has heads already.
+    """
+    if samples < 1:
+        raise InputError("samples of PCME", given=samples, allowed="1 or more")
+    options = {
+        "samples": samples, "scale": scale, "shift": shift, "hidden": hidden, "dropout": dropout,
+        "log_sigma": log_sigma, "seed": seed,
+    }  # fmt: skip
+    shown = _shown(backbone)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = []
+        for local in shown:
+            widths = local.whole.shape[1], local.places.shape[2]
+            head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
+            made.append((head, Spread(*widths, hidden=hidden, log_sigma=log_sigma)))
+    (images, texts), below = made, backbone.network
+    network = Probabilistic(below, images, texts, (scale, shift), samples=samples)
+    return _with(backbone, network, "pcme", options)
+
+
+def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
+    """What is kept of each item for evaluation, as one flat float32 row.
+
+    A point at length one; several, each at length one, one after the other; or a Gaussian: its mean at
+    length one, then its log-variances. `comparison` says how such rows are compared.
+    """
+    points = functional.normalize(encoded.points.float(), dim=-1)
+    if encoded.log_variance is not None:
+        return torch.cat([points, encoded.log_variance.float()], dim=1)
+    return points.flatten(1)
+
+
+def comparison(
+    network: Network, *, probability: Literal["sampled", "expected"] = "sampled", seed: int = 0
+) -> Comparison | None:
+    """How `rows` of a network are compared, with its weights as they are; None is the inner product.
+
+    PCME's matching probability is that of samples, whose noise comes from `seed`, or the one at the expected
+    squared distance; for other networks neither option says anything.
+    """
+    if isinstance(network, Polysemous):
+        heads = network.image_heads.attention.w2.out_features
+        return MostSimilarHeads(heads) if heads > 1 else None
+    if isinstance(network, Probabilistic):
+        scale, shift = (float(value) for value in network.match.detach().cpu())
+        if probability == "expected":
+            return Expected(scale, shift)
+        return Sampled(scale, shift, samples=network.samples, seed=seed)
+    return None
+
+
+def _shown(backbone: Backbone) -> tuple[Local, Local]:
+    """What the backbone says of a grey picture and a sentence: the widths of its answers, and its places.
+
+    Raises `InputError` where it has heads already.
+    """
+    network = backbone.network
+    if isinstance(network, _OnTop):
+        raise InputError(
+            "heads stand on a network that has none",
+            where=backbone.name,
+            given=backbone.card.get("kind", type(network).__name__),
+            allowed="one point per item",
+        )
+    pixels = backbone.pixels([backbone.preparation(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
+    tokens = backbone.tokens([_SENTENCE])
+    training, device = network.training, backbone.device()
+    network.eval()
+    try:
+        with torch.no_grad():
+            return network.local_images(pixels.to(device)), network.local_texts(tokens.to(device))
+    finally:
+        network.train(training)
+
+
+def _with(backbone: Backbone, network: Network, kind: str, options: Mapping[str, object]) -> Backbone:
+    """The backbone with another network, and a card that says what it stands on."""
+    network.to(backbone.device()).train(backbone.network.training)
+    card = {"kind": kind, "on": backbone.card, **options}
+    return replace(backbone, name=f"{kind}({backbone.name})", network=network, card=card)

@@ -1,0 +1,97 @@
+"""A network in training asked like any other scorer: the engine and the measures are those of evaluation."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.questions import Quad
+from counterfoil.engine.progress import silent
+from counterfoil.engine.run import run
+from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
+from counterfoil.evaluation.result import Estimate
+from counterfoil.scorers import pcme
+from counterfoil.scorers.base import Identity
+from counterfoil.scorers.dual import DualEncoder
+from counterfoil.scorers.networks import Backbone, Encoded
+
+
+@contextmanager
+def asked(backbone: Backbone) -> Iterator[None]:
+    """The network as it is when it answers: no gradients, no dropout; afterwards as it was before."""
+    training = backbone.network.training
+    backbone.network.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        backbone.network.train(training)
+
+
+def embedder(backbone: Backbone) -> Any:
+    """The network as an `Embedder`, with the weights it has at the moment it is asked.
+
+    It is left as it is: what is made of a finished checkpoint (`counterfoil.scorers.checkpoint_scorer`) is
+    frozen and may be rounded.
+    """
+    network, device = backbone.network, backbone.device()
+    comparison = pcme.comparison(network)
+
+    def said(encoded: Encoded) -> Tensor:
+        return encoded.points if comparison is None else pcme.rows(encoded)
+
+    def images(pictures: Sequence[ndarray]) -> Tensor:
+        return said(network.encode_images(backbone.pixels(pictures).to(device)))
+
+    def texts(words: Sequence[str]) -> Tensor:
+        return said(network.encode_texts(backbone.tokens(words).to(device)))
+
+    return DualEncoder(
+        identity=Identity(backbone.name, weights="in training"),
+        preparation=backbone.preparation,
+        encode_images=images,
+        encode_texts=texts,
+        count_tokens=lambda words: [len(word) for word in words],
+        comparison=comparison,
+    )
+
+
+def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> Estimate:
+    """The number of `accuracy` with its interval, as `evaluate` gives it: of a gallery the mean measure.
+
+    Raises what answering the benchmark raises.
+    """
+    name = leading(benchmark)
+    with asked(backbone):
+        answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
+    return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
+
+
+def leading(benchmark: Benchmark) -> str:
+    """The one measure that a network in training is judged by on a benchmark.
+
+    Of quads group, else the last main measure, which sums the others up.
+    """
+    return "group" if isinstance(benchmark.questions, Quad) else main_measures(benchmark)[-1]
+
+
+def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> float:
+    """One number for a benchmark, in [0, 1]: of quads group, of choices accuracy, of galleries the mean R@1.
+
+    Galleries whose card puts another measure first give that. Ties count as wrong. Raises what answering the
+    benchmark raises.
+    """
+    name = leading(benchmark)
+    with asked(backbone):
+        answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
+    if isinstance(benchmark.questions, Gallery):
+        values = per_item(benchmark, answers, measures=(name,))[name]
+        half = len(benchmark.questions.i2t)
+        return float((np.nanmean(values[:half]) + np.nanmean(values[half:])) / 2)
+    return float(per_item(benchmark, answers)[name].mean())

@@ -1,0 +1,346 @@
+"""All that a training is at one step, in one file, so that it can go on from there to the same weights."""
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from pydantic import ConfigDict, Field
+
+from counterfoil.data.training import TrainingSet
+from counterfoil.engine.progress import Note
+from counterfoil.errors import CounterfoilError, InputError, StorageError
+from counterfoil.inputs.files import regular
+from counterfoil.inputs.models import Stored, check_model
+from counterfoil.scorers import checkpoint
+from counterfoil.scorers.checkpoint_files import check_archive
+from counterfoil.scorers.networks import Backbone
+from counterfoil.scorers.runtime import digest_tensors
+from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
+from counterfoil.train.recipes import Recipe
+
+#: The file in the folder of a training.
+FILE = "resume.pt"
+_VERSION = 1
+_ANEW = "start anew with --no-resume"
+
+Count = Annotated[int, Field(ge=0)]
+
+
+@dataclass
+class Standing:
+    """How far a training has come, as plain values. What is not in it follows from recipe and data.
+
+    `step` counts over all stages, `at` within the one it is in; the order of the data follows from them.
+    """
+
+    step: int = 0
+    stage: int = 0
+    at: int = 0
+    #: The value of the best validation so far and its step, 0 where there is none.
+    best: float | None = None
+    best_step: int = 0
+    #: The step since which no validation was better.
+    stale_since: int = 0
+    #: Seconds of training, seconds of them spent waiting for data, rows of all devices.
+    seconds: float = 0.0
+    waited: float = 0.0
+    rows: int = 0
+    #: What the guarded task was at the start.
+    held_out: float | None = None
+    #: Rows whose pictures could not be read.
+    left_out: list[int] = field(default_factory=list)
+    ended: bool = False
+
+    def took(self, rows: int, seconds: float, waited: float) -> None:
+        """Take in a step: its rows, the time it took and how much of that it waited for them."""
+        self.step, self.at, self.rows = self.step + 1, self.at + 1, self.rows + rows
+        self.seconds, self.waited = self.seconds + seconds, self.waited + waited
+
+
+def identity(
+    backbone: Backbone, recipe: Recipe, data: TrainingSet, validation: TrainingSet | None
+) -> dict[str, Any]:
+    """What makes a training this one: recipe, data, and the model with the weights it starts from.
+
+    Plain values. Devices, workers and folders are no part of it.
+    """
+    return {
+        "recipe": json.loads(canonical_json(asdict(recipe))),
+        "model": [backbone.name, digest_value(backbone.card), digest_tensors(backbone.network.state_dict())],
+        "data": content(data),
+        "validation": None if validation is None else content(validation),
+    }
+
+
+def content(data: TrainingSet) -> str:
+    """A digest of rows, captions and the names of images; where the files lie does not matter."""
+    state = hashlib.blake2b(digest_size=16)
+
+    def add(text: str) -> None:
+        state.update(text.encode("utf-8", "surrogatepass"))
+
+    add(f"{data.name}\0")
+    # Line by line: all of them as one text would be gigabytes of millions of rows.
+    for at, image in enumerate(data.images):
+        add(f"{chr(10) if at else ''}{image.id} {image.crop}")
+    add("\0")
+    for at, caption in enumerate(data.captions):
+        add(f"{chr(10) if at else ''}{caption.id} {caption.text}")
+    for role in sorted(data.rows):
+        add(f"\0{role}\0{digest(np.ascontiguousarray(data.rows[role], dtype='<i8').tobytes())}")
+    return state.hexdigest()
+
+
+def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
+    """Raise `InputError` in one line where a saved training is not the one that is asked for now."""
+    given = next((part for part in ("model", "data", "validation") if saved.get(part) != now[part]), None)
+    if saved.get("recipe") != now["recipe"]:
+        given = "recipe"
+    if given is None:
+        return
+    what = {
+        "model": "another model, or another start",
+        "data": "other training data",
+        "validation": "other validation data",
+        "recipe": "another recipe",
+    }[given]
+    if given == "recipe":
+        old, new = saved["recipe"], now["recipe"]
+        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        what += f" ({', '.join(f'{name} {old.get(name)}, now {new.get(name)}' for name in names[:3])})"
+    raise InputError(
+        f"a training with {what} was begun here",
+        where=where,
+        hint="choose another folder, or start anew over it with --no-resume",
+    )
+
+
+def found(
+    out: Path | None,
+    backbone: Backbone,
+    recipe: Recipe,
+    data: TrainingSet,
+    validation: TrainingSet | None,
+    *,
+    resume: bool,
+    fabric: Fabric,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """A training's identity, and its state in the folder `out`, None where it begins; empty without a folder.
+
+    A training that begins leaves nothing to go on from in the folder. Raises `InputError` where it holds
+    another training, and `StorageError` where nothing can be written there.
+    """
+    if out is None:
+        return {}, None
+    same = identity(backbone, recipe, data, validation)
+    check_writable(out, folder=True)
+    checkpoint.check_target(out)
+    state = load(out) if resume else None
+    if state is not None:
+        check_same(state["identity"], same, where=out)
+    # No process looks after the first one has tidied up.
+    fabric.barrier()
+    if fabric.is_global_zero and state is None:
+        forget(out)
+    return same, state
+
+
+def save(folder: Path, state: Mapping[str, Any]) -> None:
+    """Write the state in one piece. Raises `StorageError`, leaving the old one, where the disk is full."""
+    with writing(folder / FILE) as file:
+        catching = _Catching(file)
+        try:
+            torch.save({"version": _VERSION, **state}, catching)
+        except (RuntimeError, OSError):
+            # torch hides what the system said behind an error of its own.
+            if catching.error is not None:
+                raise catching.error from None
+            raise
+
+
+def load(folder: Path) -> dict[str, Any] | None:
+    """The state saved in a folder, on the CPU, None where there is none.
+
+    Raises `InputError` for a file that is no such state; no code in it is run.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        regular(path)
+        check_archive(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except CounterfoilError as error:
+        state, why = None, str(error)
+    # What a damaged file raises is up to the unpickler: anything from EOFError to KeyError.
+    except Exception as error:
+        state, why = None, type(error).__name__
+    else:
+        why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
+    if not isinstance(state, dict) or state.get("version") != _VERSION:
+        raise _no_state(path, why)
+    try:
+        check_model(state, _State, where=path, hint=_ANEW, error=InputError)
+        odd = [
+            name
+            for name, tensor in state["network"].items()
+            if tensor.numel() * tensor.element_size() > path.stat().st_size
+        ]
+    except AttributeError:
+        odd = ["network"]
+    if odd:
+        raise _no_state(path, f"'{odd[0]}' is no tensor of this file")
+    return state
+
+
+class _Standing(Stored):
+    """`Standing`, as the file has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    step: Count
+    stage: Count
+    at: Count
+    best: float | None
+    best_step: Count
+    stale_since: Count
+    seconds: Annotated[float, Field(ge=0)]
+    waited: Annotated[float, Field(ge=0)]
+    rows: Count
+    held_out: float | None
+    left_out: list[Count]
+    ended: bool
+
+
+class _Readings(Stored):
+    """The means since the last line of the journal."""
+
+    sums: dict[str, float]
+    steps: Count
+    rows: Count
+    seconds: float
+    waited: float
+
+
+class _Random(Stored):
+    """The generators of one process; their own shapes are checked where they are put back."""
+
+    torch: Any
+    cuda: Any
+    mps: Any = None
+    numpy: Annotated[list[Any], Field(min_length=5, max_length=5)]
+    python: Annotated[list[Any], Field(min_length=3, max_length=3)]
+
+
+class _Identity(Stored):
+    """What makes a training this one, as `identity` gives it."""
+
+    recipe: dict[str, Any]
+    model: list[Any]
+    data: str
+    validation: str | None
+
+
+class _State(Stored):
+    """`resume.pt`: how far a training has come, and all that its next step depends on."""
+
+    version: int
+    identity: _Identity
+    standing: _Standing
+    network: dict[str, Any]
+    readings: _Readings
+    optimiser: dict[str, Any] | None
+    random: Annotated[list[_Random], Field(min_length=1)]
+
+
+def _no_state(path: Path, why: str) -> InputError:
+    return InputError("not a training that can go on from here", where=path, given=why, hint=_ANEW)
+
+
+@contextmanager
+def fitting(folder: Path | None) -> Iterator[None]:
+    """Say so where what a file holds does not fit the network, the optimiser or the generators."""
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        words = " ".join(str(error).split())[:120]
+        raise _no_state((folder or Path()) / FILE, words) from None
+
+
+def forget(folder: Path) -> None:
+    """Remove the state of a folder, so that nothing goes on from it."""
+    try:
+        (folder / FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot be removed: {error.strerror or error}", where=folder / FILE) from None
+
+
+def random_state() -> dict[str, Any]:
+    """The state of torch's, numpy's and Python's generators in this process, as plain values and tensors."""
+    name, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
+    version, internal, gauss = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "mps": torch.mps.get_rng_state() if torch.backends.mps.is_available() else None,
+        "numpy": [
+            str(name),
+            torch.from_numpy(np.asarray(keys).astype(np.int64)),
+            position,
+            has_gauss,
+            cached,
+        ],
+        "python": [version, list(internal), gauss],
+    }
+
+
+def set_random_state(state: Mapping[str, Any]) -> None:
+    """Put the generators back to a state from `random_state`."""
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])
+    if state.get("mps") is not None and torch.backends.mps.is_available():
+        torch.mps.set_rng_state(state["mps"])
+    name, keys, position, has_gauss, cached = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))  # noqa: NPY002
+    version, internal, gauss = state["python"]
+    random.setstate((version, tuple(internal), gauss))
+
+
+def put_back_random(states: Sequence[Mapping[str, Any]], fabric: Fabric, note: Note) -> None:
+    """Put the generators of this process back to its own of the `states` of all of them.
+
+    Where there were more or fewer processes `note` says what that means.
+    """
+    if len(states) != fabric.world_size:
+        note(
+            f"this training ran on {len(states)} processes and goes on with {fabric.world_size}: "
+            "what it draws at random (dropout, samples) is no longer what it would have been"
+        )
+    set_random_state(states[fabric.global_rank % len(states)])
+
+
+class _Catching:
+    """A file that remembers the error of the system that writing to it raised."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.error: OSError | None = None
+
+    def write(self, data: bytes | memoryview) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = error
+            raise
+
+    def flush(self) -> None:
+        self._file.flush()

@@ -1,0 +1,142 @@
+"""Moving scenes: a few paper shapes, one of which comes, goes or crosses the sheet; or the scene changes.
+
+A clip is the scene of every frame. What lies outside of the sheet is not in its frame's scene and is not
+drawn, so truth is known frame by frame as it is for pictures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import PIL.Image
+
+from counterfoil.errors import UnknownNameError
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.relocation import with_things
+from counterfoil.world.render import draw
+from counterfoil.world.scenes import Scene, Thing, one_of, place, sample_scene
+
+#: What may happen: a thing comes or goes over an edge, crosses the sheet, or the scene is another one from
+#: the middle on.
+MOTIONS = ("enters", "leaves", "left", "right", "up", "down", "changes")
+#: Frames of a clip, and per second; a quarter of them at the begin and at the end is still.
+FRAMES, RATE = 16, 8.0
+#: Where a thing is that has not come yet, or has gone: off the sheet by this much.
+_OFF = 0.25
+#: The column or row that a crossing starts from, and the one that it ends in.
+_CROSSINGS = {"right": (0, 2), "left": (2, 0), "down": (0, 2), "up": (2, 0)}
+
+
+@dataclass(frozen=True)
+class Reel:
+    """A moving scene as frames that are drawn when they are asked for: a `FrameStack`.
+
+    >>> reel = Reel(moving("right", np.random.default_rng(0)), 48, "natural")
+    >>> len(reel), reel.frame(3).size
+    (16, (48, 48))
+    """
+
+    scenes: tuple[Scene, ...]
+    size: int
+    style: str
+    rate: float = RATE
+    where: str = "a clip of the world"
+
+    def __len__(self) -> int:
+        return len(self.scenes)
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        """One frame; light and grain are those of the first, so that nothing flickers."""
+        return draw(self.scenes[number], self.size, style=self.style, light=self.scenes[0])
+
+    def read(self) -> bytes:
+        """What the frames show and how, as bytes: the same only for the same frames, and nothing is drawn."""
+        return self._said
+
+    def __str__(self) -> str:
+        return self.where
+
+    @cached_property
+    def _said(self) -> bytes:
+        return repr((self.size, self.style, self.scenes)).encode()
+
+
+def moving(motion: str, rng: np.random.Generator, *, frames: int = FRAMES) -> tuple[Scene, ...]:
+    """The scene of each frame of a clip of the kind `motion`, one of `MOTIONS`; two or three things.
+
+    Raises `UnknownNameError` for another.
+
+    >>> clip = moving("enters", np.random.default_rng(0))
+    >>> len(clip[-1].things) - len(clip[0].things)
+    1
+    """
+    if motion not in MOTIONS:
+        raise UnknownNameError("motion", motion, MOTIONS)
+    while True:
+        # Nothing is hollow: what crosses a ring would be inside it for a moment.
+        scene = sample_scene(rng, fewest=2, most=3, containers=0.0)
+        made = _changes(scene, rng, frames) if motion == "changes" else _moves(scene, motion, rng, frames)
+        if made is not None:
+            return made
+
+
+def _changes(scene: Scene, rng: np.random.Generator, frames: int) -> tuple[Scene, ...] | None:
+    """One scene up to the middle, then the same after one edit."""
+    found = edit(scene, one_of(SUBSETS, rng), rng)
+    if found is None:
+        return None
+    half = frames // 2
+    return (found.scenes[0],) * half + (found.scenes[1],) * (frames - half)
+
+
+def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> tuple[Scene, ...] | None:
+    """The first thing moves along its row or column, which must be free."""
+    mover, others = scene.things[0], scene.things[1:]
+    path = _crossing(mover, motion, rng) if motion in _CROSSINGS else _over_an_edge(mover, others, rng)
+    if path is None or any(_on(path, other) for other in others):
+        return None
+    if motion == "leaves":
+        path = path[::-1]
+    (x0, y0), (x1, y1) = path
+    made = []
+    for at in _progress(frames):
+        x, y = round(x0 + at * (x1 - x0), 3), round(y0 + at * (y1 - y0), 3)
+        moved = replace(mover, x=x, y=y)
+        seen = 0 <= x <= 1 and 0 <= y <= 1
+        made.append(with_things(scene, (mover, moved)) if seen else replace(scene, things=others))
+    return tuple(made)
+
+
+_Path = tuple[tuple[float, float], tuple[float, float]]
+
+
+def _crossing(mover: Thing, motion: str, rng: np.random.Generator) -> _Path:
+    """From one side of the sheet to the other, along the row or column that the thing lies in."""
+    start, stop = (place(rng, (at, at)) for at in _CROSSINGS[motion])
+    if motion in ("left", "right"):
+        return (start[0], mover.y), (stop[0], mover.y)
+    return (mover.x, start[1]), (mover.x, stop[1])
+
+
+def _over_an_edge(mover: Thing, others: Sequence[Thing], rng: np.random.Generator) -> _Path | None:
+    """From off the sheet to where the thing lies, by a way that nothing is on; None where there is none."""
+    here = mover.x, mover.y
+    edges = [(-_OFF, mover.y), (1 + _OFF, mover.y), (mover.x, -_OFF), (mover.x, 1 + _OFF)]
+    ways: list[_Path] = [(edge, here) for edge in edges]
+    free = [way for way in ways if not any(_on(way, other) for other in others)]
+    return one_of(free, rng) if free else None
+
+
+def _on(path: _Path, thing: Thing) -> bool:
+    """Whether a thing lies on the way: nearer than half a cell."""
+    (x0, y0), (x1, y1) = path
+    across = min(x0, x1) - 0.16 < thing.x < max(x0, x1) + 0.16
+    return across and min(y0, y1) - 0.16 < thing.y < max(y0, y1) + 0.16
+
+
+def _progress(frames: int) -> list[float]:
+    """How far along the way the thing is in each frame: still, moving evenly, still."""
+    still = frames // 4
+    steps = max(1, frames - 2 * still)
+    return [min(1.0, max(0.0, (number - still + 1) / steps)) for number in range(frames)]

@@ -1,0 +1,73 @@
+"""How much commands say: --quiet and --verbose everywhere, lines of progress where there is no terminal."""
+
+import json
+
+import pytest
+
+from counterfoil.cli import app, terminal, verbosity
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time in seconds, as the terminal sees it."""
+    now = [0.0]
+    monkeypatch.setattr("counterfoil.cli.terminal.time.monotonic", lambda: now[0])
+    monkeypatch.setenv("COLUMNS", "80")
+    return now
+
+
+def _worked(clock: list[float], *, seconds: int) -> None:
+    """A stage of as many items as seconds, one a second."""
+    with terminal.progress() as report:
+        for done in range(seconds + 1):
+            clock[0] = float(done)
+            report("embedding", done, seconds)
+
+
+def test_a_line_every_half_minute(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    _worked(clock, seconds=100)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "embedding: 30 of 100, about 70 s left",
+        "embedding: 60 of 100, about 40 s left",
+        "embedding: 90 of 100, about 10 s left",
+    ]
+
+
+def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    _worked(clock, seconds=29)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0)])
+def test_more_or_less_of_it(clock, capsys, monkeypatch, name: str, lines: int) -> None:
+    monkeypatch.setattr(verbosity, name, True)
+    _worked(clock, seconds=100)
+    terminal.note("decided")
+    assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
+
+
+def test_every_command_has_both() -> None:
+    import typer
+
+    def commands(group):
+        for command in group.commands.values():
+            yield from commands(command) if hasattr(command, "commands") else (command,)
+
+    found = list(commands(typer.main.get_command(app)))
+    assert len(found) > 15
+    for command in found:
+        options = {name for each in command.params for name in each.opts}
+        assert {"--quiet", "--verbose"} <= options, command.name
+
+
+def test_quiet_notes_nothing_and_prints_the_same(counterfoil, tmp_path) -> None:
+    votes = tmp_path / "votes.csv"
+    votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3)
+    plot = ("--plot", tmp_path / "s.svg")
+    loud = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "--verbose")
+    quiet = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "-q")
+    assert json.loads(loud.out) == json.loads(quiet.out)
+    assert "strengths drawn in" in loud.err
+    assert "strengths drawn in" not in quiet.err
+    assert (verbosity.quiet, verbosity.verbose) == (False, False)

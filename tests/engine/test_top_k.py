@@ -1,0 +1,129 @@
+"""The best k against sorting everything: any blocks, many ties, hard orders."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy import ndarray
+
+from counterfoil.engine.top_k import tops, tops_in_blocks
+from counterfoil.errors import InputError, ScoreError
+
+
+def sorted_whole(scores: ndarray, k: int) -> ndarray:
+    """Best first, of equal scores the lower position: a stable sort of whole rows."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+@given(
+    shape=st.tuples(st.integers(1, 7), st.integers(1, 90)),
+    levels=st.integers(1, 40),
+    block=st.tuples(st.integers(1, 4), st.integers(1, 50)),
+    dtype=st.sampled_from([np.float32, np.float64, np.int64, np.float16]),
+    threads=st.integers(1, 3),
+    data=st.data(),
+)
+def test_any_blocks_give_the_stable_order(
+    shape: tuple[int, int],
+    levels: int,
+    block: tuple[int, int],
+    dtype: type,
+    threads: int,
+    data: st.DataObject,
+) -> None:
+    k = data.draw(st.integers(1, shape[1]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    scores = rng.integers(-levels, levels, shape).astype(dtype)
+    items, values = tops_in_blocks(lambda q, i: scores[q, i], *shape, k, block=block, threads=threads)
+    assert items.tolist() == sorted_whole(scores.astype(float), k).tolist()
+    assert values.tolist() == np.take_along_axis(scores, items, 1).tolist()
+    assert values.dtype == (np.float32 if dtype in (np.float16, np.float32) else np.float64)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products(dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    # Whole numbers: products are exact, whatever the order of the sum, and many are equal.
+    queries, gallery = (rng.integers(-2, 3, (n, 6)).astype(dtype) for n in (70, 900))
+    items, values = tops(queries, gallery, 25, block=(32, 128))
+    whole = queries @ gallery.T
+    assert items.tolist() == sorted_whole(whole, 25).tolist()
+    assert values.tolist() == np.take_along_axis(whole, items, 1).tolist()
+    assert values.dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["constant", "rising", "falling", "one row rises", "infinite"])
+def test_orders_that_let_everything_survive(name: str) -> None:
+    rising = np.tile(np.arange(3000.0), (5, 1))
+    scores = {
+        "constant": np.zeros((5, 3000)),
+        "rising": rising,
+        "falling": -rising,
+        "one row rises": np.where(np.arange(5)[:, None] == 3, rising, -rising),
+        "infinite": np.where(rising % 7 == 0, -np.inf, np.where(rising % 501 == 1, np.inf, rising // 100)),
+    }[name]
+    items, _ = tops_in_blocks(lambda q, i: scores[q, i], 5, 3000, 4, block=(5, 700))
+    assert items.tolist() == sorted_whole(scores, 4).tolist()
+
+
+def test_only_infinitely_bad_ones_are_left() -> None:
+    scores = np.full((1, 40), -np.inf)
+    scores[0, 30] = 1.0
+    items, values = tops_in_blocks(lambda q, i: scores[q, i], 1, 40, 3, block=(1, 8))
+    assert items.tolist() == [[30, 0, 1]]
+    assert values.tolist() == [[1.0, -np.inf, -np.inf]]
+
+
+def test_memory_is_that_of_a_few_blocks() -> None:
+    def peak(n_items: int) -> int:
+        def scores(rows: slice, columns: slice) -> ndarray:
+            at = np.arange(rows.start, rows.stop)[:, None] * 7919 ^ np.arange(columns.start, columns.stop)
+            return (at * 2654435761 % 1000003).astype(np.float32)
+
+        tracemalloc.start()
+        tops_in_blocks(scores, 64, n_items, 5, block=(64, 1024), threads=1)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(40_000) < 1.1 * peak(8_000)
+
+
+def test_progress_counts_queries() -> None:
+    seen: list[tuple[str, int, int]] = []
+    scores = np.random.default_rng(1).random((10, 20))
+    tops(scores, scores, 2, block=(4, 8), progress=lambda *at: seen.append(at))
+    assert seen == [("best items", 4, 10), ("best items", 8, 10), ("best items", 10, 10)]
+
+
+@pytest.mark.parametrize("at", [(0, 0), (5, 3), (2, 99)])
+@pytest.mark.parametrize("fill", [0.0, None])
+def test_not_a_number(at: tuple[int, int], fill: float | None) -> None:
+    scores = np.random.default_rng(2).random((6, 100)) if fill is None else np.full((6, 100), fill)
+    scores[at] = np.nan
+    with pytest.raises(ScoreError, match=rf"^query {at[0]}, item {at[1]}: a score is not a number"):
+        tops_in_blocks(lambda q, i: scores[q, i], 6, 100, 2, block=(4, 16), threads=2)
+
+
+@pytest.mark.parametrize(
+    ("queries", "gallery", "k", "pattern"),
+    [
+        (np.ones((2, 3)), np.ones((4, 3)), 5, r"no such number of best items; given: 5; allowed: 1 to 4"),
+        (np.ones((2, 3)), np.ones((4, 3)), 0, r"given: 0; allowed: 1 to 4"),
+        (np.ones((2, 3)), np.ones((4, 2)), 1, r"differ in width; given: 3 and 2"),
+        (np.ones((2, 3)), np.ones((4, 3), np.float32), 1, r"given: float64 and float32; allowed: both fl"),
+        (np.ones((2, 3), np.float16), np.ones((4, 3), np.float16), 1, r"given: float16 and float16"),
+    ],
+)
+def test_what_cannot_be_searched(queries: ndarray, gallery: ndarray, k: int, pattern: str) -> None:
+    with pytest.raises(InputError, match=pattern):
+        tops(queries, gallery, k)
+    with pytest.raises(InputError, match="a block has no scores"):
+        tops(np.ones((1, 1)), np.ones((1, 1)), 1, block=(0, 1))
+
+
+def test_no_queries() -> None:
+    items, scores = tops(np.ones((0, 3)), np.ones((4, 3)), 2)
+    assert items.shape == scores.shape == (0, 2)

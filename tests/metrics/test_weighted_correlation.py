@@ -1,0 +1,101 @@
+"""Correlations of weighted samples against scipy on the points written out as often as they weigh."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c
+from counterfoil.metrics.weighted_correlation import MEASURES, Drawn
+
+
+def _written_out(x, y, clusters, weights):
+    rows = np.repeat(np.arange(len(x)), weights[clusters].astype(int))
+    x, y = x[rows], y[rows]
+    if len(rows) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return [np.nan] * 4
+    return [
+        kendalltau(x, y).statistic,
+        kendalltau(x, y, variant="c").statistic,
+        spearmanr(x, y).statistic,
+        pearsonr(x, y).statistic,
+    ]
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_equal_to_scipy_with_ties_everywhere(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.integers(1, 90))
+    x = rng.integers(0, data.draw(st.integers(1, 40)), n) * 0.1
+    y = rng.integers(0, data.draw(st.integers(1, 17)), n) / 3
+    clusters = np.unique(rng.integers(0, data.draw(st.integers(1, n)), n), return_inverse=True)[1]
+    weights = rng.integers(0, 4, (3, clusters.max() + 1)).astype(float)
+    found = Drawn.of(x, y, clusters).correlations(weights)
+    assert found == pytest.approx(
+        np.array([_written_out(x, y, clusters, w) for w in weights]), abs=1e-12, nan_ok=True
+    )
+
+
+def test_continuous_ratings_and_many_points_in_several_blocks() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 3000))
+    clusters = np.arange(3000) // 3
+    weights = rng.integers(0, 3, (100, 1000)).astype(float)
+    found = Drawn.of(x, y, clusters).correlations(weights)
+    for row in (0, 57, 99):
+        assert found[row] == pytest.approx(_written_out(x, y, clusters, weights[row]), abs=1e-12)
+    assert found[0] == pytest.approx(Drawn.of(x, y, clusters).correlations(weights[:1])[0], abs=0)
+
+
+def test_constant_columns_and_empty_samples_have_no_value() -> None:
+    x, y = np.arange(4.0), np.array([1.0, 1.0, 2.0, 2.0])
+    points = Drawn.of(x, y, np.array([0, 0, 1, 2]))
+    weights = np.array([[1.0, 0, 0], [0, 0, 5], [0, 0, 0], [0, 1, 1], [1, 1, 0]])
+    assert np.isnan(points.correlations(weights)).all(axis=1).tolist() == [True, True, True, True, False]
+    assert np.isnan(Drawn.of(np.ones(3), np.arange(3.0), np.arange(3)).correlations(np.ones((1, 3)))).all()
+
+
+def test_what_agrees_throughout_is_exactly_one() -> None:
+    grades = np.tile([1.0, 2.0, 3.0, 4.0], 25)
+    weights = np.vstack([np.ones(100), np.random.default_rng(0).integers(0, 4, (50, 100))]).astype(float)
+    found = Drawn.of(grades, grades, np.arange(100)).correlations(weights)
+    assert (found[0] == 1).all()
+    assert (found[:, [0, 2]] == 1).all()
+    # tau-c is 1 only where the four grades are as many.
+    assert (found[1:, 1] < 1).any()
+
+
+def test_points_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(InputError, match="no points"):
+        Drawn.of(np.empty(0), np.empty(0), np.empty(0, np.int64))
+    with pytest.raises(InputError, match="finite"):
+        Drawn.of(np.array([np.nan]), np.ones(1), np.zeros(1, np.int64))
+
+
+def test_tau_c_by_counting_pairs() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 6, 40).astype(float), rng.integers(1, 5, 40).astype(float)
+    order = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
+    assert kendall_tau_c(x, y) == pytest.approx(order.sum() / (40**2 * 3 / 4))
+    assert kendall_tau_b(x, y) != pytest.approx(kendall_tau_c(x, y))
+    assert np.isnan(kendall_tau_c(x, np.ones(40)))
+    with pytest.raises(InputError, match="too few rows"):
+        kendall_tau_c(np.ones(1), np.ones(1))
+
+
+@pytest.mark.slow
+def test_ten_thousand_draws_of_the_largest_expert_set_take_seconds() -> None:
+    rng = np.random.default_rng(0)
+    image = np.repeat(np.sort(rng.integers(0, 822, 5664)), 3)
+    rating = rng.integers(1, 5, 16_992).astype(float)
+    score = np.repeat(np.round(rating[::3] + rng.normal(size=5664), 3), 3)
+    points = Drawn.of(score, rating, np.unique(image, return_inverse=True)[1])
+    weights = rng.poisson(1, (10_000, image.max() + 1)).astype(float)
+    begin = time.process_time()
+    assert points.correlations(weights[:, : len(np.unique(image))]).shape == (10_000, len(MEASURES))
+    assert time.process_time() - begin < 10

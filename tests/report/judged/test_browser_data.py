@@ -1,0 +1,145 @@
+"""What the browser of judged captions is given: places among all, who agrees, and what is carried along."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.records import Image
+from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report.browser_data import to_json
+from counterfoil.report.judged import browser_data as judged_island
+from counterfoil.report.judged.browser_data import KINDS, NEAR, distance, judged_data, kinds, places, standing
+from counterfoil.report.pictures import FRAMES, Album, strip
+
+
+def one_by_one(scores: list[float], ratings: list[float]) -> list[float]:
+    """`places`, as its docstring says it: counted for each caption alone."""
+    n = len(scores)
+    found = []
+    for score, rating in zip(scores, ratings, strict=True):
+        below = sum(other < score for other in scores)
+        level = sum(other == score for other in scores)
+        own = (below + level / 2) / n
+        low = sum(other < rating for other in ratings) / n
+        high = sum(other <= rating for other in ratings) / n
+        found.append(own - low if own < low else own - high if own > high else 0.0)
+    return found
+
+
+def test_places_are_those_counted_one_by_one() -> None:
+    rng = np.random.default_rng(2)
+    for n in (1, 2, 7, 40):
+        scores, ratings = np.round(rng.normal(size=n), 1), rng.integers(1, 4, n).astype(float)
+        assert places(scores, ratings) == pytest.approx(one_by_one(scores.tolist(), ratings.tolist()))
+
+
+def test_whoever_orders_as_people_do_is_nowhere_away(rated: Comparison) -> None:
+    oracle, _, against, constant = rated.runs
+    assert not distance(oracle).any()
+    assert set(kinds(oracle).tolist()) == {0}
+    assert (kinds(against) > 0).mean() > 0.5
+    # Who says nothing puts all in the middle: too low what people put high, too high what they put low.
+    mean = np.nanmean(oracle.benchmark.judged.ratings, axis=1)
+    away = distance(constant)
+    assert (away[mean == mean.max()] < 0).all()
+    assert (away[mean == mean.min()] > 0).all()
+
+
+def test_kinds_of_preferences_are_those_of_the_items(preferred: Comparison) -> None:
+    for run in preferred.runs:
+        assert kinds(run).tolist() == [int(value < 1) for value in run.items["accuracy"]]
+
+
+def test_the_data_say_what_people_and_scorers_said(rated: Comparison) -> None:
+    data = judged_data(rated, Album(), pictures=True, captions=True)
+    json.loads(to_json(data))
+    questions = rated.runs[0].benchmark.judged
+    assert data["ids"] == list(questions.ids)
+    assert data["kinds"] == list(KINDS["rated"])
+    assert data["pictured"] == len(questions)
+    for q, row in enumerate(questions.ratings.tolist()):
+        assert data["ratings"][q] == [None if np.isnan(value) else value for value in row]
+        caption = rated.runs[0].benchmark.captions[questions.captions[q]]
+        assert data["captions"][data["candidates"][q][0][0]] == [caption.text, caption.id]
+        total, first = data["references"][q]
+        assert total == q % 12
+        assert len(first) == min(total, judged_island.MOST_REFERENCES)
+    good = data["models"][1]
+    values = rated.runs[1].answers.values
+    assert good["scores"] == [[pytest.approx(value, rel=1e-5)] for value in values]
+    assert good["standing"] == pytest.approx((100 * standing(values)).round(1).tolist())
+    far = np.abs(np.array(good["away"])) > 100 * NEAR
+    assert [kind != "0" for kind in good["kinds"]] == far.tolist()
+
+
+def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -> None:
+    data = judged_data(preferred, Album(), pictures=False, captions=True)
+    drawn = preferred.runs[2].answers.values
+    assert drawn.ndim == 3
+    assert data["models"][2]["scores"] == pytest.approx(drawn.mean(axis=2), rel=1e-5)
+    questions = preferred.runs[0].benchmark.judged
+    assert data["votes"] == questions.votes.tolist()
+    assert data["label"] == questions.label.tolist()
+
+
+def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
+    rated: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = judged_data(rated, Album(), pictures=False, captions=True)
+    monkeypatch.setattr(judged_island, "MOST_QUESTIONS", 9)
+    part = judged_data(rated, Album(), pictures=False, captions=True)
+    assert (part["of"], len(part["ids"])) == (len(whole["ids"]), 9)
+    assert set(part["groupings"][0]["codes"]) == {0, 1}
+    for key in ("standing", "away"):
+        by_id = dict(zip(whole["ids"], whole["models"][1][key], strict=True))
+        assert part["models"][1][key] == [by_id[name] for name in part["ids"]]
+    assert len(part["captions"]) < len(whole["captions"])
+
+
+def test_nothing_is_carried_that_may_not_be(rated: Comparison) -> None:
+    data = judged_data(rated, Album(), pictures=False, captions=False)
+    assert "sentence number" not in to_json(data)
+    assert {number for _, number in data["images"]} == {-1}
+
+
+def test_a_video_is_a_strip_of_frames_and_features_are_none(tmp_path: Path) -> None:
+    for i in range(12):
+        PIL.Image.new("RGB", (80, 60), (20 * i, 40, 90)).save(tmp_path / f"{i:02}.png")
+    np.save(tmp_path / "features.npy", np.ones((4, 3), np.float32))
+    video = Video("moving", FrameFolder(tmp_path, rate=2.0))
+    PIL.Image.open(strip_of(video, tmp_path)).load()
+    album = Album()
+    features = Video("embedded", FrameFeatures(tmp_path / "features.npy"))
+    found = album.add([video, features, Image("nothing")], [[0], [1], [2]])
+    assert list(found) == [0]
+    assert not album.broken
+
+
+def strip_of(video: Video, folder: Path) -> Path:
+    """The strip as a file; it is as wide as its frames, which differ from left to right."""
+    path = folder / "strip.webp"
+    path.write_bytes(strip(video))
+    with PIL.Image.open(path) as whole:
+        assert whole.width == FRAMES * 80 + 2 * (FRAMES - 1)
+        reds = [whole.convert("RGB").getpixel((82 * i + 40, 30))[0] for i in range(FRAMES)]
+    assert reds == sorted(reds)
+    assert len(set(reds)) == FRAMES
+    return path
+
+
+def test_frames_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "0.png").write_bytes(b"no picture")
+    album = Album()
+    assert album.add([Video("cut off", FrameFolder(tmp_path))], [[0]]) == {0: 0}
+    assert "0.png" in album.broken["cut off"]
+
+
+def test_benchmarks_may_lack_references(preferred: Comparison) -> None:
+    benchmark: Benchmark = preferred.runs[0].benchmark
+    assert benchmark.judged.references is None
+    assert judged_data(preferred, Album(), pictures=False, captions=True)["references"] is None

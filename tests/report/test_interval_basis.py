@@ -1,0 +1,71 @@
+"""What is said of the images, captions and effective questions behind intervals."""
+
+import numpy as np
+import pytest
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.questions import Choice
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.scores import Scores
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.result import Result
+from counterfoil.report.interval_basis import resting, rests_on, warnings
+
+
+def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple[Benchmark, Result]:
+    """A choice per row of `captions`; nine in ten right."""
+    n = len(captions)
+    questions = Choice(
+        tuple(map(str, range(n))), query=np.arange(n) % images, candidates=captions, asks="image"
+    )
+    benchmark = Benchmark(
+        Card(name="mine", title="Mine", form="choice"),
+        tuple(Image(f"i{i}") for i in range(images)),
+        tuple(Caption(f"c{i}", f"text {i}") for i in range(int(captions.max()) + 1)),
+        questions,
+    )
+    right = np.arange(n) % 10 > 0
+    scores = Scores(np.stack([right, ~right], axis=1).astype(np.float64))
+    return benchmark, evaluate(benchmark, scores, scorer="s", interval=interval, draws=200)
+
+
+def test_two_captions_of_all_questions_are_said_to_be_given() -> None:
+    benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)))
+    assert result.provenance["interval"]["given"] == {"images": 0, "captions": 2}
+    estimate = result.measures["accuracy"]
+    assert 0.84 < estimate.low < 0.9 < estimate.high < 0.95
+    assert resting(benchmark, [result]) == (
+        "intervals rest on 200 images and 2 captions; Accuracy: 200 effective questions"
+    )
+    assert warnings(benchmark, [result]) == [
+        "2 captions are in so many questions that intervals take them as given: they say nothing of "
+        "other captions"
+    ]
+
+
+def test_few_images_are_warned_of_and_many_of_all_are_not() -> None:
+    unique = np.arange(600).reshape(300, 2)
+    benchmark, result = measured(300, unique)
+    assert rests_on(benchmark, [result])[1:] == []
+    benchmark, result = measured(12, unique)
+    assert warnings(benchmark, [result])[0].startswith("few images (12)")
+
+
+@pytest.mark.parametrize(("interval", "warned"), [("auto", True), ("wilson", True), ("bootstrap", False)])
+def test_what_is_given_is_said_of_intervals_that_take_it_so(interval: str, warned: bool) -> None:
+    benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)), interval)
+    assert any("as given" in line for line in warnings(benchmark, [result])) == warned
+    # As one cluster, all questions are one.
+    assert any("few effective" in line for line in warnings(benchmark, [result])) == (not warned)
+
+
+def test_effective_numbers_are_those_of_all_results() -> None:
+    rng = np.random.default_rng(0)
+    benchmark, first = measured(250, np.stack([rng.integers(0, 40, 500), 40 + np.arange(500)], axis=1))
+    _, second = measured(250, np.asarray(benchmark.questions.candidates), "wilson")
+    assert first.provenance["interval"]["method"] == "crossed"
+    assert first.provenance["interval"]["images"] == 250
+    assert second.measures["accuracy"].effective == 500
+    assert " to 500 effective questions" in resting(benchmark, [first, second]) or (
+        "500 to" in resting(benchmark, [first, second])
+    )

@@ -1,0 +1,48 @@
+"""What measures are called: those of pairs listed, those of retrieval by pattern."""
+
+import pytest
+
+from counterfoil.evaluation.galleries.measures import measure_names
+from counterfoil.report.labels import LABELS, MEANINGS, parted
+
+from .conftest import gallery_benchmark
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"),
+    [
+        ("group_match", "Group match"),
+        ("i2t", "I2T"),
+        ("i2t_recall_at_1", "I2T R@1"),
+        ("t2i_recall_at_137", "T2I R@137"),
+        ("mean_map_at_r", "mean mAP@R"),
+        ("graded_recall_at_1", "graded R@1"),
+        ("mean_pmrp", "mean PMRP"),
+    ],
+)
+def test_labels(measure: str, label: str) -> None:
+    assert LABELS[measure] == label
+
+
+def test_recall_at_one_and_at_many_are_explained_differently() -> None:
+    assert MEANINGS["recall_at_1"] == "a right answer comes first"
+    assert MEANINGS["i2t_recall_at_1000"].startswith("a right answer is among the first 1,000; each image")
+
+
+@pytest.mark.parametrize("measure", ["recall_at_0", "recall_at_", "i2t_", "sideways_ndcg", "i2t_accuracy_of"])
+def test_what_no_measure_is_called_has_neither(measure: str) -> None:
+    assert measure not in LABELS
+    assert measure not in MEANINGS
+    assert LABELS.get(measure, measure) == measure
+
+
+def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning() -> None:
+    names = measure_names(gallery_benchmark())
+    assert {parted(name)[0] for name in names} == {"i2t", "t2i", "mean"}
+    assert len({LABELS[name] for name in names}) == len(names)
+    assert all(name in MEANINGS for name in names)
+
+
+def test_names_can_be_listed() -> None:
+    assert set(LABELS) == set(MEANINGS)
+    assert len(LABELS) == len(list(LABELS))

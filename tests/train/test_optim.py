@@ -1,0 +1,122 @@
+"""Groups: what decays, what is frozen, and optimisers that take their values from the recipe."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from counterfoil.errors import InputError  # noqa: E402
+from counterfoil.scorers.networks import Network  # noqa: E402
+from counterfoil.train.optim import count, decays, optimiser, parameter_groups, trained  # noqa: E402
+from counterfoil.train.recipes import NAMES, Recipe  # noqa: E402
+
+pytestmark = pytest.mark.models
+
+
+class Towers(Network):
+    """Every kind of name that the rule of decay knows, and a head on top."""
+
+    def __init__(self, *, head: bool = True) -> None:
+        super().__init__()
+        self.visual = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
+        self.ln_final = nn.LayerNorm(4)
+        self.proj = nn.Parameter(torch.zeros(4, 4))
+        # Two dimensions, yet a name of the rule: open_clip leaves such out too.
+        self.ln_table = nn.Parameter(torch.zeros(2, 2))
+        self.logit_scale = nn.Parameter(torch.tensor(1.0))
+        self.head = nn.Linear(4, 2) if head else None
+
+    def projections(self):
+        return (self.proj,)
+
+    def heads(self):
+        return tuple(self.head.parameters()) if self.head is not None else ()
+
+
+def names(network: Network, parameters) -> set[str]:
+    wanted = {id(parameter) for parameter in parameters}
+    return {name for name, parameter in network.named_parameters() if id(parameter) in wanted}
+
+
+def test_only_matrices_decay() -> None:
+    network = Towers()
+    decayed, rest = parameter_groups(network, NAMES["coco"])
+    assert (decayed["weight_decay"], rest["weight_decay"]) == (0.1, 0.0)
+    assert names(network, decayed["params"]) == {"visual.0.weight", "proj", "head.weight"}
+    everything = {name for name, _ in network.named_parameters()}
+    assert names(network, rest["params"]) == everything - {"visual.0.weight", "proj", "head.weight"}
+
+
+def test_the_rule_is_open_clips() -> None:
+    # As open_clip_train writes it, on a network of open_clip's own.
+    open_clip = pytest.importorskip("open_clip")
+    vision = {"layers": 1, "width": 64, "patch_size": 16, "image_size": 32}
+    text = {"layers": 1, "width": 64, "heads": 1, "vocab_size": 50}
+    model = open_clip.CLIP(embed_dim=8, vision_cfg=vision, text_cfg=text)
+
+    def excluded(name, parameter):
+        return parameter.ndim < 2 or any(part in name for part in ("bn", "ln", "bias", "logit_scale"))
+
+    theirs = {name for name, parameter in model.named_parameters() if not excluded(name, parameter)}
+    ours = {name for name, parameter in model.named_parameters() if decays(name, parameter, NAMES["coco"])}
+    assert ours == theirs
+    assert len(theirs) > 5
+
+
+def test_all_decays_where_the_recipe_says_so() -> None:
+    network = Towers()
+    (group,) = parameter_groups(network, Recipe("mine", decay="all"))
+    assert names(network, group["params"]) == {name for name, _ in network.named_parameters()}
+
+
+def test_what_is_not_trained_is_frozen_and_opened_again() -> None:
+    network = Towers()
+    parameter_groups(network, NAMES["pac"])
+    assert {name for name, each in network.named_parameters() if each.requires_grad} == {"proj"}
+    first, second = NAMES["pcme"].staged()
+    parameter_groups(network, first)
+    opened = {name for name, each in network.named_parameters() if each.requires_grad}
+    assert opened == {"head.weight", "head.bias"}
+    parameter_groups(network, second)
+    closed = {name for name, each in network.named_parameters() if not each.requires_grad}
+    assert closed == {"logit_scale"}  # no loss of PCME has a temperature
+
+
+def test_the_temperature_is_trained_beside_a_part() -> None:
+    network = Towers()
+    recipe = Recipe("mine", trains="projections")
+    assert [name for name, _ in trained(network, recipe)] == ["proj", "logit_scale"]
+
+
+def test_a_part_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(InputError, match="recipe pcme: the network has no heads to train; given: Towers"):
+        parameter_groups(Towers(head=False), NAMES["pcme"].staged()[0])
+
+
+@pytest.mark.parametrize(("name", "kind"), [("coco", "AdamW"), ("detector", "Adam"), ("pcme", "AdamP")])
+def test_optimisers_have_the_recipes_values(name: str, kind: str) -> None:
+    network, recipe = Towers(), NAMES[name].staged()[-1]
+    made = optimiser(parameter_groups(network, recipe), recipe)
+    assert type(made).__name__ == kind
+    for group in made.param_groups:
+        assert (group["lr"], tuple(group["betas"]), group["eps"]) == (recipe.lr, recipe.betas, recipe.eps)
+
+
+def test_one_step_of_adamw_is_the_one_of_the_book() -> None:
+    # First step: the moments' corrections cancel, so each entry moves by lr g / (|g| + eps) after its decay.
+    network = Towers(head=False)
+    with torch.no_grad():
+        network.proj.fill_(2.0)
+        network.logit_scale.fill_(2.0)
+    recipe = Recipe("mine", lr=0.1, weight_decay=0.5)
+    made = optimiser(parameter_groups(network, recipe), recipe)
+    (network.proj.sum() * 3 + network.logit_scale * 3).backward()
+    made.step()
+    moved = 0.1 * 3 / (3 + recipe.eps)
+    assert network.proj.detach().numpy() == pytest.approx(2 * (1 - 0.1 * 0.5) - moved, abs=1e-6)
+    assert network.logit_scale.item() == pytest.approx(2 - moved, abs=1e-6)
+
+
+def test_counting() -> None:
+    assert count([nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.zeros(5))]) == 11

@@ -1,0 +1,173 @@
+"""Moving scenes: what moves moves that way, what does not stays, nothing meets, nothing flickers."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from counterfoil.data.frames import Sampling
+from counterfoil.data.records import FileSource
+from counterfoil.data.videos import FrameStack, Video
+from counterfoil.engine.content import image_keys
+from counterfoil.engine.progress import silent
+from counterfoil.errors import UnknownNameError
+from counterfoil.world.animation import FRAMES, MOTIONS, RATE, Reel, moving
+from counterfoil.world.render import draw
+from counterfoil.world.scenes import CONTAINERS
+
+AXES = {"right": ("x", 1), "left": ("x", -1), "down": ("y", 1), "up": ("y", -1)}
+CLIPS = 60
+
+
+@pytest.fixture(scope="module")
+def made():
+    rng = np.random.default_rng(8)
+    return {motion: [moving(motion, rng) for _ in range(CLIPS)] for motion in MOTIONS}
+
+
+def split(frames):
+    """What is in every frame, and what else there is, frame by frame."""
+    still = [thing for thing in frames[0].things if all(thing in scene.things for scene in frames)]
+    return still, [[thing for thing in scene.things if thing not in still] for scene in frames]
+
+
+@pytest.mark.parametrize("motion", AXES)
+def test_one_thing_crosses_the_sheet_that_way(made, motion):
+    axis, sign = AXES[motion]
+    other = "y" if axis == "x" else "x"
+    for frames in made[motion]:
+        still, rest = split(frames)
+        assert len(still) == len(frames[0].things) - 1
+        (path,) = zip(*rest, strict=True)
+        at = np.array([getattr(thing, axis) for thing in path])
+        assert len({getattr(thing, other) for thing in path}) == 1
+        assert (np.diff(at) * sign >= 0).all()
+        assert sign * (at[-1] - at[0]) > 0.5
+        assert len({(thing.shape, thing.colour, thing.size, thing.texture) for thing in path}) == 1
+
+
+@pytest.mark.parametrize("motion", ["enters", "leaves"])
+def test_one_thing_comes_or_goes_for_good(made, motion):
+    for frames in made[motion]:
+        still, rest = split(frames)
+        there = [len(things) for things in (rest if motion == "enters" else rest[::-1])]
+        assert there == sorted(there)
+        assert there[0] == 0
+        assert there[-1] == 1
+        assert len(still) >= 1
+        # It is there for a good part of the clip, and away for one.
+        assert FRAMES / 4 <= sum(there) <= FRAMES * 3 / 4
+
+
+def test_a_scene_changes_once_in_the_middle(made):
+    for frames in made["changes"]:
+        assert len(set(frames)) == 2
+        assert frames.index(frames[-1]) == FRAMES // 2
+
+
+def test_nothing_meets_and_nothing_is_off_the_sheet(made):
+    for motion in MOTIONS:
+        for frames in made[motion]:
+            assert len(frames) == FRAMES
+            for scene in frames:
+                assert all(0 <= at <= 1 for thing in scene.things for at in (thing.x, thing.y))
+                if motion == "changes":
+                    continue
+                assert not any(thing.shape in CONTAINERS for thing in scene.things)
+                for i, one in enumerate(scene.things):
+                    for two in scene.things[i + 1 :]:
+                        assert max(abs(one.x - two.x), abs(one.y - two.y)) >= 0.16
+
+
+def test_an_unknown_motion_is_named():
+    with pytest.raises(UnknownNameError, match="did you mean 'enters'"):
+        moving("entres", np.random.default_rng(0))
+
+
+def test_a_reel_is_a_video_in_memory(made):
+    frames = made["right"][0]
+    reel = Reel(frames, 48, "natural")
+    assert isinstance(reel, FrameStack)
+    video = Video("a", reel)
+    shown = [np.asarray(picture) for picture in video.frames()]
+    assert len(shown) == FRAMES
+    assert all((np.asarray(reel.frame(i)) == picture).all() for i, picture in enumerate(shown))
+    some = Video("a", reel, start=0.5, end=1.0, sampling=Sampling(count=2))
+    first, last = int(0.5 * RATE), int(1.0 * RATE) - 1
+    assert [(np.asarray(p) == shown[i]).all() for p, i in zip(some.frames(), (first, last), strict=True)] == [
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("style", ["natural", "synthetic"])
+def test_only_what_moves_changes(made, style):
+    for frames in made["right"][:10]:
+        reel = Reel(frames, 96, style)
+        pictures = np.stack([np.asarray(reel.frame(i), dtype=int) for i in range(len(frames))])
+        assert (pictures[0] == np.asarray(draw(frames[0], 96, style=style))).all()
+        changed = (pictures != pictures[0]).any(axis=(0, 3))
+        row = next(t for t in frames[0].things if t not in frames[-1].things).y * 96
+        # Nothing further from the row than the largest thing and its shadow.
+        far = np.abs(np.arange(96) - row) > 96 * 0.25
+        assert changed.any()
+        assert not changed[far].any()
+
+
+def test_a_key_costs_no_drawing_and_tells_clips_apart(made, monkeypatch):
+    def drawn(*_, **__):
+        raise AssertionError("a frame was drawn")
+
+    monkeypatch.setattr("counterfoil.world.animation.draw", drawn)
+    clips = [frames for motion in MOTIONS for frames in made[motion]]
+    videos = [Video(str(i), Reel(frames, 48, "natural")) for i, frames in enumerate(clips)]
+    one = clips[0]
+    videos += [
+        Video("a", Reel(one, 64, "natural")),
+        Video("b", Reel(one, 48, "synthetic")),
+        Video("c", Reel(one, 48, "natural"), sampling=Sampling(count=3)),
+        Video("d", Reel(one[::-1], 48, "natural")),
+    ]
+    keys = image_keys(videos, cache=None, progress=silent)
+    assert len(set(keys)) == len(videos)
+    again = [Video(f"{i}", pickle.loads(pickle.dumps(video.source))) for i, video in enumerate(videos[:5])]
+    assert image_keys(again, cache=None, progress=silent) == keys[:5]
+
+
+def test_a_clip_written_to_a_file_is_read_as_it_was(made, tmp_path):
+    av = pytest.importorskip("av", reason="the extra 'video' is not installed")
+    reel = Reel(made["right"][3], 96, "natural")
+    path = tmp_path / "clip.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=int(RATE), options={"crf": "8"})
+        stream.width = stream.height = 96
+        stream.pix_fmt = "yuv420p"
+        for number in range(len(reel)):
+            frame = av.VideoFrame.from_ndarray(np.asarray(reel.frame(number)), format="rgb24")
+            for packet in stream.encode(frame):
+                container.mux(packet)
+        for packet in stream.encode():
+            container.mux(packet)
+    asked = [
+        {},
+        {"sampling": Sampling(count=5)},
+        {"sampling": Sampling(rate=4)},
+        {"start": 0.5, "end": 1.3},
+        {"start": 0.3, "sampling": Sampling(rate=3)},
+    ]
+    for more in asked:
+        drawn, read = (list(Video("a", source, **more).frames()) for source in (reel, FileSource(path)))
+        assert len(drawn) == len(read)
+        for one, two in zip(drawn, read, strict=True):
+            assert one.size == two.size
+            near = [
+                np.abs(np.asarray(two, dtype=float) - np.asarray(reel.frame(i), dtype=float)).mean()
+                for i in range(FRAMES)
+            ]
+            # The frame that was drawn is the nearest of all, or shows the same.
+            number = int(np.argmin(near))
+            assert reel.scenes[number] == reel.scenes[_number(reel, one)]
+
+
+def _number(reel, picture):
+    return next(i for i in range(len(reel)) if (np.asarray(reel.frame(i)) == np.asarray(picture)).all())

@@ -1,0 +1,81 @@
+"""`world-clips`: graded captions of moving scenes."""
+
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from counterfoil.data.videos import Video
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.world.animation import MOTIONS
+from counterfoil.world.captions import matches
+from counterfoil.world.reading import read
+from counterfoil.world.video_benchmark import REFERENCES, clips
+
+SEED, N = 4, 105
+
+
+@pytest.fixture(scope="module")
+def made():
+    return clips(N, seed=SEED, size=32)
+
+
+def test_each_rating_is_what_the_frames_say(made):
+    questions = made.questions
+    for row in range(len(made)):
+        meaning = read(made.captions[questions.captions[row]].text)
+        video = made.images[questions.images[row]]
+        assert isinstance(video, Video)
+        true = [matches(meaning, scene) for scene in video.source.scenes]
+        rating = questions.ratings[row, 0]
+        assert rating == (1.0 if all(true) else 0.5 if any(true) else 0.0)
+        if rating == 0.5:
+            assert 0.2 <= np.mean(true) <= 0.8
+
+
+def test_grades_and_motions_are_balanced(made):
+    values, counts = np.unique(made.questions.ratings, return_counts=True)
+    assert values.tolist() == [0, 0.5, 1]
+    assert counts.tolist() == [35, 35, 35]
+    motions = made.questions.groupings["motion"]
+    assert {motion: motions.count(motion) for motion in MOTIONS} == dict.fromkeys(MOTIONS, 15)
+
+
+def test_references_are_true_throughout_and_say_something_else(made):
+    questions = made.questions
+    for row in range(len(made)):
+        scenes = made.images[questions.images[row]].source.scenes
+        said = [read(made.captions[i].text) for i in questions.references.row(row)]
+        assert len(set(said)) == len(said) == REFERENCES
+        assert all(matches(meaning, scene) for meaning in said for scene in scenes)
+        assert read(made.captions[questions.captions[row]].text) not in said
+
+
+def test_length_tells_nothing():
+    made = clips(396)
+    long = np.array([len(made.captions[i].text.split()) for i in made.questions.captions]).reshape(-1, 3)
+    # Of every clip the three captions are a word apart, and each order of the grades is as common as any.
+    orders = [tuple(row - row.min()) for row in long]
+    assert Counter(orders) == dict.fromkeys(permutations(range(3)), 22)
+
+
+def test_same_seed_same_clips(made):
+    again = clips(N, seed=SEED, size=32)
+    assert again.digest == made.digest
+    assert [image.source.read() for image in again.images] == [image.source.read() for image in made.images]
+    other = clips(N, seed=SEED + 1, size=32)
+    assert other.digest != made.digest
+
+
+def test_clusters_are_clips(made):
+    assert len(np.unique(made.clusters)) == len(made.images) == 35
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(InputError, match="must be positive"):
+        clips(0)
+    with pytest.raises(InputError, match="too small"):
+        clips(3, size=8)
+    with pytest.raises(UnknownNameError, match="natural"):
+        clips(3, style="natral")
