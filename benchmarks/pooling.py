@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from counterfoil.engine.top_k import tops
+from counterfoil.engine.top_k import top_k
 
 QUERIES, ITEMS, WIDTH, K = 20_000, 100_000, 512, 25
 #: All of COCO: train and val of 2014, with all their captions.
@@ -75,7 +75,7 @@ def megabytes() -> float:
 
 
 def memory(queries: int, items: int, width: int, k: int) -> float:
-    """Megabytes that `tops` takes beyond the embeddings, in a process of its own."""
+    """Megabytes that `top_k` takes beyond the embeddings, in a process of its own."""
     command = [sys.executable, __file__, "--memory", *map(str, (queries, items, width, k))]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -84,9 +84,9 @@ def measure_memory(queries: int, items: int, width: int, k: int) -> None:
     """What the process of `memory` does: print by how much the most memory held grows."""
     left, right = unit_vectors(queries, width, 0), unit_vectors(items, width, 1)
     # The libraries' own buffers are there from the first product on, whatever its size.
-    tops(left[:64], right[:256], k)
+    top_k(left[:64], right[:256], k)
     before = megabytes()
-    tops(left, right, k)
+    top_k(left, right, k)
     print(megabytes() - before)
 
 
@@ -110,7 +110,7 @@ def on_processor(queries: ndarray, items: ndarray, k: int, runs: int) -> float:
             theirs = bare(left[part], right, k, chunk)
             times["product and top-k"].append(perf_counter() - since)
             since = perf_counter()
-            ours = tops(queries[part], items, k)
+            ours = top_k(queries[part], items, k)
             times["counterfoil"].append(perf_counter() - since)
             since = perf_counter()
             products(left[part], right)

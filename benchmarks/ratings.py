@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from counterfoil.metrics.weighted_correlation import Drawn
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation
 from counterfoil.metrics.weighted_pairs import ByBits, ByClusters
 from counterfoil.stats.resampling import cluster_draws
 
@@ -51,7 +51,7 @@ def main() -> None:
     times = chosen.draws / len(few)
     print(f"{PAIRS:,} pairs of {IMAGES:,} images, {chosen.draws:,} draws: seconds, of processor time")
 
-    points, begin, spent = Drawn.of(scores, ratings, images), perf_counter(), process_time()
+    points, begin, spent = WeightedCorrelation.of(scores, ratings, images), perf_counter(), process_time()
     found = points.correlations(weights)
     ours = process_time() - spent
     print(f"  counterfoil           {perf_counter() - begin:9.1f} {ours:9.1f}")

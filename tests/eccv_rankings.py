@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.scorers.rankings import Lists
+from counterfoil.scorers.rankings import RankedLists
 
 #: (i2t, t2i) of the official package on them.
 KNOWN = {
@@ -69,7 +69,7 @@ def blocks(folder: Path, side: str, parts: int = 5) -> Iterator[tuple[ndarray, n
         yield rows, found * 2**20 - gallery[None, :]
 
 
-def lists(folder: Path, side: str, length: int | None = None) -> Lists:
+def lists(folder: Path, side: str, length: int | None = None) -> RankedLists:
     """The ranking of every query, whole or cut."""
     images, captions = items(folder)
     queries, gallery = (images, captions) if side == "i2t" else (captions, images)
@@ -86,4 +86,4 @@ def lists(folder: Path, side: str, length: int | None = None) -> Lists:
         found[rows] = 2**15 - 1 - packed[:, ::-1] % 2**15
     starts = np.arange(len(queries) + 1, dtype=np.int64) * length
     names = [tuple(str(i) for i in ids.tolist()) for ids in (queries, by_id)]
-    return Lists(names[0], names[1], starts, found.reshape(-1))
+    return RankedLists(names[0], names[1], starts, found.reshape(-1))

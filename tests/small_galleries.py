@@ -6,7 +6,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 
@@ -54,7 +54,7 @@ def benchmark(
     return Benchmark(card, images, captions, questions)
 
 
-def twin(asked: Gallery, scores: ndarray, top: int) -> list[Placed]:
+def twin(asked: Gallery, scores: ndarray, top: int) -> list[DirectionRanks]:
     """The same from all scores at once, query by query and pair by pair."""
     found = []
     for search, lines, mine, theirs in (
@@ -85,12 +85,12 @@ def twin(asked: Gallery, scores: ndarray, top: int) -> list[Placed]:
         first = np.array(best, np.int32).reshape(len(search), -1)
         values = lines[search.queries[:, None], first].astype(np.float32)
         found.append(
-            Placed(np.array(above, int), np.array(level, int), np.array(depth), first, values, shares)
+            DirectionRanks(np.array(above, int), np.array(level, int), np.array(depth), first, values, shares)
         )
     return found
 
 
-def same(rankings: Rankings, expected: list[Placed]) -> None:
+def same(rankings: Rankings, expected: list[DirectionRanks]) -> None:
     for placed, twins in zip((rankings.i2t, rankings.t2i), expected, strict=True):
         for name in ("above", "level", "depth", "top", "top_scores"):
             np.testing.assert_array_equal(getattr(placed, name), getattr(twins, name), err_msg=name)

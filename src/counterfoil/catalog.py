@@ -12,7 +12,7 @@ from counterfoil.data.cards import cards
 from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.metrics.measures import MEASURES, MeasureEntry
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
@@ -22,7 +22,7 @@ from counterfoil.scorers.captions.registry import METRICS, MetricEntry
 from counterfoil.scorers.checkpoint import is_checkpoint
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
-from counterfoil.scorers.lazy import Remembered, remembered
+from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.train.recipes import NAMES, Recipe, read
 
@@ -103,7 +103,7 @@ def benchmark_card(name: str) -> Card:
     return known[name]
 
 
-def benchmark_from_answers(name: str, table: Table) -> Benchmark | None:
+def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
     """The questions that a table of released answers carries along, or None where it carries none."""
     from counterfoil.data.readers.outcomes import from_table
 
@@ -139,7 +139,7 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
-        return remembered(prefix, argument, options, load, memory)
+        return lazy(prefix, argument, options, load, memory)
     return load(argument, options)
 
 
@@ -243,7 +243,7 @@ def _no_model(backbone: str) -> InputError:
 
 def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, options: Options) -> Any:
     """A model that is there, with the prompt of `options` and no second copy in memory; else a new one."""
-    model = like.model() if isinstance(like, Remembered) else like
+    model = like.model() if isinstance(like, LazyEmbedder) else like
     if not isinstance(model, DualEncoder):
         return load(argument, options)
     return model.with_prompt(prompt_of(options, where=model.identity.name))

@@ -11,7 +11,7 @@ from counterfoil.data import Scores
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.evaluation import evaluate, save_run
 from counterfoil.metrics.correlation import kendall_tau_b
 from counterfoil.metrics.ranks import Positives
@@ -44,7 +44,7 @@ def gallery(
     )
 
 
-def placed(search: Search, scores: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None) -> Placed:
+def placed(search: Search, scores: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None) -> DirectionRanks:
     """Where the right answers stand by counting, and the first thirty; in parts nothing else is seen."""
     rows = scores[search.queries]
     seen = np.ones(rows.shape, bool) if parts is None else parts[0][search.queries][:, None] == parts[1][None]
@@ -57,7 +57,7 @@ def placed(search: Search, scores: np.ndarray, parts: tuple[np.ndarray, np.ndarr
     )
     top = np.argsort(-rows, axis=1, kind="stable")[:, : 30 if parts is None else 0].astype(np.int32)
     best = np.take_along_axis(rows, top.astype(np.int64), axis=1).astype(np.float32)
-    return Placed(above, level, seen.sum(axis=1), top, best)
+    return DirectionRanks(above, level, seen.sum(axis=1), top, best)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from counterfoil.cli.tables import (
 )
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.scores import Placed, Rankings, Scores
+from counterfoil.data.scores import DirectionRanks, Rankings, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
@@ -56,7 +56,7 @@ def gallery() -> Benchmark:
 def rankings(depth: int) -> Rankings:
     """All right answers at the top, the first query's tied with two wrong ones; known to `depth` items."""
     none = np.zeros((8, 0))
-    i2t = Placed(
+    i2t = DirectionRanks(
         np.array([0, 0, 0, 1, 0, -1, 0]),
         np.array([4, 4, 1, 1, 1, 0, 1]),
         np.full(4, depth),

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data.columns import Table, booleans, floats, integers, labels, texts
+from counterfoil.data.columns import DataTable, booleans, floats, integers, labels, texts
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
 
 
-def _table(*cells: Any) -> Table:
-    return Table({"x": cells}, "a.csv")
+def _table(*cells: Any) -> DataTable:
+    return DataTable({"x": cells}, "a.csv")
 
 
 def test_floats_read_numbers_and_their_texts() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.data.tables import Table, read_table, stack
+from counterfoil.data.tables import DataTable, read_table, stack
 from counterfoil.errors import DataError
 from counterfoil.inputs.parsed import parse_json
 
@@ -136,11 +136,11 @@ def test_folders_that_are_no_table(tmp_path: Path) -> None:
 
 def test_stack_refuses_to_hide_a_column() -> None:
     with pytest.raises(DataError, match="column 'subset' is taken"):
-        stack([Table({"subset": ["x"]}, "a.csv")], source="folder", column="subset", values=["a"])
+        stack([DataTable({"subset": ["x"]}, "a.csv")], source="folder", column="subset", values=["a"])
 
 
 def test_unknown_columns_are_answered_with_the_near_one() -> None:
-    table = Table({"caption": ["a"], "negative_caption": ["b"]}, "a.csv")
+    table = DataTable({"caption": ["a"], "negative_caption": ["b"]}, "a.csv")
     with pytest.raises(
         DataError, match=r"no column 'captoin'; allowed: caption, negative_caption; did you mean 'caption'"
     ):
@@ -149,7 +149,7 @@ def test_unknown_columns_are_answered_with_the_near_one() -> None:
 
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(DataError, match="different lengths"):
-        Table({"a": [1, 2], "b": [1]}, "a.csv")
+        DataTable({"a": [1, 2], "b": [1]}, "a.csv")
 
 
 @settings(max_examples=40)

@@ -53,7 +53,7 @@ def test_the_same_as_python_objects(folder: Path, listed: bool, files: int, monk
         pq.write_table(table(150, number, listed), folder / "data" / name, row_group_size=40)
     monkeypatch.setattr(training_captions, "_ROWS", 32)
     found = training_files.read(folder, images=folder / "images")
-    assert isinstance(found.captions, training_captions.Captions)
+    assert isinstance(found.captions, training_captions.StoredCaptions)
     monkeypatch.setattr(training_parquet.Columns, "suits", lambda self, columns: False)
     slow = training_files.read(folder, images=folder / "images")
     assert isinstance(slow.captions, tuple)
@@ -61,7 +61,7 @@ def test_the_same_as_python_objects(folder: Path, listed: bool, files: int, monk
     assert len(found.captions) < 3 * 150 * files / 2
 
 
-def text_of(captions: training_captions.Captions, place: int) -> str:
+def text_of(captions: training_captions.StoredCaptions, place: int) -> str:
     return str(captions[place].text)
 
 

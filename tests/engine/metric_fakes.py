@@ -8,7 +8,7 @@ import numpy as np
 from counterfoil.data import Benchmark, BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.base import Tokens
+from counterfoil.scorers.captions.base import CaptionTokens
 from small_judgements import paragraphs_of, ratings_of
 
 
@@ -70,17 +70,17 @@ class Words:
     #: Raises after so many images.
     stop_after: int | None = None
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         for batch in batches:
             self.captions_seen += [str(caption.text) for caption in batch]
             yield [self.tokens(str(caption.text)) for caption in batch]
 
-    def tokens(self, text: str) -> Tokens:
+    def tokens(self, text: str) -> CaptionTokens:
         words = text.split()
         vectors = np.stack([word_vector(word) for word in words])
         ids = np.array([len(word) for word in words], dtype=np.int64)
         whole = vectors.mean(axis=0)
-        return Tokens(ids, ids, vectors, (whole / np.linalg.norm(whole)).astype(np.float32))
+        return CaptionTokens(ids, ids, vectors, (whole / np.linalg.norm(whole)).astype(np.float32))
 
     def embed_frames(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0

@@ -6,8 +6,8 @@ import pytest
 from counterfoil.data import Caption, Image
 from counterfoil.data.references import References
 from counterfoil.engine import caption_rows
-from counterfoil.engine.caption_inputs import Asked
-from counterfoil.engine.caption_scoring import ask, judge
+from counterfoil.engine.caption_inputs import CaptionInputs
+from counterfoil.engine.caption_scoring import score_benchmark, score_captions
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.base import Identity
@@ -53,7 +53,7 @@ def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch
     benchmark = rated(20)
     embedder = fakes.FakeEmbedder()
     metric = Cosine(embedder, needs)
-    found = judge(benchmark, metric, batch_size=4).values
+    found = score_benchmark(benchmark, metric, batch_size=4).values
     expected = []
     for text, image, others in rows_of(benchmark):
         caption = fakes.vector(text.encode())
@@ -70,13 +70,15 @@ def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch
 
 def test_a_second_run_from_the_cache_embeds_nothing(fakes, tmp_path):
     benchmark = rated(20)
-    first = judge(benchmark, Cosine(fakes.FakeEmbedder()), cache=tmp_path).values
+    first = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder()), cache=tmp_path).values
     again = fakes.FakeEmbedder()
-    second = judge(benchmark, Cosine(again, ("images", "captions", "references")), cache=tmp_path).values
+    second = score_benchmark(
+        benchmark, Cosine(again, ("images", "captions", "references")), cache=tmp_path
+    ).values
     # What the candidates' texts share with the references' is known; the same embedder's images are too.
     assert again.images_seen == []
     third = fakes.FakeEmbedder()
-    assert judge(benchmark, Cosine(third), cache=tmp_path).values.tolist() == first.tolist()
+    assert score_benchmark(benchmark, Cosine(third), cache=tmp_path).values.tolist() == first.tolist()
     assert third.captions_seen == []
     assert third.images_seen == []
     assert not np.array_equal(first, second)
@@ -87,7 +89,7 @@ def test_parts_are_matched_row_by_row(references):
     benchmark = rated(20)
     local = Words()
     needs = ("images", "captions", "references") if references else ("images", "captions")
-    found = judge(benchmark, Best(local, needs), batch_size=3).values
+    found = score_benchmark(benchmark, Best(local, needs), batch_size=3).values
     expected = []
     for text, image, others in rows_of(benchmark):
         tokens = local.tokens(text).vectors
@@ -104,24 +106,24 @@ def test_parts_are_matched_row_by_row(references):
 def test_draws_of_references_are_answered_one_by_one(fakes):
     benchmark = preferred(6, sample=2, draws=3)
     metric = Cosine(fakes.FakeEmbedder(), ("captions", "references"))
-    found = judge(benchmark, metric)
+    found = score_benchmark(benchmark, metric)
     assert found.values.shape == (6, 2, 3)
     drawn = benchmark.questions.drawn()
     for draw, references in enumerate(drawn):
         fixed = replace(benchmark, questions=replace(benchmark.questions, references=references, sample=None))
-        alone = judge(fixed, Cosine(fakes.FakeEmbedder(), ("captions", "references"))).values
+        alone = score_benchmark(fixed, Cosine(fakes.FakeEmbedder(), ("captions", "references"))).values
         np.testing.assert_allclose(found.values[:, :, draw], alone, atol=2e-4)
     assert len({found.values[:, :, draw].tobytes() for draw in range(3)}) == 3
     # Each text once, however often it was drawn.
     seen = metric.embedder.captions_seen
     assert len(seen) == len(set(seen))
-    without = judge(benchmark, Cosine(fakes.FakeEmbedder()))
+    without = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder()))
     assert without.values.shape == (6, 2)
 
 
 def test_a_paragraph_gets_the_mean_over_its_sentences_and_each_side_is_a_load():
     benchmark, metric = preferred(4, sentences=3), Overlap()
-    found = judge(benchmark, metric).values
+    found = score_benchmark(benchmark, metric).values
     rows, sides = rows_of(benchmark), benchmark.questions.sides
     flat = np.empty(len(rows))
     for side in (0, 1):
@@ -134,11 +136,11 @@ def test_a_paragraph_gets_the_mean_over_its_sentences_and_each_side_is_a_load():
 
 def test_other_forms_are_answered_where_no_references_are_needed(fakes):
     benchmark = fakes.quads(5)
-    found = judge(benchmark, Cosine(fakes.FakeEmbedder())).values
+    found = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder())).values
     assert found.shape == (5, 2, 2)
     np.testing.assert_allclose(found, run(benchmark, fakes.FakeEmbedder()).values, atol=1e-12)
     with pytest.raises(InputError, match=r"^fake has no references, which metric:overlap compares with"):
-        judge(benchmark, Overlap())
+        score_benchmark(benchmark, Overlap())
 
 
 def test_given_embeddings_are_matched_by_their_ids():
@@ -153,7 +155,7 @@ def test_given_embeddings_are_matched_by_their_ids():
         image_ids=tuple(image.id for image in benchmark.images),
         caption_ids=tuple(benchmark.captions[i].id for i in turned),
     )
-    found = judge(benchmark, Cosine(given)).values
+    found = score_benchmark(benchmark, Cosine(given)).values
     expected = [
         captions[row] @ images[row % 4] / np.linalg.norm(captions[row]) / np.linalg.norm(images[row % 4])
         for row in range(6)
@@ -165,43 +167,43 @@ def test_given_embeddings_are_matched_by_their_ids():
         images=tuple(Image(image.id) for image in benchmark.images),
         captions=tuple(Caption(caption.id) for caption in benchmark.captions),
     )
-    assert judge(gone, Cosine(given)).values.tolist() == found.tolist()
+    assert score_benchmark(gone, Cosine(given)).values.tolist() == found.tolist()
     # Rows in order, without ids.
     plain = replace(given, captions=captions, image_ids=None, caption_ids=None)
-    assert judge(benchmark, Cosine(plain)).values.tolist() == found.tolist()
+    assert score_benchmark(benchmark, Cosine(plain)).values.tolist() == found.tolist()
     # Captions that nothing asks about may be missing, references that are asked about may not.
     half = replace(given, captions=captions[:6], caption_ids=tuple(f"c{i}" for i in range(6)))
-    assert judge(benchmark, Cosine(half)).values.tolist() == found.tolist()
+    assert score_benchmark(benchmark, Cosine(half)).values.tolist() == found.tolist()
     with pytest.raises(
         DataError, match=r"captions of toy-rated have no embedding; given: 6 of 12 missing: 'c6'"
     ):
-        judge(benchmark, Cosine(half, ("captions", "references")))
+        score_benchmark(benchmark, Cosine(half, ("captions", "references")))
 
 
 class TestWhatIsRefused:
     def asked(self, **more):
         captions = (Caption("a", "one"), Caption("b", "two"), Caption("c", None))
         fields = {"image": None, "candidate": np.array([0, 1]), "references": References.of([[1], [0]])}
-        return Asked((Image("i"),), captions, **{**fields, **more})
+        return CaptionInputs((Image("i"),), captions, **{**fields, **more})
 
     def test_rows_without_references(self):
         with pytest.raises(DataError, match=r"^the captions, row 2, caption 'two': a caption has no ref"):
-            ask(self.asked(references=References.of([[1], []])), Overlap())
+            score_captions(self.asked(references=References.of([[1], []])), Overlap())
 
     def test_texts_that_are_not_at_hand(self):
         with pytest.raises(DataError, match=r"^the captions, 'c': the reference is not at hand"):
-            ask(self.asked(references=References.of([[1], [2]])), Overlap())
+            score_captions(self.asked(references=References.of([[1], [2]])), Overlap())
 
     def test_images_that_are_not_at_hand(self, fakes):
         metric = Cosine(fakes.FakeEmbedder())
         with pytest.raises(InputError, match="metric:cosine looks at images, and none were given"):
-            ask(self.asked(), metric)
+            score_captions(self.asked(), metric)
         with pytest.raises(DataError, match=r"images are not at hand; given: 1 of 1 missing, first: i"):
-            ask(self.asked(image=np.array([0, 0])), metric)
+            score_captions(self.asked(image=np.array([0, 0])), metric)
 
     def test_no_rows(self):
         with pytest.raises(DataError, match="there are no captions"):
-            ask(self.asked(candidate=np.empty(0, np.int64), references=None), Overlap())
+            score_captions(self.asked(candidate=np.empty(0, np.int64), references=None), Overlap())
 
     def test_scores_that_are_no_numbers(self):
         class Broken(Overlap):
@@ -209,7 +211,7 @@ class TestWhatIsRefused:
                 return np.array([0.5, np.nan])
 
         with pytest.raises(ScoreError, match=r"^the captions, row 2, caption 'two': metric:overlap gave"):
-            ask(self.asked(), Broken())
+            score_captions(self.asked(), Broken())
 
     def test_too_few_scores(self):
         class Short(Overlap):
@@ -217,7 +219,7 @@ class TestWhatIsRefused:
                 return np.array([0.5])
 
         with pytest.raises(ScoreError, match=r"wrong number of scores; given: \(1,\); allowed: \(2,\)"):
-            ask(self.asked(), Short())
+            score_captions(self.asked(), Short())
 
     def test_galleries(self, fakes):
         from small_galleries import benchmark

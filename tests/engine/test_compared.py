@@ -10,11 +10,11 @@ import small_galleries
 from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
 from counterfoil.engine import run
 from counterfoil.engine.blocks import Blocks, Products, unit
-from counterfoil.engine.compared import Compared
+from counterfoil.engine.compared import CustomSimilarity
 from counterfoil.engine.gallery import rank
 from counterfoil.scorers.base import Embedder, Identity
 from counterfoil.scorers.matching_probability import Expected, Sampled
-from counterfoil.scorers.row_similarity import Comparison, MostSimilarHeads
+from counterfoil.scorers.row_similarity import MostSimilarHeads, RowSimilarity
 
 COMPARISONS = [MostSimilarHeads(2), Sampled(4.0, 3.0, samples=3), Expected(4.0, 3.0)]
 
@@ -31,7 +31,7 @@ def test_blocks_are_the_comparison_and_equal_captions_are_equal_to_the_last_bit(
     rng = np.random.default_rng(0)
     source = rng.integers(0, 60, 137)
     images, captions = some(rng, 23), some(rng, 60)[source]
-    blocks = Compared(comparison, images, captions)
+    blocks = CustomSimilarity(comparison, images, captions)
     assert isinstance(blocks, Blocks)
     assert (blocks.n_images, blocks.n_captions, blocks.itemsize) == (23, 137, 4)
     exact = comparison.block(images.astype(np.float64), captions.astype(np.float64))
@@ -52,7 +52,7 @@ def test_one_head_ranks_as_products_do():
     images, captions = (unit(rng.normal(size=(n, 12)).astype(np.float32)) for n in (20, 50))
     benchmark = small_galleries.benchmark(rng, 20, 50)
     one = rank([benchmark], Products(images, captions))[0]
-    other = rank([benchmark], Compared(MostSimilarHeads(1), images, captions))[0]
+    other = rank([benchmark], CustomSimilarity(MostSimilarHeads(1), images, captions))[0]
     for side in ("i2t", "t2i"):
         for name in ("above", "level", "top"):
             left, right = getattr(getattr(one, side), name), getattr(getattr(other, side), name)
@@ -68,7 +68,7 @@ def test_ranks_agree_with_a_twin_that_holds_all_scores(comparison, parts):
         source = rng.integers(0, max(1, m * 2 // 3), m)
         images, captions = some(rng, n), some(rng, m)[source]
         benchmark = small_galleries.benchmark(rng, int(n), int(m), parts=parts)
-        blocks = Compared(comparison, images, captions)
+        blocks = CustomSimilarity(comparison, images, captions)
         scores = np.array(blocks.rows(slice(0, int(n))))
         twin = small_galleries.twin(benchmark.gallery, scores, 5)
         for block, threads in ((None, 1), (4, 3)):
@@ -84,7 +84,7 @@ class Several:
 
     images: ndarray
     captions: ndarray
-    comparison: Comparison | None
+    comparison: RowSimilarity | None
     identity: Identity = field(default_factory=lambda: Identity("fake:several", revision="1"))
 
     def embed_images(self, batches, *, workers=0):
@@ -121,7 +121,7 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(fakes, comparison,
     blocks = (
         Products(scorer.images, scorer.captions)
         if comparison is None
-        else Compared(comparison, scorer.images, scorer.captions)
+        else CustomSimilarity(comparison, scorer.images, scorer.captions)
     )
     scores = np.array(blocks.rows(slice(0, 12)))
     for side, expected in zip(

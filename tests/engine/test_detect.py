@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine import run
-from counterfoil.engine.retrieve import answers
+from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics import quad
 from counterfoil.scorers.base import Classifier, Identity
@@ -141,7 +141,7 @@ def test_numbers_that_are_no_probabilities(fakes) -> None:
 
 def test_a_gallery_cannot_be_ranked() -> None:
     gallery = several(np.random.default_rng(0), 4, 6)[0]
-    for ask in (run, lambda benchmark, scorer: answers([benchmark], scorer)):
+    for ask in (run, lambda benchmark, scorer: rank_galleries([benchmark], scorer)):
         with pytest.raises(InputError, match="fake:classifier: a detector cannot rank a gall") as said:
             ask(gallery, FakeClassifier())
         assert "\n" not in str(said.value)

@@ -13,8 +13,8 @@ from counterfoil.catalog import benchmark as named
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Placed, Rankings
-from counterfoil.engine.given_rankings import from_lists
+from counterfoil.data.scores import DirectionRanks, Rankings
+from counterfoil.engine.given_rankings import rank_given
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -61,7 +61,9 @@ def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) 
     )
 
 
-def sides(rankings: Rankings, benchmark: Benchmark, scores: ndarray) -> list[tuple[Placed, Search, ndarray]]:
+def sides(
+    rankings: Rankings, benchmark: Benchmark, scores: ndarray
+) -> list[tuple[DirectionRanks, Search, ndarray]]:
     asked = benchmark.gallery
     return [
         (rankings.i2t, asked.i2t, scores[asked.i2t.queries]),
@@ -97,7 +99,7 @@ def test_places_are_those_of_the_scores(
 ) -> None:
     (i2t, t2i), queries = drawn
     benchmark = gallery(Positives.of(i2t), Positives.of(t2i), queries=queries)
-    found = from_lists(benchmark, ranked(scores, lengths), top=top)
+    found = rank_given(benchmark, ranked(scores, lengths), top=top)
     for (placed, search, rows), cut in zip(sides(found, benchmark, scores), lengths, strict=True):
         depth = np.array(cut)[search.queries]
         assert placed.depth.tolist() == depth.tolist()
@@ -120,7 +122,7 @@ def test_places_are_those_of_the_scores(
 def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn: Drawn, scores: ndarray) -> None:
     (i2t, t2i), queries = drawn
     benchmark = gallery(Positives.of(i2t), Positives.of(t2i), parts=True, queries=queries)
-    found = from_lists(benchmark, ranked(scores), top=9)
+    found = rank_given(benchmark, ranked(scores), top=9)
     for placed, search, rows in sides(found, benchmark, scores):
         positives = search.positives
         assert isinstance(positives, Positives)
@@ -162,7 +164,7 @@ def test_a_rule_looks_at_the_first_r(
         np.stack([precision_at_r(s, (d <= t) & ~a, cap=cap) for t in thresholds])
         for s, d, a in ((within, distance, apart), (within.T, distance.T, apart.T))
     ]
-    full = from_lists(benchmark, ranked(scores))
+    full = rank_given(benchmark, ranked(scores))
     for placed, expected in zip((full.i2t, full.t2i), whole, strict=True):
         np.testing.assert_array_equal(placed.shares, expected)
         assert len(placed.above) == len(placed.level) == 0
@@ -173,14 +175,14 @@ def test_a_rule_looks_at_the_first_r(
     missing = any((np.array(n) < w).any() for n, w in zip(lengths, wanted, strict=True))
     if not parts and missing:
         with pytest.raises(InputError, match="too short for R-Precision on small"):
-            from_lists(benchmark, cut)
+            rank_given(benchmark, cut)
     elif not parts:
-        found = from_lists(benchmark, cut)
+        found = rank_given(benchmark, cut)
         for placed, expected in zip((found.i2t, found.t2i), whole, strict=True):
             np.testing.assert_array_equal(placed.shares, expected)
     # What is not listed is worse than nothing: a wrong answer.
     notes: list[str] = []
-    loose = from_lists(benchmark, cut, beyond_is_wrong=True, note=notes.append)
+    loose = rank_given(benchmark, cut, beyond_is_wrong=True, note=notes.append)
     for placed, rows, right, r in zip(
         (loose.i2t, loose.t2i),
         ([row[:n] for row, n in zip(np.argsort(-scores, axis=1), lengths[0], strict=True)],
@@ -200,13 +202,13 @@ def test_cut_lists_support_what_they_reach() -> None:
     scores = np.tile(np.arange(CAPTIONS)[::-1], (IMAGES, 1))
     benchmark = gallery(Positives.of([[0], [1], [6], []]), Positives.of([[0]] * CAPTIONS))
     notes: list[str] = []
-    found = from_lists(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
+    found = rank_given(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
     ranks = of(benchmark, found, "i2t")
     assert notes == []
     assert ranking.recall_at_k(ranks, 2)[:3].tolist() == [1, 1, 0]
     with pytest.raises(InputError, match="query 2: the ranking is too short for recall at 3; given: 2 items"):
         ranking.recall_at_k(ranks, 3)
-    loose = from_lists(
+    loose = rank_given(
         benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), beyond_is_wrong=True, note=notes.append
     )
     assert ranking.recall_at_k(of(benchmark, loose, "i2t"), 3)[:3].tolist() == [1, 1, 0]
@@ -227,7 +229,7 @@ def refused(
     benchmark: Benchmark, given: GivenRankings, error: type[InputError], pattern: str, loosely: bool = False
 ) -> None:
     with pytest.raises(error, match=pattern) as raised:
-        from_lists(benchmark, given, beyond_is_wrong=loosely)
+        rank_given(benchmark, given, beyond_is_wrong=loosely)
     assert "\n" not in str(raised.value)
 
 
@@ -259,10 +261,10 @@ def test_what_does_not_fit_is_named() -> None:
         r"given: '77'; is it of another gallery\? this one has 7 items, the first is '0'",
     )
     # A ranking of a query that nobody asks about may name what it likes.
-    assert from_lists(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
+    assert rank_given(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
     # The last caption has no right answer, so that its ranking is not missed.
     short = {str(c): [100, 101, 102, 103] for c in range(6)}
-    found = from_lists(whole, GivenRankings(full.identity, full.i2t, to_lists(short)))
+    found = rank_given(whole, GivenRankings(full.identity, full.i2t, to_lists(short)))
     assert found.t2i.depth.tolist() == [4] * 6 + [0]
     assert found.t2i.top[-1].tolist() == [-1] * 4
     refused(
@@ -280,7 +282,7 @@ def test_the_whole_of_ones_part_is_enough() -> None:
     )
     own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
     other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
-    found = from_lists(benchmark, GivenRankings(Identity("x"), to_lists(own), to_lists(other)))
+    found = rank_given(benchmark, GivenRankings(Identity("x"), to_lists(own), to_lists(other)))
     assert found.i2t.above.tolist() == [0, 0, 1, 1]
     assert found.i2t.depth.tolist() == [4, 3, 4, 3]
 
@@ -309,7 +311,7 @@ def test_the_model_free_rankings_give_every_number(
                 benchmark, given, InputError, "coco-1k needs full rankings: .*so for 5000 of 5000 queries"
             )
             continue
-        found = from_lists(benchmark, given)
+        found = rank_given(benchmark, given)
         ranks[name] = [of(benchmark, found, side) for side in ("i2t", "t2i")]
     values = {
         **{f"coco_5k_r{k}": mean("recall_at_k", ranks["coco-5k"], k) for k in (1, 5, 10)},
@@ -323,7 +325,7 @@ def test_the_model_free_rankings_give_every_number(
         values |= {f"coco_1k_r{k}": mean("recall_at_k", ranks["coco-1k"], k) for k in (1, 5, 10)}
     else:
         notes: list[str] = []
-        found = from_lists(coco["coco-1k"], given, beyond_is_wrong=True, note=notes.append)
+        found = rank_given(coco["coco-1k"], given, beyond_is_wrong=True, note=notes.append)
         loose = [of(coco["coco-1k"], found, side) for side in ("i2t", "t2i")]
         values["cut_1k_r10"] = mean("recall_at_k", loose, 10)
         assert "5000 rankings of images and 25000 of captions end before" in notes[0]
@@ -341,7 +343,7 @@ def test_ranks_are_those_of_a_block_of_scores() -> None:
     positives = Positives.of([[0, 3], [1], [6, -1], []])
     benchmark = gallery(positives, Positives.of([[0]] * CAPTIONS))
     ours, theirs = (
-        of(benchmark, from_lists(benchmark, ranked(scores)), "i2t"),
+        of(benchmark, rank_given(benchmark, ranked(scores)), "i2t"),
         positive_ranks(scores, positives),
     )
     for name in ("query", "wrong", "tied", "before", "gains", "depth"):

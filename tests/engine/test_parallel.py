@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from counterfoil.engine.parallel import in_order
+from counterfoil.engine.parallel import map_ordered
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, None])
@@ -17,8 +17,8 @@ def test_results_are_in_order(threads: int | None) -> None:
         threading.Event().wait(late.get(part, 0))
         return part * part
 
-    assert list(in_order(work, range(7), threads)) == [(n, n * n) for n in range(7)]
-    assert list(in_order(work, [], threads)) == []
+    assert list(map_ordered(work, range(7), threads)) == [(n, n * n) for n in range(7)]
+    assert list(map_ordered(work, [], threads)) == []
 
 
 def test_products_keep_to_their_thread_meanwhile_and_not_afterwards() -> None:
@@ -27,7 +27,7 @@ def test_products_keep_to_their_thread_meanwhile_and_not_afterwards() -> None:
 
     np.ones((2, 2)) @ np.ones((2, 2))
     before = threads_of_blas()
-    assert {n for _, found in in_order(lambda part: threads_of_blas(), range(4), 2) for n in found} == {1}
+    assert {n for _, found in map_ordered(lambda part: threads_of_blas(), range(4), 2) for n in found} == {1}
     assert threads_of_blas() == before
 
 
@@ -41,5 +41,5 @@ def test_an_error_is_raised_and_what_waits_is_not_done() -> None:
         return part
 
     with pytest.raises(ValueError, match="here"):
-        list(in_order(work, range(100), 2))
+        list(map_ordered(work, range(100), 2))
     assert len(done) < 10

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.engine.rerank import name
-from counterfoil.engine.retrieve import answers
+from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers import blind
@@ -69,7 +69,7 @@ def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, d
     first, cross = rng.integers(0, 4, (n, m)).astype(np.float32), rng.integers(0, 3, (n, m)).astype(float)
     galleries = several(rng, n, m)
     scorer = Looked(cross)
-    found = answers(galleries, scorer, first_stage=similarity(first), depth=depth, top=top)
+    found = rank_galleries(galleries, scorer, first_stage=similarity(first), depth=depth, top=top)
     for each, rankings in zip(galleries, found, strict=True):
         asked = each.gallery
         i2t = lines(first, cross, depth, asked.image_parts, asked.caption_parts)
@@ -87,7 +87,7 @@ def test_each_pair_is_scored_once_and_only_what_a_query_puts_first():
     first = rng.normal(size=(6, 9)).astype(np.float32)
     scorer = Looked(np.zeros((6, 9)))
     each = benchmark(rng, 6, 9)
-    answers([each, each], scorer, first_stage=similarity(first), depth=2)
+    rank_galleries([each, each], scorer, first_stage=similarity(first), depth=2)
     wanted = {(i, int(c)) for i in range(6) for c in np.argsort(-first[i])[:2]}
     wanted |= {(int(i), c) for c in range(9) for i in np.argsort(-first[:, c])[:2]}
     assert sorted(scorer.asked) == sorted(wanted)
@@ -106,7 +106,7 @@ def test_galleries_of_other_items_are_ranked_apart():
     rng = np.random.default_rng(2)
     scores = rng.integers(0, 4, (6, 8)).astype(float)
     small, large, other = benchmark(rng, 5, 7), benchmark(rng, 6, 8), benchmark(rng, 5, 7, parts=2)
-    found = answers([small, large, other], Looked(scores))
+    found = rank_galleries([small, large, other], Looked(scores))
     for each, rankings in zip((small, large, other), found, strict=True):
         asked = each.gallery
         same(rankings, twin(asked, scores[: asked.n_images, : asked.n_captions], 50))
@@ -128,13 +128,13 @@ def test_embeddings_and_similarities_are_found_by_ids():
     cosines = (images @ captions.T.astype(float)) / np.outer(
         np.linalg.norm(images, axis=1), np.linalg.norm(captions.astype(float), axis=1)
     )
-    plain = answers([each], GivenEmbeddings(Identity("embeddings:x.npz"), images, captions))[0]
-    mixed = answers(
+    plain = rank_galleries([each], GivenEmbeddings(Identity("embeddings:x.npz"), images, captions))[0]
+    mixed = rank_galleries(
         [each], GivenEmbeddings(Identity("embeddings:x.npz"), images[rows], captions[columns], *ids)
     )[0]
-    turned = answers([each], GivenSimilarity(Identity("given:x.npy"), cosines[np.ix_(rows, columns)], *ids))[
-        0
-    ]
+    turned = rank_galleries(
+        [each], GivenSimilarity(Identity("given:x.npy"), cosines[np.ix_(rows, columns)], *ids)
+    )[0]
     expected = twin(each.gallery, cosines, 50)
     for found in (plain, mixed, turned):
         for placed, twins in zip((found.i2t, found.t2i), expected, strict=True):
@@ -204,7 +204,7 @@ def test_what_cannot_be_done_is_said_in_one_line():
         ),
     ):
         with pytest.raises(error, match=words) as caught:
-            answers(*asked, **how)
+            rank_galleries(*asked, **how)
         assert "\n" not in str(caught.value)
 
 

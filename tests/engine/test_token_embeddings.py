@@ -4,11 +4,11 @@ import pytest
 from counterfoil.data import BytesSource, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.caption_scoring import judge
+from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import items
 from counterfoil.engine.token_embeddings import PartsWork
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.captions.base import Tokens
+from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.store import digest
 
 from .metric_fakes import Best, Words, frames, rated
@@ -41,16 +41,16 @@ def test_items_of_any_number_of_parts_come_back_from_the_cache_as_they_were(tmp_
 
 def test_tokens_come_back_whole(tmp_path):
     benchmark = rated(20)
-    first = judge(benchmark, Best(Words(), ("images", "captions", "references")), cache=tmp_path)
+    first = score_benchmark(benchmark, Best(Words(), ("images", "captions", "references")), cache=tmp_path)
     local = Words()
-    second = judge(benchmark, Best(local, ("images", "captions", "references")), cache=tmp_path)
+    second = score_benchmark(benchmark, Best(local, ("images", "captions", "references")), cache=tmp_path)
     assert local.captions_seen == local.images_seen == []
     assert first.values.tobytes() == second.values.tobytes()
     expected = Words().tokens("a word0 and more0")
     key = digest(b"a word0 and more0")
     parts = Cache(tmp_path, local.identity).read_parts("tokens", [key])[0][0]
     for name in ("ids", "used", "vectors", "whole"):
-        assert np.array_equal(Tokens(**parts).__dict__[name], expected.__dict__[name])
+        assert np.array_equal(CaptionTokens(**parts).__dict__[name], expected.__dict__[name])
 
 
 def test_a_run_stopped_in_the_middle_goes_on_after_the_last_video(tmp_path):

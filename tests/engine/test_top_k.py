@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.engine.top_k import tops, tops_in_blocks
+from counterfoil.engine.top_k import top_k, top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 
 
@@ -36,7 +36,7 @@ def test_any_blocks_give_the_stable_order(
     k = data.draw(st.integers(1, shape[1]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     scores = rng.integers(-levels, levels, shape).astype(dtype)
-    items, values = tops_in_blocks(lambda q, i: scores[q, i], *shape, k, block=block, threads=threads)
+    items, values = top_k_in_blocks(lambda q, i: scores[q, i], *shape, k, block=block, threads=threads)
     assert items.tolist() == sorted_whole(scores.astype(float), k).tolist()
     assert values.tolist() == np.take_along_axis(scores, items, 1).tolist()
     assert values.dtype == (np.float32 if dtype in (np.float16, np.float32) else np.float64)
@@ -47,7 +47,7 @@ def test_products(dtype: type) -> None:
     rng = np.random.default_rng(0)
     # Whole numbers: products are exact, whatever the order of the sum, and many are equal.
     queries, gallery = (rng.integers(-2, 3, (n, 6)).astype(dtype) for n in (70, 900))
-    items, values = tops(queries, gallery, 25, block=(32, 128))
+    items, values = top_k(queries, gallery, 25, block=(32, 128))
     whole = queries @ gallery.T
     assert items.tolist() == sorted_whole(whole, 25).tolist()
     assert values.tolist() == np.take_along_axis(whole, items, 1).tolist()
@@ -64,14 +64,14 @@ def test_orders_that_let_everything_survive(name: str) -> None:
         "one row rises": np.where(np.arange(5)[:, None] == 3, rising, -rising),
         "infinite": np.where(rising % 7 == 0, -np.inf, np.where(rising % 501 == 1, np.inf, rising // 100)),
     }[name]
-    items, _ = tops_in_blocks(lambda q, i: scores[q, i], 5, 3000, 4, block=(5, 700))
+    items, _ = top_k_in_blocks(lambda q, i: scores[q, i], 5, 3000, 4, block=(5, 700))
     assert items.tolist() == sorted_whole(scores, 4).tolist()
 
 
 def test_only_infinitely_bad_ones_are_left() -> None:
     scores = np.full((1, 40), -np.inf)
     scores[0, 30] = 1.0
-    items, values = tops_in_blocks(lambda q, i: scores[q, i], 1, 40, 3, block=(1, 8))
+    items, values = top_k_in_blocks(lambda q, i: scores[q, i], 1, 40, 3, block=(1, 8))
     assert items.tolist() == [[30, 0, 1]]
     assert values.tolist() == [[1.0, -np.inf, -np.inf]]
 
@@ -83,7 +83,7 @@ def test_memory_is_that_of_a_few_blocks() -> None:
             return (at * 2654435761 % 1000003).astype(np.float32)
 
         tracemalloc.start()
-        tops_in_blocks(scores, 64, n_items, 5, block=(64, 1024), threads=1)
+        top_k_in_blocks(scores, 64, n_items, 5, block=(64, 1024), threads=1)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most
@@ -94,7 +94,7 @@ def test_memory_is_that_of_a_few_blocks() -> None:
 def test_progress_counts_queries() -> None:
     seen: list[tuple[str, int, int]] = []
     scores = np.random.default_rng(1).random((10, 20))
-    tops(scores, scores, 2, block=(4, 8), progress=lambda *at: seen.append(at))
+    top_k(scores, scores, 2, block=(4, 8), progress=lambda *at: seen.append(at))
     assert seen == [("best items", 4, 10), ("best items", 8, 10), ("best items", 10, 10)]
 
 
@@ -104,7 +104,7 @@ def test_not_a_number(at: tuple[int, int], fill: float | None) -> None:
     scores = np.random.default_rng(2).random((6, 100)) if fill is None else np.full((6, 100), fill)
     scores[at] = np.nan
     with pytest.raises(ScoreError, match=rf"^query {at[0]}, item {at[1]}: a score is not a number"):
-        tops_in_blocks(lambda q, i: scores[q, i], 6, 100, 2, block=(4, 16), threads=2)
+        top_k_in_blocks(lambda q, i: scores[q, i], 6, 100, 2, block=(4, 16), threads=2)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,11 @@ def test_not_a_number(at: tuple[int, int], fill: float | None) -> None:
 )
 def test_what_cannot_be_searched(queries: ndarray, gallery: ndarray, k: int, pattern: str) -> None:
     with pytest.raises(InputError, match=pattern):
-        tops(queries, gallery, k)
+        top_k(queries, gallery, k)
     with pytest.raises(InputError, match="a block has no scores"):
-        tops(np.ones((1, 1)), np.ones((1, 1)), 1, block=(0, 1))
+        top_k(np.ones((1, 1)), np.ones((1, 1)), 1, block=(0, 1))
 
 
 def test_no_queries() -> None:
-    items, scores = tops(np.ones((0, 3)), np.ones((4, 3)), 2)
+    items, scores = top_k(np.ones((0, 3)), np.ones((4, 3)), 2)
     assert items.shape == scores.shape == (0, 2)

@@ -9,11 +9,11 @@ from counterfoil.engine.gallery import rank
 from counterfoil.engine.top_lists import (
     ModelLists,
     common,
-    first_items,
-    numbered_as,
     of_embeddings,
     of_rankings,
     of_similarity,
+    renumbered,
+    top_lists,
 )
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Identity
@@ -40,13 +40,13 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -
     found = lists("a", scores)
     assert found.depth == {"i2t": CAPTIONS, "t2i": IMAGES}
     np.testing.assert_array_equal(
-        first_items(found, "i2t", ("i4", "i1"), 5), np.argsort(-scores[[4, 1]], axis=1)[:, :5]
+        top_lists(found, "i2t", ("i4", "i1"), 5), np.argsort(-scores[[4, 1]], axis=1)[:, :5]
     )
     np.testing.assert_array_equal(
-        first_items(found, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
+        top_lists(found, "t2i", ("c9", "c0"), 3), np.argsort(-scores[:, [9, 0]].T, axis=1)[:, :3]
     )
     with pytest.raises(InputError, match="gallery of t2i is smaller than k; given: k 7; allowed: 1 to 6"):
-        first_items(found, "t2i", ("c0",), 7)
+        top_lists(found, "t2i", ("c0",), 7)
 
 
 def test_embeddings_are_compared_by_cosine() -> None:
@@ -56,7 +56,7 @@ def test_embeddings_are_compared_by_cosine() -> None:
     found = of_embeddings("e", given, ids("i", IMAGES), ids("c", CAPTIONS))
     cosines = np.array([[i @ c / np.linalg.norm(i) / np.linalg.norm(c) for c in captions] for i in images])
     np.testing.assert_array_equal(
-        first_items(found, "i2t", ids("i", IMAGES), 4), np.argsort(-cosines, axis=1)[:, :4]
+        top_lists(found, "i2t", ids("i", IMAGES), 4), np.argsort(-cosines, axis=1)[:, :4]
     )
 
 
@@ -70,13 +70,13 @@ def test_items_in_another_order_get_the_numbers_of_the_first(scores: ndarray) ->
         tuple(f"c{c}" for c in columns),
     )
     first = lists("a", scores)
-    same = numbered_as(turned, first)
+    same = renumbered(turned, first)
     assert (same.image_ids, same.caption_ids) == (first.image_ids, first.caption_ids)
     for way, asked in (("i2t", ids("i", IMAGES)), ("t2i", ids("c", CAPTIONS))):
-        np.testing.assert_array_equal(first_items(same, way, asked, 4), first_items(first, way, asked, 4))
+        np.testing.assert_array_equal(top_lists(same, way, asked, 4), top_lists(first, way, asked, 4))
     other = of_similarity("c", scores, ("x", *ids("i", IMAGES)[1:]), ids("c", CAPTIONS))
     with pytest.raises(DataError, match="c and a rank different images; given: 1 only in the first"):
-        numbered_as(other, first)
+        renumbered(other, first)
 
 
 def test_rankings_keep_the_first_items_of_their_queries(scores: ndarray) -> None:
@@ -89,6 +89,6 @@ def test_rankings_keep_the_first_items_of_their_queries(scores: ndarray) -> None
         asked = tuple(str(i) for i in rows)
         assert found.asked[way] == asked == common([found, whole], way)
         assert set(asked) < set(whole.asked[way])
-        np.testing.assert_array_equal(first_items(found, way, asked, 3), first_items(whole, way, asked, 3))
+        np.testing.assert_array_equal(top_lists(found, way, asked, 3), top_lists(whole, way, asked, 3))
         with pytest.raises(InputError, match=f"r: the lists of {way} are too short; given: 3 items"):
-            first_items(found, way, asked, 4)
+            top_lists(found, way, asked, 4)

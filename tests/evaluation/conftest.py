@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Quad
 from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
@@ -89,7 +89,7 @@ class Asked:
         return replace(self, scores=scores)
 
 
-def _placed(search: Search, scores, of_query, of_item) -> Placed:
+def _placed(search: Search, scores, of_query, of_item) -> DirectionRanks:
     above, level, tops, top_scores, depth, shares = [], [], [], [], [], []
     for q, query in enumerate(search.queries):
         seen = np.arange(scores.shape[1]) if of_item is None else np.flatnonzero(of_item == of_query[query])
@@ -110,7 +110,7 @@ def _placed(search: Search, scores, of_query, of_item) -> Placed:
         for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
             above.append(int((line[seen] > line[item]).sum()) if item >= 0 else -1)
             level.append(int((line[seen] == line[item]).sum()) if item >= 0 else 0)
-    return Placed(
+    return DirectionRanks(
         np.array(above, dtype=np.int64),
         np.array(level, dtype=np.int64),
         np.array(depth, dtype=np.int64),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Outcomes, Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Outcomes, Rankings
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ranks import Positives
@@ -44,7 +44,9 @@ def run(
     """A run of which only the values per query matter."""
     measures = {m: Estimate(float(np.nanmean(v)), 0.0, 1.0, len(v), None) for m, v in items.items()}
     nothing = np.empty(0, np.int64)
-    placed = Placed(nothing, nothing, nothing, np.zeros((0, 0), np.int32), np.zeros((0, 0), np.float32))
+    placed = DirectionRanks(
+        nothing, nothing, nothing, np.zeros((0, 0), np.int32), np.zeros((0, 0), np.float32)
+    )
     answers = Rankings(placed, placed) if benchmark.card.form == "gallery" else Outcomes()
     return Run(
         name, benchmark, answers, items, Result(benchmark.name, name, measures, ties={"policy": ties}), {}

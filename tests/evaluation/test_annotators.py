@@ -11,13 +11,13 @@ from numpy import ndarray
 from counterfoil.errors import InputError
 from counterfoil.evaluation.annotators import (
     MEASURES,
-    Study,
+    AnnotatorBias,
     per_query,
     sets_of_annotators,
     study,
     to_json,
 )
-from counterfoil.evaluation.judged_pairs import Verified, places
+from counterfoil.evaluation.judged_pairs import JudgedPairs, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.ranks import Positives, list_ranks
@@ -28,10 +28,10 @@ from counterfoil.stats.sharing import Sharing
 MODELS = ("m0", "m1", "m2", "m3", "m4", "m5")
 
 
-def verified(tops: list[ndarray], gains: ndarray, k: int, clusters: ndarray | None = None) -> Verified:
+def verified(tops: list[ndarray], gains: ndarray, k: int, clusters: ndarray | None = None) -> JudgedPairs:
     """What is judged where all proposals of the first k are; `gains` are (queries, items), the truth."""
     pooled = pool([top[:, :k] for top in tops])
-    return Verified(
+    return JudgedPairs(
         "t2i",
         MODELS[: len(tops)],
         pooled.query,
@@ -102,7 +102,7 @@ def test_performance_is_the_mean_over_queries(
                 assert queries == len(counted)
 
 
-def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300) -> Verified:
+def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300) -> JudgedPairs:
     """Queries and items as points, right where they are near; models see both with noise of their own."""
     rng = np.random.default_rng(seed)
     width = 8
@@ -118,13 +118,13 @@ def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int 
 
 
 @pytest.fixture(scope="module")
-def world() -> tuple[Verified, tuple[Study, ...]]:
+def world() -> tuple[JudgedPairs, tuple[AnnotatorBias, ...]]:
     known = simulated()
     return known, study(known, MEASURES, draws=300)
 
 
 @pytest.mark.parametrize("at", [0, 2])
-def test_annotators_favour_themselves(world: tuple[Verified, tuple[Study, ...]], at: int) -> None:
+def test_annotators_favour_themselves(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]], at: int) -> None:
     """ECCV Caption Figure E.2: self-bias below bias below non-self-bias, and less with more annotators."""
     found = world[1][at]
     assert found.measure.endswith("recall_at_1")
@@ -141,7 +141,7 @@ def test_annotators_favour_themselves(world: tuple[Verified, tuple[Study, ...]],
     assert (found.performance[singles].argmax(axis=1) == np.arange(5)).all()
 
 
-def test_all_together_have_no_bias(world: tuple[Verified, tuple[Study, ...]]) -> None:
+def test_all_together_have_no_bias(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]]) -> None:
     for found in world[1]:
         assert len(found.annotators) == 31
         assert found.bias.total[-1] == found.bias.own[-1] == 0
@@ -226,7 +226,7 @@ def test_of_many_annotators_some_sets_are_drawn(n: int, seed: int) -> None:
     assert (sets == sets_of_annotators(n, seed=seed)).all()
 
 
-def test_studies_as_json(world: tuple[Verified, tuple[Study, ...]]) -> None:
+def test_studies_as_json(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]]) -> None:
     found = to_json(world[1][0])
     assert list(found["annotators"])[:6] == ["m0", "m1", "m2", "m3", "m4", "m0+m1"]
     whole = found["annotators"]["m0+m1+m2+m3+m4"]

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.diversity import common_share, diversity, list_tau, place_of_first
 from counterfoil.evaluation.run import Run
@@ -90,10 +90,10 @@ def listed(seed: int, name: str, world: object, width: int = 8) -> Run:
     rng = np.random.default_rng(seed)
     made = run(world, name, {"mean_recall_at_1": np.ones(len(world))})  # type: ignore[arg-type]
 
-    def placed(queries: int, items: int) -> Placed:
+    def placed(queries: int, items: int) -> DirectionRanks:
         top = np.argsort(rng.random((queries, items)), axis=1)[:, :width].astype(np.int32)
         nothing = np.empty(0, np.int64)
-        return Placed(nothing, nothing, nothing, top, np.zeros(top.shape, np.float32))
+        return DirectionRanks(nothing, nothing, nothing, top, np.zeros(top.shape, np.float32))
 
     questions = world.gallery  # type: ignore[attr-defined]
     return replace(

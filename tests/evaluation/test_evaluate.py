@@ -5,7 +5,7 @@ import pytest
 
 from counterfoil.data import Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import Interval, chance, evaluate
+from counterfoil.evaluation.evaluate import IntervalMethod, chance, evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
 
@@ -103,7 +103,7 @@ def test_the_interval_can_be_named(quads) -> None:
     scores = Scores(np.random.default_rng(3).normal(size=(40, 2, 2)))
     seen = {
         method: evaluate(quads(40), scores, scorer="s", interval=method, draws=500).measures["i2t"]
-        for method in Interval
+        for method in IntervalMethod
     }
     assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 4  # auto is wilson here
     assert len({estimate.value for estimate in seen.values()}) == 1
@@ -115,7 +115,9 @@ def test_policies_and_intervals_may_be_named_by_strings(quads) -> None:
     flat = Scores(np.zeros((20, 2, 2)))
     for name, value in (("strict", 0.0), ("half", 1 / 6), ("optimistic", 1.0)):
         by_name = evaluate(world, flat, scorer="flat", ties=name, interval="wilson", draws=100)
-        by_member = evaluate(world, flat, scorer="flat", ties=Ties(name), interval=Interval.WILSON, draws=100)
+        by_member = evaluate(
+            world, flat, scorer="flat", ties=Ties(name), interval=IntervalMethod.WILSON, draws=100
+        )
         assert by_name.measures["group"].value == pytest.approx(value)
         assert by_name == by_member
     with pytest.raises(UnknownNameError, match="unknown policy of ties; given: strickt; allowed: half"):

@@ -3,11 +3,11 @@
 import numpy as np
 
 from counterfoil.evaluation.rank_agreement import RankCorrelation
-from counterfoil.evaluation.rank_columns import Column
+from counterfoil.evaluation.rank_columns import RankColumn
 
 
 def test_equal_models_share_the_best_of_their_ranks() -> None:
-    columns = (Column("a", "i2t", "A"), Column("b", "i2t", "B"))
+    columns = (RankColumn("a", "i2t", "A"), RankColumn("b", "i2t", "B"))
     nan = float("nan")
     values = np.array([[0.5, nan], [0.7, 0.1], [0.5, 0.2], [0.2, 0.3]])
     ranked = RankCorrelation(("a", "b", "c", "d"), columns, values, (), (), 1, 0, 0.95)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.data import Image, Outcomes, Scores
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
@@ -126,7 +126,7 @@ def test_a_gallery_is_loaded_bit_for_bit(tmp_path: Path, galleries, setting) -> 
     np.testing.assert_array_equal(loaded.benchmark.clusters, benchmark.clusters)
     for side in ("i2t", "t2i"):
         before, after = getattr(rankings, side), getattr(loaded.answers, side)
-        for field in fields(Placed):
+        for field in fields(DirectionRanks):
             old, new = getattr(before, field.name), getattr(after, field.name)
             assert (old is None) == (new is None)
             if old is not None:

@@ -18,7 +18,7 @@ from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.inputs import memory
 from counterfoil.inputs.amounts import RANGES, check_amount
 from counterfoil.inputs.arrays import read_npy, read_npz
-from counterfoil.inputs.columns import Column, Schema, read_columns, read_parquet
+from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns, read_parquet
 from counterfoil.inputs.files import read_bytes, read_text
 from counterfoil.inputs.parsed import MAX_DEPTH, parse_json, parse_toml, read_json
 from faults.files import flipped, nested, npy_of, npz, truncations
@@ -218,7 +218,7 @@ def test_texts_of_ours_are_looked_at(tmp_path: Path) -> None:
     column = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"a": column}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match=r"column 'a': cannot be read: .*UTF8"):
-        read_columns(tmp_path / "x.parquet", Schema({"a": Column("text")}))
+        read_columns(tmp_path / "x.parquet", Schema({"a": ColumnSchema("text")}))
 
 
 def test_damaged_tables_are_a_line_or_data(tmp_path: Path) -> None:

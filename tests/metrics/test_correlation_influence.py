@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.metrics.correlation_influence import influences
-from counterfoil.metrics.weighted_correlation import Drawn
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation
 
 
 @pytest.mark.parametrize("levels", [2, 4, 30])
@@ -15,7 +15,7 @@ def test_they_are_derivatives_by_weight(levels: int) -> None:
     heavy = np.full((60, 30), 1000.0)
     heavy[np.arange(30), np.arange(30)] += 1
     heavy[30 + np.arange(30), np.arange(30)] -= 1
-    found = Drawn.of(scores, ratings, np.arange(30)).correlations(heavy)
+    found = WeightedCorrelation.of(scores, ratings, np.arange(30)).correlations(heavy)
     slopes = (found[:30] - found[30:]) / 2 * 1000
     np.testing.assert_allclose(influences(scores, ratings), slopes, atol=2e-6)
 

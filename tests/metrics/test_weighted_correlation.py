@@ -10,7 +10,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c
-from counterfoil.metrics.weighted_correlation import MEASURES, Drawn
+from counterfoil.metrics.weighted_correlation import MEASURES, WeightedCorrelation
 
 
 def _written_out(x, y, clusters, weights):
@@ -35,7 +35,7 @@ def test_equal_to_scipy_with_ties_everywhere(data: st.DataObject) -> None:
     y = rng.integers(0, data.draw(st.integers(1, 17)), n) / 3
     clusters = np.unique(rng.integers(0, data.draw(st.integers(1, n)), n), return_inverse=True)[1]
     weights = rng.integers(0, 4, (3, clusters.max() + 1)).astype(float)
-    found = Drawn.of(x, y, clusters).correlations(weights)
+    found = WeightedCorrelation.of(x, y, clusters).correlations(weights)
     assert found == pytest.approx(
         np.array([_written_out(x, y, clusters, w) for w in weights]), abs=1e-12, nan_ok=True
     )
@@ -46,24 +46,28 @@ def test_continuous_ratings_and_many_points_in_several_blocks() -> None:
     x, y = rng.normal(size=(2, 3000))
     clusters = np.arange(3000) // 3
     weights = rng.integers(0, 3, (100, 1000)).astype(float)
-    found = Drawn.of(x, y, clusters).correlations(weights)
+    found = WeightedCorrelation.of(x, y, clusters).correlations(weights)
     for row in (0, 57, 99):
         assert found[row] == pytest.approx(_written_out(x, y, clusters, weights[row]), abs=1e-12)
-    assert found[0] == pytest.approx(Drawn.of(x, y, clusters).correlations(weights[:1])[0], abs=0)
+    assert found[0] == pytest.approx(
+        WeightedCorrelation.of(x, y, clusters).correlations(weights[:1])[0], abs=0
+    )
 
 
 def test_constant_columns_and_empty_samples_have_no_value() -> None:
     x, y = np.arange(4.0), np.array([1.0, 1.0, 2.0, 2.0])
-    points = Drawn.of(x, y, np.array([0, 0, 1, 2]))
+    points = WeightedCorrelation.of(x, y, np.array([0, 0, 1, 2]))
     weights = np.array([[1.0, 0, 0], [0, 0, 5], [0, 0, 0], [0, 1, 1], [1, 1, 0]])
     assert np.isnan(points.correlations(weights)).all(axis=1).tolist() == [True, True, True, True, False]
-    assert np.isnan(Drawn.of(np.ones(3), np.arange(3.0), np.arange(3)).correlations(np.ones((1, 3)))).all()
+    assert np.isnan(
+        WeightedCorrelation.of(np.ones(3), np.arange(3.0), np.arange(3)).correlations(np.ones((1, 3)))
+    ).all()
 
 
 def test_what_agrees_throughout_is_exactly_one() -> None:
     grades = np.tile([1.0, 2.0, 3.0, 4.0], 25)
     weights = np.vstack([np.ones(100), np.random.default_rng(0).integers(0, 4, (50, 100))]).astype(float)
-    found = Drawn.of(grades, grades, np.arange(100)).correlations(weights)
+    found = WeightedCorrelation.of(grades, grades, np.arange(100)).correlations(weights)
     assert (found[0] == 1).all()
     assert (found[:, [0, 2]] == 1).all()
     # tau-c is 1 only where the four grades are as many.
@@ -72,9 +76,9 @@ def test_what_agrees_throughout_is_exactly_one() -> None:
 
 def test_points_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(InputError, match="no points"):
-        Drawn.of(np.empty(0), np.empty(0), np.empty(0, np.int64))
+        WeightedCorrelation.of(np.empty(0), np.empty(0), np.empty(0, np.int64))
     with pytest.raises(InputError, match="finite"):
-        Drawn.of(np.array([np.nan]), np.ones(1), np.zeros(1, np.int64))
+        WeightedCorrelation.of(np.array([np.nan]), np.ones(1), np.zeros(1, np.int64))
 
 
 def test_tau_c_by_counting_pairs() -> None:
@@ -94,7 +98,7 @@ def test_ten_thousand_draws_of_the_largest_expert_set_take_seconds() -> None:
     image = np.repeat(np.sort(rng.integers(0, 822, 5664)), 3)
     rating = rng.integers(1, 5, 16_992).astype(float)
     score = np.repeat(np.round(rating[::3] + rng.normal(size=5664), 3), 3)
-    points = Drawn.of(score, rating, np.unique(image, return_inverse=True)[1])
+    points = WeightedCorrelation.of(score, rating, np.unique(image, return_inverse=True)[1])
     weights = rng.poisson(1, (10_000, image.max() + 1)).astype(float)
     begin = time.process_time()
     assert points.correlations(weights[:, : len(np.unique(image))]).shape == (10_000, len(MEASURES))

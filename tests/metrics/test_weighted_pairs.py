@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.metrics import weighted_pairs
-from counterfoil.metrics.weighted_correlation import Drawn
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation
 from counterfoil.metrics.weighted_pairs import ByBits, ByClusters
 
 
@@ -24,7 +24,7 @@ def test_both_ways_count_what_every_pair_says(data: st.DataObject) -> None:
     x = rng.integers(0, data.draw(st.integers(1, 40)), n) * 0.1
     y = rng.integers(0, data.draw(st.integers(1, 17)), n) / 3
     clusters = np.unique(rng.integers(0, data.draw(st.integers(1, n)), n), return_inverse=True)[1]
-    entries = Drawn.of(x, y, clusters).entries
+    entries = WeightedCorrelation.of(x, y, clusters).entries
     weights = rng.integers(0, 4, (4, clusters.max() + 1))
     expected = _every_pair(x, y, clusters, weights)
     assert ByClusters.of(entries).sums(weights).tolist() == expected.tolist()
@@ -36,7 +36,7 @@ def test_several_parts_and_heavy_samples_are_exact(clusters: int) -> None:
     rng = np.random.default_rng(2)
     n = 3 * clusters
     x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)
-    entries = Drawn.of(x, y, np.arange(n) % clusters).entries
+    entries = WeightedCorrelation.of(x, y, np.arange(n) % clusters).entries
     # The second sample is too heavy for whole numbers in float32.
     weights = np.stack([rng.integers(0, 3, clusters), rng.integers(200_000, 300_000, clusters)])
     for sample in weights[:, None]:
@@ -49,10 +49,10 @@ def test_many_samples_and_few_have_the_same_bits(monkeypatch: pytest.MonkeyPatch
     x, y = rng.normal(size=500).round(1), rng.integers(0, 9, 500).astype(float)
     clusters = np.arange(500) // 4
     weights = rng.integers(0, 4, (80, 125)).astype(float)
-    many = Drawn.of(x, y, clusters).correlations(weights)
-    few = [Drawn.of(x, y, clusters).correlations(row[None])[0] for row in weights]
+    many = WeightedCorrelation.of(x, y, clusters).correlations(weights)
+    few = [WeightedCorrelation.of(x, y, clusters).correlations(row[None])[0] for row in weights]
     assert (many == np.array(few)).all()
     # Where the table would be too large, pairs are counted by bits.
     monkeypatch.setattr(weighted_pairs, "_MOST", 124)
-    assert not ByClusters.fits(Drawn.of(x, y, clusters).entries)
-    assert (Drawn.of(x, y, clusters).correlations(weights) == many).all()
+    assert not ByClusters.fits(WeightedCorrelation.of(x, y, clusters).entries)
+    assert (WeightedCorrelation.of(x, y, clusters).correlations(weights) == many).all()

@@ -16,7 +16,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
+from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
@@ -170,7 +170,7 @@ def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 
         first = order[:, : min(top, cut or top)]
         kept = np.take_along_axis(table[search.queries], first, axis=1)
         sides.append(
-            Placed(
+            DirectionRanks(
                 np.array(above, np.int64),
                 np.array(level, np.int64),
                 depth,

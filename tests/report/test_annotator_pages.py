@@ -8,8 +8,8 @@ import pytest
 
 from counterfoil.data.votes import Votes
 from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity, count, coverage
-from counterfoil.evaluation.annotators import Study, study
-from counterfoil.evaluation.judged_pairs import Verified
+from counterfoil.evaluation.annotators import AnnotatorBias, study
+from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.votes import preferences
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
@@ -27,7 +27,7 @@ def alone(n: int) -> Sharing:
 
 
 @pytest.fixture(scope="module")
-def studies() -> tuple[Study, ...]:
+def studies() -> tuple[AnnotatorBias, ...]:
     rng = np.random.default_rng(0)
     queries, items = 60, 25
     query, item = np.divmod(np.arange(queries * items), items)
@@ -35,7 +35,7 @@ def studies() -> tuple[Study, ...]:
         [np.concatenate([rng.permutation(items) + 1 for _ in range(queries)]) for _ in range(3)], 1
     )
     gain = np.where(place.mean(axis=1) < 9, rng.choice([0.5, 1.0], len(item)), 0.0)
-    known = Verified(
+    known = JudgedPairs(
         "t2i",
         ("alpha", "beta <b>", "gamma"),
         query,
@@ -57,7 +57,7 @@ def sets() -> tuple[list[Coverage], list[Multiplicity]]:
     return [found], counts
 
 
-def test_tables_hold_what_was_found(studies: tuple[Study, ...]) -> None:
+def test_tables_hold_what_was_found(studies: tuple[AnnotatorBias, ...]) -> None:
     found = studies[0]
     table = tables.performance(found)
     assert [column.label for column in table.columns] == ["alpha", "beta <b>", "gamma", "all"]
@@ -106,7 +106,7 @@ def test_tables_of_sets(sets: tuple[list[Coverage], list[Multiplicity]]) -> None
     assert [column.label for column in alone.columns] == ["in all", "mean", "median", "most"]
 
 
-def test_figures_show_the_curves(studies: tuple[Study, ...]) -> None:
+def test_figures_show_the_curves(studies: tuple[AnnotatorBias, ...]) -> None:
     figure = curves(studies)
     shown = {tuple(np.round(line.get_ydata(), 9)) for line in figure.axes[0].lines}
     expected = {
@@ -150,7 +150,7 @@ def test_strengths_stand_in_order() -> None:
 
 
 def test_the_page_says_it_all(
-    studies: tuple[Study, ...], sets: tuple[list[Coverage], list[Multiplicity]]
+    studies: tuple[AnnotatorBias, ...], sets: tuple[list[Coverage], list[Multiplicity]]
 ) -> None:
     page = bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
     assert page == bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
@@ -167,7 +167,7 @@ def test_the_page_says_it_all(
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
 def test_the_page_in_a_browser(
-    studies: tuple[Study, ...],
+    studies: tuple[AnnotatorBias, ...],
     sets: tuple[list[Coverage], list[Multiplicity]],
     opened: Callable[..., Any],
     width: int,
@@ -184,7 +184,7 @@ def test_the_page_in_a_browser(
     assert view.locator("table.numbers").count() == 3 * 2 + 2
 
 
-def test_figures_are_written(tmp_path, studies: tuple[Study, ...]) -> None:
+def test_figures_are_written(tmp_path, studies: tuple[AnnotatorBias, ...]) -> None:
     for suffix in drawing.FORMATS:
         path = tmp_path / f"curves.{suffix}"
         drawing.save(curves(studies), path)
@@ -194,7 +194,7 @@ def test_figures_are_written(tmp_path, studies: tuple[Study, ...]) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing(
-    studies: tuple[Study, ...],
+    studies: tuple[AnnotatorBias, ...],
     sets: Any,
     opened: Callable[..., Any],
     violations: Callable[..., list[str]],

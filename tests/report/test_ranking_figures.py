@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
-from counterfoil.evaluation.rank_columns import Column
+from counterfoil.evaluation.rank_columns import RankColumn
 from counterfoil.report import drawing, ranking_figures
 from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau, written
 
@@ -24,9 +24,9 @@ def correlation(
     """Made-up agreements of made-up values; rho is a little more than tau."""
     models, n = values.shape
     columns = tuple(
-        Column("eccv", "mean_map_at_r", "ECCV Caption")
+        RankColumn("eccv", "mean_map_at_r", "ECCV Caption")
         if i == 0
-        else Column("coco-5k", f"mean_recall_at_{i}", "COCO 5K")
+        else RankColumn("coco-5k", f"mean_recall_at_{i}", "COCO 5K")
         for i in range(n)
     )
     pairs = tuple(

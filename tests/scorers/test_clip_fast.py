@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.scorers.clip_fast import TextTower, grow, image_tower, text_tower
+from counterfoil.scorers.clip_fast import FastTextTower, grow, image_tower, text_tower
 
 pytestmark = pytest.mark.models
 
@@ -56,7 +56,7 @@ def test_neighbours_in_a_batch_change_nothing(tiny_model: Callable[[str], Any]) 
 @pytest.mark.parametrize(("end", "kept"), [(None, [4, 2, 9]), (2, [4, 2]), (7, [4])])
 def test_texts_are_cut_at_their_end_mark(end: int | None, kept: list[int]) -> None:
     # The highest id, the mark itself, or the first token where there is no mark: what the library pools.
-    assert TextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
+    assert FastTextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
 
 
 def changed(model: Any, path: str, value: Any) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import DataTable
 from counterfoil.errors import CounterfoilError, DataError, InputError, ScoreError
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Options
@@ -181,7 +181,7 @@ def test_a_folder_with_a_file_per_subset(tmp_path: Path) -> None:
 
 def test_scores_go_before_outcomes() -> None:
     cells = {f"c{c}_i{i}": [0.5] for c in (0, 1) for i in (0, 1)}
-    both = Table({"id": ["a"], "correct": ["1"], **cells}, "both.csv")
+    both = DataTable({"id": ["a"], "correct": ["1"], **cells}, "both.csv")
     assert recognise(both).kind == "quad_scores"
     assert recognise(both, "correct").kind == "choice_outcome"
     # A column of the four stands for the four.
@@ -189,7 +189,7 @@ def test_scores_go_before_outcomes() -> None:
 
 
 def test_a_caption_column_is_no_score() -> None:
-    table = Table({"positive": ["a cat"], "negative": ["a dog"], "correct": ["true"]}, "t.csv")
+    table = DataTable({"positive": ["a cat"], "negative": ["a dog"], "correct": ["true"]}, "t.csv")
     assert recognise(table).kind == "choice_outcome"
 
 

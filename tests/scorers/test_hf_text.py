@@ -8,8 +8,8 @@ import pytest
 from counterfoil import catalog
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
-from counterfoil.engine.caption_inputs import Asked
-from counterfoil.engine.caption_scoring import ask
+from counterfoil.engine.caption_inputs import CaptionInputs
+from counterfoil.engine.caption_scoring import score_captions
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_text
 from counterfoil.scorers.base import Options
@@ -95,12 +95,12 @@ def test_token_match_is_bertscore(folder: Path, layer: int) -> None:
     for own in REFERENCES:
         rows.append(list(range(at, at + len(own))))
         at += len(own)
-    asked = Asked((), tuple(captions(texts)), None, np.arange(4), References.of(rows))
+    asked = CaptionInputs((), tuple(captions(texts)), None, np.arange(4), References.of(rows))
     expected = [
         max(bert_score(folder, text, other, layer) for other in own)
         for text, own in zip(TEXTS, REFERENCES, strict=True)
     ]
-    np.testing.assert_allclose(ask(asked, metric), expected, atol=1e-5)
+    np.testing.assert_allclose(score_captions(asked, metric), expected, atol=1e-5)
 
 
 def test_a_long_caption_is_cut_off_and_counted(folder: Path) -> None:

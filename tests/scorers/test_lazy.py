@@ -15,7 +15,7 @@ from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import ModelError
 from counterfoil.scorers.base import Embedder, Identity, Options
 from counterfoil.scorers.captions.base import LocalEmbedder
-from counterfoil.scorers.lazy import Remembered, remembered
+from counterfoil.scorers.lazy import LazyEmbedder, lazy
 
 
 class Counted:
@@ -50,14 +50,14 @@ def weights(tmp_path: Path) -> Path:
 
 
 def _asked(weights: Path, folder: Path, **options: str) -> Embedder:
-    return remembered("counted", str(weights), Options(**options), Counted, folder)
+    return lazy("counted", str(weights), Options(**options), Counted, folder)
 
 
 def test_the_second_time_loads_when_a_batch_asks(weights: Path, tmp_path: Path) -> None:
     first = _asked(weights, tmp_path)
     assert isinstance(first, Counted)
     second = _asked(weights, tmp_path)
-    assert isinstance(second, Remembered)
+    assert isinstance(second, LazyEmbedder)
     assert isinstance(second, Embedder)
     assert second.identity == first.identity
     assert second.provenance == {"device": "cpu"}
@@ -112,10 +112,10 @@ def test_parts_are_remembered_too(checkpoint: Callable[[str], Path], tmp_path: P
         return open_clip.load(argument, options)
 
     def asked(name: str) -> Any:
-        return remembered("open-clip", f"{name}/{checkpoint(name)}", Options(device="cpu"), load, tmp_path)
+        return lazy("open-clip", f"{name}/{checkpoint(name)}", Options(device="cpu"), load, tmp_path)
 
     first, second = asked("tiny"), asked("tiny")
-    assert isinstance(second, Remembered)
+    assert isinstance(second, LazyEmbedder)
     assert isinstance(second.local, LocalEmbedder)
     assert second.local.identity == first.local.identity != first.identity
     # Frames that are embedded already need no model.
@@ -148,7 +148,7 @@ def test_names_on_a_hub_are_not_remembered(tmp_path: Path) -> None:
         return Counted(str(path), options)
 
     for _ in range(2):
-        remembered("hf", "openai/clip-vit-base-patch32", Options(), load, tmp_path)
+        lazy("hf", "openai/clip-vit-base-patch32", Options(), load, tmp_path)
     assert calls == ["openai/clip-vit-base-patch32"] * 2
     assert not (tmp_path / "identities").exists()
 

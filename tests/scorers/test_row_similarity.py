@@ -12,7 +12,7 @@ from counterfoil.scorers.matching_probability import (
     expected_squared_distance,
     log_match,
 )
-from counterfoil.scorers.row_similarity import Comparison, MostSimilarHeads
+from counterfoil.scorers.row_similarity import MostSimilarHeads, RowSimilarity
 
 WIDTH, HEADS = 6, 3
 
@@ -24,7 +24,7 @@ def rows_of(rng: np.random.Generator, n: int, kind: str, dtype=np.float32) -> np
     return np.concatenate([mean, rng.normal(-3, 1, (n, WIDTH))], axis=1).astype(dtype)
 
 
-KINDS: dict[str, tuple[str, Comparison]] = {
+KINDS: dict[str, tuple[str, RowSimilarity]] = {
     "heads": ("heads", MostSimilarHeads(HEADS)),
     "sampled": ("gaussian", Sampled(4.0, 3.0, samples=5, seed=2)),
     "expected": ("gaussian", Expected(4.0, 3.0)),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.stats.resampling import cluster_draws, cluster_sums, share_draws, sign_draws, whole
+from counterfoil.stats.resampling import cluster_draws, cluster_sums, exact_sums, share_draws, sign_draws
 
 #: Enough clusters that a block holds fewer than the 1,024 rows it may.
 MANY = 5000
@@ -82,7 +82,7 @@ def test_sums_of_points_for_ties_are_exact(rows: list[tuple[Fraction, int]], dat
     clusters = sorted({cluster for _, cluster in rows})
     weights = data.draw(st.lists(st.integers(0, 9), min_size=len(clusters), max_size=len(clusters)))
     values = np.array([[float(value)] for value, _ in rows])
-    made = whole(values, np.array([cluster for _, cluster in rows]), repeats=9)
+    made = exact_sums(values, np.array([cluster for _, cluster in rows]), repeats=9)
     exact = sum(value * weights[clusters.index(cluster)] for value, cluster in rows)
     found = made.weighted(np.array([weights], dtype=np.float32))[0, 0]
     assert found == int(found)
@@ -92,7 +92,7 @@ def test_sums_of_points_for_ties_are_exact(rows: list[tuple[Fraction, int]], dat
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
 def test_other_numbers_are_rounded_to_a_fine_grid(values: list[float]) -> None:
-    made = whole(np.array(values)[:, None], np.arange(len(values)))
+    made = exact_sums(np.array(values)[:, None], np.arange(len(values)))
     found = made.weighted(np.ones((1, len(values)), dtype=np.float32))[0, 0]
     assert found == int(found)
     exact = float(sum(Fraction(value) for value in values))
@@ -103,16 +103,16 @@ def test_other_numbers_are_rounded_to_a_fine_grid(values: list[float]) -> None:
 def test_large_sums_leave_float32() -> None:
     # 2**25 + 1 is not a float32; halves of it force a scale of 2.
     values = np.full((3, 1), 2.0**25 + 0.5)
-    made = whole(values, np.array([0, 1, 1]))
+    made = exact_sums(values, np.array([0, 1, 1]))
     assert made.numbers.dtype == np.float64
     assert made.weighted(np.array([[1.0, -1.0]], dtype=np.float32))[0, 0] == -(2.0**26 + 1)
-    assert whole(np.ones((3, 1)), np.arange(3)).numbers.dtype == np.float32
+    assert exact_sums(np.ones((3, 1)), np.arange(3)).numbers.dtype == np.float32
 
 
 def test_products_do_not_depend_on_how_the_columns_are_split() -> None:
     rng = np.random.default_rng(0)
     values, clusters = rng.random((300, 40)), rng.integers(0, 60, 300)
-    made = whole(values, clusters, repeats=60)
+    made = exact_sums(values, clusters, repeats=60)
     weights = next(iter(cluster_draws(len(np.unique(clusters)), 64, seed=0)))
     together = made.weighted(weights)
     shuffled = rng.permutation(made.numbers.shape[0])

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
-from counterfoil.engine.caption_scoring import judge
+from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.evaluation.run import find_runs
 from counterfoil.report.study.captions import caption_part
 from counterfoil.report.study.page import page
@@ -74,7 +74,7 @@ def test_a_metric_in_the_study_is_the_metric(reading: tuple[CaptionStudy, Path])
     made, _ = reading
     kept = next(run for run in made.comparisons[0].runs if run.name == "bleu-1")
     metric = metric_names.load("bleu-1", Options(), lambda options: None)
-    again = judge(made.benchmarks[0], metric)
+    again = score_benchmark(made.benchmarks[0], metric)
     assert np.array_equal(kept.answers.values, again.values)
 
 
@@ -99,7 +99,7 @@ def test_whole_captions_are_matched_to_frames(reading: tuple[CaptionStudy, Path]
     benchmark = reading[0].benchmarks[at]
     options = Options(backbone="colours", settings={"idf": "none"})
     metric = metric_names.load(MATCHING[0], options, lambda asked: WholeCaptions(Colours()))
-    scores = judge(benchmark, metric).values
+    scores = score_benchmark(benchmark, metric).values
     low, high = cosines(benchmark)
     if at == 0:
         # A picture is one frame, a caption one token: all that is matched is their cosine.

@@ -7,7 +7,7 @@ import pytest
 
 from counterfoil.data.questions import Quad
 from counterfoil.evaluation.run import load_run
-from counterfoil.report.study.page import Trained
+from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies import folder
 from counterfoil.studies.demo import DETECTORS, Study
 from counterfoil.studies.measuring import world
@@ -66,7 +66,7 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
 
     def fit(self, backbone, name, recipe, data, seed, *, first=False):
         seen.append((name, first, sorted(set(data.groupings["subset"]))))
-        return Trained(name, "", len(data), 1, 0.0)
+        return TrainingSummary(name, "", len(data), 1, 0.0)
 
     monkeypatch.setattr("counterfoil.scorers.checkpoint.read", lambda place: None)
     monkeypatch.setattr(Workshop, "_fit", fit)

@@ -15,9 +15,9 @@ from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.train.augmentation import UNVARIED, Variation  # noqa: E402
 from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.images import Pictures  # noqa: E402
+from counterfoil.train.images import ImageStore  # noqa: E402
 from counterfoil.train.prefetch import Feed, ahead  # noqa: E402
-from counterfoil.train.tokens import Tokens  # noqa: E402
+from counterfoil.train.tokens import TokenTable  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -29,7 +29,7 @@ def feed(
 ) -> Feed:
     backbone = thumbnails.thumb()
     roles = [role for role in data.rows if "image" in role]
-    pictures = Pictures(
+    pictures = ImageStore(
         data.images,
         np.unique(np.concatenate([data.rows[role] for role in roles])),
         backbone.preparation,
@@ -39,7 +39,7 @@ def feed(
     )
     captions = [role for role in data.rows if "caption" in role]
     return Feed(
-        data, backbone, pictures, Tokens(data.captions, backbone.tokens), roles, captions, variation, 5
+        data, backbone, pictures, TokenTable(data.captions, backbone.tokens), roles, captions, variation, 5
     )
 
 

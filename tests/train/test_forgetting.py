@@ -10,7 +10,7 @@ import thumbnails  # noqa: E402
 from counterfoil.data.benchmark import Benchmark, Card  # noqa: E402
 from counterfoil.data.questions import Quad  # noqa: E402
 from counterfoil.errors import InputError, ModelError  # noqa: E402
-from counterfoil.train.forgetting import Guard, Watch, interpolate, sweep  # noqa: E402
+from counterfoil.train.forgetting import ForgettingGuard, Watch, interpolate, sweep  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.recipes import Coco  # noqa: E402
 
@@ -25,7 +25,7 @@ def test_a_guard_warns_once_each_time_that_too_much_is_lost() -> None:
         thumbnails.thumb(),
         recipe,
         thumbnails.rows(16),
-        guard=Guard(lambda backbone: next(values), margin=0.05, name="old"),
+        guard=ForgettingGuard(lambda backbone: next(values), margin=0.05, name="old"),
         device="cpu",
         note=said.append,
     )
@@ -48,7 +48,7 @@ def test_a_guard_warns_once_each_time_that_too_much_is_lost() -> None:
 )
 def test_the_margin_itself_may_be_lost(value: float, lost: bool) -> None:
     said: list[str] = []
-    Watch(Guard(lambda backbone: 0.0, margin=0.05), 0.8).see(value, 3, said.append)
+    Watch(ForgettingGuard(lambda backbone: 0.0, margin=0.05), 0.8).see(value, 3, said.append)
     assert bool(said) == lost
 
 
@@ -67,7 +67,7 @@ def test_a_benchmark_is_answered_by_the_network() -> None:
     )
     backbone = thumbnails.thumb()
     backbone.network.train()
-    found = Guard(benchmark).measure(backbone)
+    found = ForgettingGuard(benchmark).measure(backbone)
     assert backbone.network.training
     backbone.network.eval()
     with torch.no_grad():

@@ -11,9 +11,9 @@ from lightning_fabric import Fabric  # noqa: E402
 import thumbnails  # noqa: E402
 from counterfoil.scorers.networks import Answer, Backbone, Encoded  # noqa: E402
 from counterfoil.train.answers import joined  # noqa: E402
-from counterfoil.train.devices import Trained  # noqa: E402
+from counterfoil.train.devices import WrappedNetwork  # noqa: E402
 from counterfoil.train.gradients import gradients  # noqa: E402
-from counterfoil.train.objectives import Objective, objective, suited  # noqa: E402
+from counterfoil.train.objectives import Objective, objective, with_heads  # noqa: E402
 from counterfoil.train.prefetch import Batch  # noqa: E402
 from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
 from counterfoil.train.state import random_state, set_random_state  # noqa: E402
@@ -28,7 +28,7 @@ RECIPES = [name for name in NAMES if name != "detector"]
 
 def made(name: str, *, dropout: float) -> tuple[Recipe, Backbone, Objective]:
     recipe = read(name, **CHANGED.get(name, {}))
-    backbone = suited(thumbnails.thumb(dropout=dropout), recipe)
+    backbone = with_heads(thumbnails.thumb(dropout=dropout), recipe)
     backbone.network.double().train()
     return recipe, backbone, objective(recipe)
 
@@ -57,7 +57,7 @@ def grads(backbone: Backbone) -> dict[str, torch.Tensor]:
 def by_steps(backbone: Backbone, aim: Objective, batches: list[Batch]) -> tuple[dict, dict]:
     """What `gradients` finds, with torch's generator at one place at the start."""
     fabric = Fabric(accelerator="cpu", devices=1)
-    model = fabric.setup_module(Trained(backbone.network))
+    model = fabric.setup_module(WrappedNetwork(backbone.network))
     backbone.network.zero_grad()
     torch.manual_seed(5)
     said = gradients(model, aim, batches, fabric=fabric, gather=lambda rows: rows)

@@ -13,7 +13,7 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import BytesSource, FileSource, Image  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers.images import Untouched  # noqa: E402
-from counterfoil.train.images import Asked, Pictures, say_unreadable  # noqa: E402
+from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -29,11 +29,11 @@ def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept: int, workers: int) -> None:
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
-    pictures = Pictures(images, np.arange(1, 8), thumbnails.Shrunk(), kept=kept, skip=True, workers=workers)
+    pictures = ImageStore(images, np.arange(1, 8), thumbnails.Shrunk(), kept=kept, skip=True, workers=workers)
     # The first is not used, so nobody looks at it.
     assert pictures.unreadable == (4,)
     assert pictures.in_memory == (kept > 0)
-    asked = [Asked(np.array([7, 2])), Asked(np.array([5]))]
+    asked = [ImageRequest(np.array([7, 2])), ImageRequest(np.array([5]))]
     found = [[int(picture[0, 0, 0]) for picture in batch] for batch in pictures.batches(asked)]
     assert found == [[70, 20], [50]]
 
@@ -62,22 +62,22 @@ def test_what_is_not_there_is_counted_apart(tmp_path: Path) -> None:
 def test_images_that_cannot_be_read_at_all_are_an_error() -> None:
     images = [image(f"{i}.png", 0, cut=True) for i in range(3)]
     with pytest.raises(DataError, match=r"0\.png: not an image file"):
-        Pictures(images, np.arange(3), thumbnails.Shrunk())
+        ImageStore(images, np.arange(3), thumbnails.Shrunk())
     with pytest.raises(InputError, match="no image can be read; given: 3 images"):
-        Pictures(images, np.arange(3), thumbnails.Shrunk(), skip=True)
+        ImageStore(images, np.arange(3), thumbnails.Shrunk(), skip=True)
 
 
 def test_pictures_of_different_shapes_are_streamed() -> None:
     images = [image("a", 1), image("b", 2, size=(4, 4))]
-    pictures = Pictures(images, np.arange(2), Untouched())
+    pictures = ImageStore(images, np.arange(2), Untouched())
     assert not pictures.in_memory
-    (batch,) = pictures.batches([Asked(np.array([1, 0]))])
+    (batch,) = pictures.batches([ImageRequest(np.array([1, 0]))])
     assert [picture.shape for picture in batch] == [(4, 4, 3), (7, 9, 3)]
 
 
 def test_they_are_kept_only_where_all_of_them_fit() -> None:
     images = [image(str(i), i) for i in range(4)]
     size = 3 * thumbnails.SIZE**2
-    assert Pictures(images, np.arange(4), thumbnails.Shrunk(), kept=4 * size).in_memory
-    assert not Pictures(images, np.arange(4), thumbnails.Shrunk(), kept=4 * size - 1).in_memory
-    assert Pictures(images, np.arange(3), thumbnails.Shrunk(), kept=4 * size - 1).in_memory
+    assert ImageStore(images, np.arange(4), thumbnails.Shrunk(), kept=4 * size).in_memory
+    assert not ImageStore(images, np.arange(4), thumbnails.Shrunk(), kept=4 * size - 1).in_memory
+    assert ImageStore(images, np.arange(3), thumbnails.Shrunk(), kept=4 * size - 1).in_memory

@@ -8,7 +8,7 @@ from torch import nn  # noqa: E402
 
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Network  # noqa: E402
-from counterfoil.train.optim import count, decays, optimiser, parameter_groups, trained  # noqa: E402
+from counterfoil.train.optim import count, decays, optimiser, parameter_groups, trained_parameters  # noqa: E402
 from counterfoil.train.recipes import NAMES, Recipe  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -86,7 +86,7 @@ def test_what_is_not_trained_is_frozen_and_opened_again() -> None:
 def test_the_temperature_is_trained_beside_a_part() -> None:
     network = Towers()
     recipe = Recipe("mine", trains="projections")
-    assert [name for name, _ in trained(network, recipe)] == ["proj", "logit_scale"]
+    assert [name for name, _ in trained_parameters(network, recipe)] == ["proj", "logit_scale"]
 
 
 def test_a_part_that_is_not_there_is_one_line() -> None:

@@ -15,7 +15,7 @@ from counterfoil.scorers import checkpoint, trainable  # noqa: E402
 from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
-from counterfoil.train.objectives import suited  # noqa: E402
+from counterfoil.train.objectives import with_heads  # noqa: E402
 from counterfoil.train.recipes import NAMES, Detection  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -70,7 +70,7 @@ def test_a_recipe_trains(
     library: str, name: str, starts: dict[str, str], photographs: TrainingSet, tmp_path: Path
 ) -> None:
     recipe = replace(NAMES[name], batch_size=4, steps=2, lr=1e-3, warmup=0, select="last")
-    backbone = suited(trainable.backbone(starts[library]), recipe)
+    backbone = with_heads(trainable.backbone(starts[library]), recipe)
     before = {key: each.clone() for key, each in backbone.network.state_dict().items()}
     fit(backbone, recipe, photographs, out=tmp_path / "ckpt", device="cpu")
     after = checkpoint.read(tmp_path / "ckpt").network

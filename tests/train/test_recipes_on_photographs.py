@@ -16,8 +16,8 @@ from counterfoil.data.training_files import read as read_data  # noqa: E402
 from counterfoil.scorers import checkpoint, trainable  # noqa: E402
 from counterfoil.scorers.networks import Backbone  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
-from counterfoil.train.objectives import suited  # noqa: E402
-from counterfoil.train.optim import trained as trained_of  # noqa: E402
+from counterfoil.train.objectives import with_heads  # noqa: E402
+from counterfoil.train.optim import trained_parameters as trained_of  # noqa: E402
 from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
 from tiny_families import save_words  # noqa: E402
 
@@ -82,7 +82,7 @@ def few_steps(name: str, rows: int) -> Recipe:
 
 def trains(backbone: Backbone, recipe: Recipe, data: TrainingSet, out: Path) -> None:
     """Train, and check what moved, what stayed, and that the checkpoint answers as the network does."""
-    backbone = suited(backbone, recipe)
+    backbone = with_heads(backbone, recipe)
     before = {name: each.detach().clone() for name, each in backbone.network.named_parameters()}
     moves = {name for stage in recipe.staged() for name, _ in trained_of(backbone.network, stage)}
     fitted = fit(backbone, recipe, data, validation=data, out=out, device="cpu")

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from counterfoil.data.records import Caption  # noqa: E402
 from counterfoil.errors import DataError  # noqa: E402
-from counterfoil.train.tokens import Tokens  # noqa: E402
+from counterfoil.train.tokens import TokenTable  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -49,7 +49,7 @@ def odd(texts: Sequence[str]):
 def test_every_batch_is_as_the_tokenizer_would_make_it(tokens) -> None:
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abcdef"), rng.integers(1, 10))) for _ in range(40)]
-    known = Tokens([Caption(str(i), text) for i, text in enumerate(texts)], tokens)
+    known = TokenTable([Caption(str(i), text) for i, text in enumerate(texts)], tokens)
     for _ in range(30):
         positions = rng.integers(0, 40, rng.integers(1, 9))
         expected = tokens([texts[i] for i in positions])
@@ -67,7 +67,7 @@ def test_each_caption_is_worked_out_once(tokens) -> None:
         asked.extend(batch)
         return tokens(batch)
 
-    known = Tokens([Caption(str(i), text) for i, text in enumerate(texts)], counting)
+    known = TokenTable([Caption(str(i), text) for i, text in enumerate(texts)], counting)
     # Once to get to know the captions, and once for every width to see that they are right.
     for length in range(1, 6):
         known.of(np.array([i for i in range(20) if 1 + i % 5 <= length]))
@@ -78,6 +78,6 @@ def test_each_caption_is_worked_out_once(tokens) -> None:
 
 
 def test_a_caption_without_text_is_named() -> None:
-    known = Tokens([Caption("a", "b"), Caption("lost")], longest)
+    known = TokenTable([Caption("a", "b"), Caption("lost")], longest)
     with pytest.raises(DataError, match="caption 'lost' is not at hand"):
         known.of(np.array([0, 1]))

@@ -16,11 +16,11 @@ from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.engine.progress import silent  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Encoded  # noqa: E402
-from counterfoil.train.images import Pictures  # noqa: E402
+from counterfoil.train.images import ImageStore  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.prefetch import Feed  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402
-from counterfoil.train.tokens import Tokens  # noqa: E402
+from counterfoil.train.tokens import TokenTable  # noqa: E402
 from counterfoil.train.validation import Validation, better, rsum, within_batch  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -110,8 +110,8 @@ def test_rsum_is_that_of_sorted_lists() -> None:
 def ready(data: TrainingSet, recipe: Coco, *, retrieval: bool = False) -> Validation:
     backbone, aim = thumbnails.thumb(), objective(recipe)
     used = np.unique(np.concatenate([data.need(role) for role in aim.images]))
-    pictures = Pictures(data.images, used, backbone.preparation)
-    feed = Feed(data, backbone, pictures, Tokens(data.captions, backbone.tokens), aim.images, aim.texts)
+    pictures = ImageStore(data.images, used, backbone.preparation)
+    feed = Feed(data, backbone, pictures, TokenTable(data.captions, backbone.tokens), aim.images, aim.texts)
     return Validation.of(feed, aim, replace(recipe, select="rsum") if retrieval else recipe)
 
 

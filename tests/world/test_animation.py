@@ -11,7 +11,7 @@ from counterfoil.data.videos import FrameStack, Video
 from counterfoil.engine.content import image_keys
 from counterfoil.engine.progress import silent
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.animation import FRAMES, MOTIONS, RATE, Reel, moving
+from counterfoil.world.animation import FRAMES, MOTIONS, RATE, Animation, moving
 from counterfoil.world.render import draw
 from counterfoil.world.scenes import CONTAINERS
 
@@ -86,7 +86,7 @@ def test_an_unknown_motion_is_named():
 
 def test_a_reel_is_a_video_in_memory(made):
     frames = made["right"][0]
-    reel = Reel(frames, 48, "natural")
+    reel = Animation(frames, 48, "natural")
     assert isinstance(reel, FrameStack)
     video = Video("a", reel)
     shown = [np.asarray(picture) for picture in video.frames()]
@@ -103,7 +103,7 @@ def test_a_reel_is_a_video_in_memory(made):
 @pytest.mark.parametrize("style", ["natural", "synthetic"])
 def test_only_what_moves_changes(made, style):
     for frames in made["right"][:10]:
-        reel = Reel(frames, 96, style)
+        reel = Animation(frames, 96, style)
         pictures = np.stack([np.asarray(reel.frame(i), dtype=int) for i in range(len(frames))])
         assert (pictures[0] == np.asarray(draw(frames[0], 96, style=style))).all()
         changed = (pictures != pictures[0]).any(axis=(0, 3))
@@ -120,13 +120,13 @@ def test_a_key_costs_no_drawing_and_tells_clips_apart(made, monkeypatch):
 
     monkeypatch.setattr("counterfoil.world.animation.draw", drawn)
     clips = [frames for motion in MOTIONS for frames in made[motion]]
-    videos = [Video(str(i), Reel(frames, 48, "natural")) for i, frames in enumerate(clips)]
+    videos = [Video(str(i), Animation(frames, 48, "natural")) for i, frames in enumerate(clips)]
     one = clips[0]
     videos += [
-        Video("a", Reel(one, 64, "natural")),
-        Video("b", Reel(one, 48, "synthetic")),
-        Video("c", Reel(one, 48, "natural"), sampling=Sampling(count=3)),
-        Video("d", Reel(one[::-1], 48, "natural")),
+        Video("a", Animation(one, 64, "natural")),
+        Video("b", Animation(one, 48, "synthetic")),
+        Video("c", Animation(one, 48, "natural"), sampling=Sampling(count=3)),
+        Video("d", Animation(one[::-1], 48, "natural")),
     ]
     keys = image_keys(videos, cache=None, progress=silent)
     assert len(set(keys)) == len(videos)
@@ -136,7 +136,7 @@ def test_a_key_costs_no_drawing_and_tells_clips_apart(made, monkeypatch):
 
 def test_a_clip_written_to_a_file_is_read_as_it_was(made, tmp_path):
     av = pytest.importorskip("av", reason="the extra 'video' is not installed")
-    reel = Reel(made["right"][3], 96, "natural")
+    reel = Animation(made["right"][3], 96, "natural")
     path = tmp_path / "clip.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=int(RATE), options={"crf": "8"})

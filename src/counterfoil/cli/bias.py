@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from counterfoil.data.pools import Judgements
     from counterfoil.engine.top_lists import ModelLists
     from counterfoil.evaluation.annotation_recall import Coverage, Multiplicity
-    from counterfoil.evaluation.annotators import Study
-    from counterfoil.evaluation.judged_pairs import Verified
+    from counterfoil.evaluation.annotators import AnnotatorBias
+    from counterfoil.evaluation.judged_pairs import JudgedPairs
 
 EPILOG = """Examples:
 
@@ -104,7 +104,7 @@ def command(
         models = load(scores, ids=ids, widest=True)
         sets = _benchmarks(positives or [], data_folder(data))
     clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(sets), None))
-    studies: list[Study] = []
+    studies: list[AnnotatorBias] = []
     coverages: list[Coverage] = []
     counts: list[Multiplicity] = []
     notes = _about(judged, several)
@@ -209,7 +209,7 @@ def _about(judged: Any, several: str) -> list[str]:
     return notes
 
 
-def _about_direction(one: "Judgements", verified: "Verified", unjudged: int) -> list[str]:
+def _about_direction(one: "Judgements", verified: "JudgedPairs", unjudged: int) -> list[str]:
     from counterfoil.report.annotator_tables import WAYS
 
     way = WAYS[one.direction]
@@ -223,7 +223,7 @@ def _about_direction(one: "Judgements", verified: "Verified", unjudged: int) -> 
     return notes
 
 
-def _about_queries(study: "Study", undefined: str) -> list[str]:
+def _about_queries(study: "AnnotatorBias", undefined: str) -> list[str]:
     from counterfoil.report.annotator_tables import WAYS
 
     least, most = int(study.queries[:-1].min()), int(study.queries[-1])
@@ -238,7 +238,7 @@ def _about_queries(study: "Study", undefined: str) -> list[str]:
 
 def _json(
     models: "Sequence[ModelLists]",
-    studies: "Sequence[Study]",
+    studies: "Sequence[AnnotatorBias]",
     coverages: "Sequence[Coverage]",
     counts: "Sequence[Multiplicity]",
     notes: Sequence[str],

@@ -17,7 +17,7 @@ from counterfoil.data.references import References
 from counterfoil.data.tables import first_double
 from counterfoil.data.video_files import FEATURES, VIDEOS, find
 from counterfoil.data.videos import Video
-from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.progress import Note
 from counterfoil.errors import DataError, InputError
 
@@ -28,7 +28,7 @@ _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
 @dataclass(frozen=True)
-class Shown:
+class MediaFolder:
     """Where the images or videos are that captions are of; neither, for metrics that only read."""
 
     images: Path | None = None
@@ -88,7 +88,7 @@ class Shown:
 def asked(
     candidates: Path,
     references: Path | None,
-    shown: Shown,
+    shown: MediaFolder,
     *,
     policy: Policy | None = None,
     needs: Iterable[str] = (),
@@ -96,7 +96,7 @@ def asked(
     several: bool = False,
     empty: Literal["refuse", "leave-out"] = "refuse",
     note: Note,
-) -> Asked:
+) -> CaptionInputs:
     """All that is asked about one file of candidates; images that are `embedded` already need no folder.
 
     With `several` an image may have more than one candidate. The first is called as the image, the others
@@ -138,7 +138,7 @@ def asked(
             given=f"'{double}'",
             hint="call the images otherwise",
         )
-    together = Asked(
+    together = CaptionInputs(
         images=tuple(map(Image, written.captions)) if images is None else images,
         captions=tuple(captions),
         image=None if images is None and not embedded else owner,
@@ -179,7 +179,9 @@ def _references(written: Written, people: Written, note: Note) -> list[list[Capt
     ]
 
 
-def _without_themselves(asked: Asked, references: References, policy: Policy | None, note: Note) -> Asked:
+def _without_themselves(
+    asked: CaptionInputs, references: References, policy: Policy | None, note: Note
+) -> CaptionInputs:
     texts = [str(caption.text) for caption in asked.captions]
     # Candidates of one image read one list of references, as those of one document.
     found = contained(texts, asked.candidate, references, policy or "keep", shared=asked.owner)
@@ -196,13 +198,13 @@ def _without_themselves(asked: Asked, references: References, policy: Policy | N
     return replace(asked, references=found.references).take(kept)
 
 
-def image_of(asked: Asked, row: int) -> str:
+def image_of(asked: CaptionInputs, row: int) -> str:
     """What the image of a candidate is called in the file."""
     assert asked.owner is not None
     return asked.images[asked.owner[row]].id
 
 
-def number_of(asked: Asked, row: int) -> int:
+def number_of(asked: CaptionInputs, row: int) -> int:
     """Which of its image's candidates one is, counted from 0 as the file has them."""
     own = asked.captions[asked.candidate[row]].id.removeprefix(image_of(asked, row))
     return int(own.removeprefix("@") or 0)
@@ -266,7 +268,7 @@ def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:
         note(f"{place}: {amount(number, what)} that no candidate names {verb} left out")
 
 
-def same_items(all_asked: Sequence[Asked]) -> None:
+def same_items(all_asked: Sequence[CaptionInputs]) -> None:
     """Raise `DataError` unless all systems wrote captions of the same images."""
     first = all_asked[0]
     ours = {first.captions[i].id for i in first.candidate}

@@ -8,7 +8,7 @@ from typing import Any
 
 from counterfoil import catalog
 from counterfoil.cli import caption_items, evaluation_inputs, terminal
-from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_scoring import metric_for
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError
@@ -54,11 +54,11 @@ class Request:
         self,
         candidates: Path,
         references: Path | None,
-        shown: caption_items.Shown,
+        shown: caption_items.MediaFolder,
         *,
         note: Note | None = None,
         **policies: Any,
-    ) -> Asked:
+    ) -> CaptionInputs:
         """All that is asked about one file of candidates; `policies` are those of `caption_items.asked`."""
         return caption_items.asked(
             candidates,
@@ -70,7 +70,7 @@ class Request:
             **policies,
         )
 
-    def load(self, asked: Asked, *, memory: Path | None) -> dict[str, CaptionMetric]:
+    def load(self, asked: CaptionInputs, *, memory: Path | None) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""
         with terminal.busy("loading metrics", quiet=self.quiet):
             found = catalog.caption_metrics(

@@ -16,8 +16,8 @@ from counterfoil.cli.amounts import amount
 from counterfoil.cli.caption_tables import reasons, systems_report
 from counterfoil.cli.caption_values import Value
 from counterfoil.cli.report_tables import printed
-from counterfoil.data.tables import Table, first_double, floats, read_table
-from counterfoil.engine.caption_inputs import Asked
+from counterfoil.data.tables import DataTable, first_double, floats, read_table
+from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
@@ -73,7 +73,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class Judgements:
+class SystemRatings:
     """A table of what people gave: per row a system, a judge, an image (empty without) and the numbers."""
 
     path: Path
@@ -84,7 +84,7 @@ class Judgements:
     numbers: Mapping[str, NDArray[np.float64]]
 
     @classmethod
-    def read(cls, path: Path, systems: Sequence[str]) -> "Judgements":
+    def read(cls, path: Path, systems: Sequence[str]) -> "SystemRatings":
         """The table in a file, which has a row per system, judge or image, or each of them.
 
         Raises `DataError` where no column names systems, a number is none, a judgement is doubled, or one of
@@ -159,12 +159,12 @@ class Judgements:
         return People({score: together(own) for score, own in judges.items()}, judges)
 
 
-def _cells(table: Table, column: str) -> list[str]:
+def _cells(table: DataTable, column: str) -> list[str]:
     return [str(cell).strip() for cell in table[column]]
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SystemValues:
     """A system: the value of each metric, and what it is made of, image by image."""
 
     values: Mapping[str, Value]
@@ -173,8 +173,8 @@ class Measured:
 
     @classmethod
     def of(
-        cls, asked: Asked, metrics: Mapping[str, CaptionMetric], images: Sequence[str], **how: Any
-    ) -> "Measured":
+        cls, asked: CaptionInputs, metrics: Mapping[str, CaptionMetric], images: Sequence[str], **how: Any
+    ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
         values, scores = caption_values.values(asked, metrics, **how)
         row = {name: number for number, name in enumerate(images_of(asked))}
@@ -186,12 +186,12 @@ class Measured:
         return cls(values, {name: own[order] for name, own in scores.items()}, sums)
 
 
-def images_of(asked: Asked) -> list[str]:
+def images_of(asked: CaptionInputs) -> list[str]:
     """What each row's image is called."""
     return [asked.captions[position].id for position in asked.candidate]
 
 
-def agreement(found: Mapping[str, Measured], people: People, **how: Any) -> SystemCorrelations:
+def agreement(found: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
     """How far each metric puts systems in the order in which people do."""
     return system_correlations(
         {metric: _column(metric, found) for metric in _columns(values_of(found))},
@@ -201,7 +201,7 @@ def agreement(found: Mapping[str, Measured], people: People, **how: Any) -> Syst
     )
 
 
-def _column(metric: str, found: Mapping[str, Measured]) -> SystemScores:
+def _column(metric: str, found: Mapping[str, SystemValues]) -> SystemScores:
     """A metric of all systems, with what adds up to it where something does."""
     fixed = SystemScores.of({system: own.values[metric].value for system, own in found.items()})
     made = [own.sums[metric] for own in found.values()]
@@ -214,13 +214,13 @@ def _column(metric: str, found: Mapping[str, Measured]) -> SystemScores:
     return SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
 
 
-def values_of(found: Mapping[str, Measured]) -> dict[str, Mapping[str, Value]]:
+def values_of(found: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:
     """{system: {metric: value}}."""
     return {system: own.values for system, own in found.items()}
 
 
 @dataclass(frozen=True)
-class Shown:
+class SystemTables:
     """The tables of a comparison of systems, and what is said below them."""
 
     systems: Report
@@ -231,13 +231,13 @@ class Shown:
     @classmethod
     def of(
         cls,
-        found: Mapping[str, Measured],
+        found: Mapping[str, SystemValues],
         people: People | None,
         agreed: SystemCorrelations | None,
         *,
         captions: int,
         titles: Mapping[str, str],
-    ) -> "Shown":
+    ) -> "SystemTables":
         """All tables of it; of people only where they were asked."""
         from counterfoil.report.system_tables import agreements, differences
 
@@ -285,7 +285,7 @@ class Shown:
             write_text(html, systems_page(self.systems, self.agreement, self.differences, self.notes))
 
 
-def columns(found: Mapping[str, Measured], people: People | None) -> dict[str, list[Any]]:
+def columns(found: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:
     """The table as columns for a file: a row per system."""
     values = values_of(found)
     table: dict[str, list[Any]] = {"system": list(values)}

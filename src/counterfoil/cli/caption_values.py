@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.cli.caption_items import image_of, number_of
-from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_rows import texts
-from counterfoil.engine.caption_scoring import ask
+from counterfoil.engine.caption_scoring import score_captions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
 from counterfoil.scorers.captions.base import CaptionMetric, TextMetric
-from counterfoil.scorers.captions.text import Reading
+from counterfoil.scorers.captions.text import TextMeasure
 from counterfoil.stats.means import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
 
@@ -50,14 +50,14 @@ def titles(metrics: Mapping[str, CaptionMetric]) -> dict[str, str]:
 
 
 def values(
-    asked: Asked, metrics: Mapping[str, CaptionMetric], *, per_image: PerImage = "mean", **how: Any
+    asked: CaptionInputs, metrics: Mapping[str, CaptionMetric], *, per_image: PerImage = "mean", **how: Any
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
     """The value of each metric, and its scores, one per row.
 
     Means are over images. Of metrics of all captions as one text every candidate is part of the text, with
     the references of its image; with `per_image` "best" the best candidate of each image by that metric.
     """
-    scores = {name: ask(asked, metric, **how) for name, metric in metrics.items()}
+    scores = {name: score_captions(asked, metric, **how) for name, metric in metrics.items()}
     images = {name: _of_images(asked, own, per_image) for name, own in scores.items()}
     wholes = {
         name: _whole(asked if per_image == "mean" else asked.take(_best(asked, scores[name])), metric)
@@ -72,12 +72,12 @@ def values(
     return {name: _value(images[name], wholes[name], intervals.get(name), what) for name in metrics}, scores
 
 
-def n_images(asked: Asked) -> int:
+def n_images(asked: CaptionInputs) -> int:
     """How many images or videos the candidates are of."""
     return len(asked) if asked.owner is None else len(np.unique(asked.owner))
 
 
-def _of_images(asked: Asked, scores: NDArray[np.float64], per_image: PerImage) -> NDArray[np.float64]:
+def _of_images(asked: CaptionInputs, scores: NDArray[np.float64], per_image: PerImage) -> NDArray[np.float64]:
     """(images,) what each image counts, in the order of their numbers."""
     if asked.owner is None:
         return scores
@@ -88,7 +88,7 @@ def _of_images(asked: Asked, scores: NDArray[np.float64], per_image: PerImage) -
     return found
 
 
-def _best(asked: Asked, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def _best(asked: CaptionInputs, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """(images,) the row of the best candidate of each image, the first of equal ones."""
     if asked.owner is None:
         return np.arange(len(asked))
@@ -97,7 +97,7 @@ def _best(asked: Asked, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     return found
 
 
-def _whole(asked: Asked, metric: CaptionMetric) -> float | None:
+def _whole(asked: CaptionInputs, metric: CaptionMetric) -> float | None:
     """The value of all candidates as one text, None of a metric that is a mean over images."""
     # What is a mean over rows need not be read twice; `whole` is None of such metrics.
     if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
@@ -106,7 +106,7 @@ def _whole(asked: Asked, metric: CaptionMetric) -> float | None:
 
 
 def summed(
-    asked: Asked, metric: CaptionMetric, value: Value, scores: NDArray[np.float64]
+    asked: CaptionInputs, metric: CaptionMetric, value: Value, scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NumberOf] | None:
     """(rows, k) what adds up over rows to the value of all candidates, and the number that sums make.
 
@@ -114,7 +114,7 @@ def summed(
     """
     if value.is_mean:
         return np.stack([scores, np.ones(len(scores))], axis=1), ratio
-    if not isinstance(metric, Reading) or metric.sums is None:
+    if not isinstance(metric, TextMeasure) or metric.sums is None:
         return None
     counted = metric.counted(*texts(asked.checked(metric)))
     return None if counted is None else (counted, metric.sums.value)
@@ -166,7 +166,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     write_csv(path, table)
 
 
-def rows_table(asked: Asked, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
+def rows_table(asked: CaptionInputs, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
     """A row per candidate: its image, which of the image's it is, its text, its score of each metric."""
     rows = range(len(asked))
     columns: dict[str, list[Any]] = {

@@ -132,7 +132,7 @@ def score(
     caption_values.check_kind(out)
     options = Options(device=device, precision=precision, backbone=scorer or "")
     request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
-    shown = caption_items.Shown(images, videos, Sampling(frames, rate))
+    shown = caption_items.MediaFolder(images, videos, Sampling(frames, rate))
     with terminal.busy("reading captions", quiet=quiet):
         asked = request.asked(
             candidates, references, shown, policy=references_contain, several=True, empty=empty
@@ -241,10 +241,10 @@ def systems(
     caption_values.check_kind(out)
     options = Options(device=device, precision=precision, backbone=scorer or "")
     request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
-    shown = caption_items.Shown(images, videos, Sampling(frames, rate))
+    shown = caption_items.MediaFolder(images, videos, Sampling(frames, rate))
     files = [*predictions, *(more or ())]
     names = caption_systems.names(files)
-    judged = None if humans is None else caption_systems.Judgements.read(humans, names)
+    judged = None if humans is None else caption_systems.SystemRatings.read(humans, names)
     said: set[str] = set()
 
     def once(text: str) -> None:
@@ -265,12 +265,14 @@ def systems(
         found = {}
         for name, each in zip(names, asked, strict=True):
             with terminal.progress(quiet=quiet) as report:
-                found[name] = caption_systems.Measured.of(each, loaded, pictures, **request.how(kept, report))
+                found[name] = caption_systems.SystemValues.of(
+                    each, loaded, pictures, **request.how(kept, report)
+                )
     agreement = None
     if people is not None:
         with terminal.busy("drawing images and systems anew", quiet=quiet):
             agreement = caption_systems.agreement(found, people, over=over, draws=draws, seed=seed)
-    tables = caption_systems.Shown.of(
+    tables = caption_systems.SystemTables.of(
         found, people, agreement, captions=len(asked[0]), titles=caption_values.titles(loaded)
     )
     if not (quiet and json == "-"):

@@ -232,7 +232,7 @@ def command(
     from counterfoil.data.provenance import about
     from counterfoil.engine.rerank import name as reranked
     from counterfoil.errors import CounterfoilError
-    from counterfoil.evaluation.evaluate import Interval, evaluate
+    from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
     from counterfoil.evaluation.run import save_run
     from counterfoil.metrics.ties import Ties
     from counterfoil.scorers.base import Options
@@ -363,7 +363,7 @@ def command(
             answer,
             scorer=called,
             ties=Ties(ties),
-            interval=Interval(interval),
+            interval=IntervalMethod(interval),
             draws=draws,
             seed=seed,
             measures=wanted,

@@ -60,7 +60,7 @@ class Asking:
 
         `answering` is the part of given answers that is of this benchmark, where there is one.
         """
-        from counterfoil.engine.retrieve import answers as of_galleries
+        from counterfoil.engine.retrieve import rank_galleries as of_galleries
         from counterfoil.engine.run import run
 
         with terminal.progress(quiet=self.quiet) as report:

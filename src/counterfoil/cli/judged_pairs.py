@@ -7,10 +7,10 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.pools import Judgements
 from counterfoil.engine.progress import Progress
-from counterfoil.engine.top_lists import ModelLists, first_items
+from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import DataError
 from counterfoil.evaluation.ground_truth import asked_about
-from counterfoil.evaluation.judged_pairs import Verified, places, proposals
+from counterfoil.evaluation.judged_pairs import JudgedPairs, places, proposals
 
 
 def verified(
@@ -19,7 +19,7 @@ def verified(
     k: int | None,
     clustering: Benchmark | None,
     report: Progress,
-) -> tuple[Verified, int]:
+) -> tuple[JudgedPairs, int]:
     """The judged pairs of a direction with each model's places, and how many proposals nobody judged.
 
     The models propose their first `k` items, or what the table says they proposed. What queries share
@@ -56,7 +56,7 @@ def verified(
         # As deep as R-Precision can ask for, where the lists are; never less than what is proposed.
         deep = min(max(handed if named is None else 1, most), m.depth[way])
         tops.append(
-            first_items(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
+            top_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
         )
     place = places(one.query, item, tops)
     unjudged = 0
@@ -65,7 +65,7 @@ def verified(
     else:
         proposed = (place > 0) & (place <= handed)
         unjudged = len(models) * len(one.queries) * handed - int(proposed.sum())
-    return Verified(
+    return JudgedPairs(
         way,
         tuple(m.name for m in models),
         one.query,

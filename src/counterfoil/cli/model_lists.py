@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterfoil.data.scores import Rankings
 from counterfoil.data.tables import first_double
-from counterfoil.engine.top_lists import ModelLists, numbered_as, of_embeddings, of_rankings, of_similarity
+from counterfoil.engine.top_lists import ModelLists, of_embeddings, of_rankings, of_similarity, renumbered
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.run import Run, find_runs
 from counterfoil.inputs.arrays import read_npz
@@ -34,7 +34,7 @@ def load(sources: Sequence[Path], *, ids: Path | None, widest: bool = False) -> 
         raise InputError(
             "two models have one name", given=double, hint="give each once, or rename files and folders"
         )
-    return tuple(numbered_as(lists, found[0]) for lists in found)
+    return tuple(renumbered(lists, found[0]) for lists in found)
 
 
 def _runs(folders: Sequence[Path], widest: bool) -> list[ModelLists]:

@@ -20,9 +20,9 @@ def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
     from counterfoil.scorers.runtime import import_torch
 
     import_torch().manual_seed(recipe.seed)
-    from counterfoil.train.objectives import suited
+    from counterfoil.train.objectives import with_heads
 
-    return suited(_model(spec, data, recipe), recipe)
+    return with_heads(_model(spec, data, recipe), recipe)
 
 
 def _model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":

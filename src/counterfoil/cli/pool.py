@@ -89,7 +89,7 @@ def command(
     from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.model_lists import load
     from counterfoil.data.pools import pool_kind, pool_table, write_pool
-    from counterfoil.engine.top_lists import first_items
+    from counterfoil.engine.top_lists import top_lists
     from counterfoil.evaluation.pooling import Tasks, without
     from counterfoil.evaluation.pooling import summary as summarise
     from counterfoil.metrics.annotators import pool
@@ -104,7 +104,7 @@ def command(
     excluded = 0
     for way, names in chosen.items():
         with terminal.progress(quiet=quiet) as report:
-            pooled = pool([first_items(m, way, names, k, progress=report) for m in models])
+            pooled = pool([top_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
             known = _known(models, way, names)
             before = len(pooled.query)

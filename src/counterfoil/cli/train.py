@@ -175,7 +175,7 @@ def command(
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)
-    asked = train_options.asked(
+    asked = train_options.train_options(
         {
             "model": model,
             "data": data,

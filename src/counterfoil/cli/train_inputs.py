@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterfoil import catalog
-from counterfoil.cli.train_options import Asked
+from counterfoil.cli.train_options import TrainOptions
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import Missing, TrainingSet
 from counterfoil.errors import InputError
@@ -33,7 +33,7 @@ def folder(out: Path) -> Folder:
     return Folder(out, checkpoint.FILES, partial(checkpoint.why_foreign, origin="recipe"))
 
 
-def data(wanted: Asked, recipe: Recipe) -> Data:
+def data(wanted: TrainOptions, recipe: Recipe) -> Data:
     """The rows to train on and those to select by: named ones, those the data have, or a share of them.
 
     Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
@@ -91,7 +91,7 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 
     Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
     """
     from counterfoil.train.batches import steps_per_epoch
-    from counterfoil.train.optim import count, trained
+    from counterfoil.train.optim import count, trained_parameters
 
     everything = count(tuple(backbone.network.parameters()))
     if isinstance(recipe, Detection):
@@ -113,13 +113,13 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 
                 allowed=f"at least {stage.batch_size * stage.accumulate}, the rows of one step",
                 hint="choose a smaller --batch-size",
             )
-        moved = count([parameter for _, parameter in trained(backbone.network, stage)])
+        moved = count([parameter for _, parameter in trained_parameters(backbone.network, stage)])
         steps = each * stage.epochs if stage.steps is None else stage.steps
         found.append(Stage(stage, steps, moved, everything - moved))
     return tuple(found)
 
 
-def guard(wanted: Asked, *, note: Callable[[str], None]) -> Benchmark | None:
+def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | None:
     """The benchmark that must not be forgotten, if one is named; raises what reading it raises.
 
     Of its questions those whose images and captions are at hand; `note` says where they are not all.

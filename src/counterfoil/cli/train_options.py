@@ -27,7 +27,7 @@ def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[s
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrainOptions:
     """What is trained on what, and where: what the command line says, else the file's table [run]."""
 
     model: str | None = None
@@ -87,7 +87,7 @@ _NUMBERS = {
 _PATHS = ("data", "images", "validation", "out", "cache")
 
 
-def asked(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> Asked:
+def train_options(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> TrainOptions:
     """What the command line says, and where it says nothing, the table [run] of the recipe's file."""
     values: dict[str, Any] = {}
     for key, value in run.items():
@@ -113,4 +113,4 @@ def asked(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) 
             raise InputError("wrong value", where=f"{where}, [run], key '{key}'", given=value, allowed=words)
         values[key] = Path(value) if key in _PATHS else value
     values |= {key: value for key, value in options.items() if value is not None}
-    return Asked(**values)
+    return TrainOptions(**values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from counterfoil.cli.processes import processes
 from counterfoil.cli.train_inputs import Data
-from counterfoil.cli.train_options import Asked
+from counterfoil.cli.train_options import TrainOptions
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.train.recipes import Detection, Recipe
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def train(
-    wanted: Asked,
+    wanted: TrainOptions,
     rows: Data,
     backbone: "Backbone",
     recipe: Recipe,
@@ -61,7 +61,7 @@ def train(
     _quieten()
     if isinstance(recipe, Detection):
         return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
-    from counterfoil.train.forgetting import Guard
+    from counterfoil.train.forgetting import ForgettingGuard
     from counterfoil.train.loop import fit
 
     began: list[int] = []
@@ -76,7 +76,7 @@ def train(
         recipe,
         rows.training,
         validation=rows.validation,
-        guard=None if guarded is None else Guard(guarded, name=guarded.name),
+        guard=None if guarded is None else ForgettingGuard(guarded, name=guarded.name),
         out=wanted.out,
         resume=resume,
         device=wanted.device,
@@ -101,7 +101,7 @@ def train(
 
 
 def _train_detector(
-    wanted: Asked,
+    wanted: TrainOptions,
     rows: Data,
     backbone: "Backbone",
     recipe: Detection,
@@ -150,7 +150,7 @@ def _train_detector(
     )
 
 
-def _workers(wanted: Asked) -> int:
+def _workers(wanted: TrainOptions) -> int:
     return min(8, os.cpu_count() or 1) if wanted.workers is None else wanted.workers
 
 

@@ -10,7 +10,7 @@ from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.references import References
-from counterfoil.data.scores import Answers, Outcomes, Placed, Rankings, Scores
+from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 
 __all__ = [
@@ -20,13 +20,13 @@ __all__ = [
     "Caption",
     "Card",
     "Choice",
+    "DirectionRanks",
     "FileSource",
     "FrameFeatures",
     "FrameFolder",
     "Gallery",
     "Image",
     "Outcomes",
-    "Placed",
     "Preference",
     "Quad",
     "Rankings",

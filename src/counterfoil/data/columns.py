@@ -30,7 +30,7 @@ _REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 3, 60, 60, 40
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """One file of a table and how its rows are named in messages: "row 3", "line 3" or "item '17'"."""
 
     file: str
@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Named columns of equal length.
 
     `source` is the file or folder, `kind` its layout: "csv", "tsv", "json" (a list), "keyed" (a JSON object
@@ -55,7 +55,7 @@ class Table:
     columns: Mapping[str, Sequence[Any]]
     source: str
     kind: str = "table"
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TablePart, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {name: len(cells) for name, cells in self.columns.items()}
@@ -88,7 +88,7 @@ class Table:
     def where(self, row: int, column: str | None = None) -> str:
         """File, row and column in words, for messages.
 
-        >>> Table({"id": ["a", "b"]}, "scores.csv").where(1, "id")
+        >>> DataTable({"id": ["a", "b"]}, "scores.csv").where(1, "id")
         "scores.csv, row 2, column 'id'"
         """
         at, offset = f"{self.source}, row {row + 1}", 0
@@ -100,7 +100,7 @@ class Table:
         return at if column is None else f"{at}, column '{column}'"
 
 
-def texts(table: Table, column: str) -> tuple[str, ...]:
+def texts(table: DataTable, column: str) -> tuple[str, ...]:
     """A column of non-empty strings, blanks at their ends kept; raises `DataError` naming the odd row."""
     for row, cell in enumerate(table[column]):
         if not isinstance(cell, str):
@@ -110,7 +110,7 @@ def texts(table: Table, column: str) -> tuple[str, ...]:
     return tuple(table[column])
 
 
-def labels(table: Table, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
+def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
     """A column of labels: strings or whole numbers as strings, "" where a row has none.
 
     With `allowed`, raises `DataError` naming the row whose label is not one of them.
@@ -128,10 +128,10 @@ def labels(table: Table, column: str, allowed: Sequence[str] = ()) -> tuple[str,
     return tuple(found)
 
 
-def names(table: Table, column: str) -> tuple[str, ...]:
+def names(table: DataTable, column: str) -> tuple[str, ...]:
     """A column of ids: labels, none empty and none twice; raises `DataError` naming the row.
 
-    >>> names(Table({"id": ["a", 7, "a"]}, "mine.csv"), "id")
+    >>> names(DataTable({"id": ["a", 7, "a"]}, "mine.csv"), "id")
     Traceback (most recent call last):
     counterfoil.errors.DataError: mine.csv, row 3, column 'id': id occurs twice; given: a; ids must be unique
     """
@@ -148,14 +148,14 @@ def names(table: Table, column: str) -> tuple[str, ...]:
     return found
 
 
-def floats(table: Table, column: str) -> NDArray[np.float64]:
+def floats(table: DataTable, column: str) -> NDArray[np.float64]:
     """A column of finite numbers, (rows,) float64, up to `LARGEST`.
 
     Raises `ScoreError` naming the row that is not one.
 
-    >>> floats(Table({"score": ["0.5", "-1e3"]}, "scores.csv"), "score")
+    >>> floats(DataTable({"score": ["0.5", "-1e3"]}, "scores.csv"), "score")
     array([ 5.e-01, -1.e+03])
-    >>> floats(Table({"score": ["0.5", "nan"]}, "scores.csv"), "score")
+    >>> floats(DataTable({"score": ["0.5", "nan"]}, "scores.csv"), "score")
     Traceback (most recent call last):
     counterfoil.errors.ScoreError: scores.csv, row 2, column 'score': not a finite number; given: nan
     """
@@ -179,7 +179,7 @@ def floats(table: Table, column: str) -> NDArray[np.float64]:
     return numbers
 
 
-def integers(table: Table, column: str) -> NDArray[np.int64]:
+def integers(table: DataTable, column: str) -> NDArray[np.int64]:
     """A column of whole numbers, (rows,) int64; raises `DataError` naming the row that is not one."""
     numbers = np.empty(len(table), dtype=np.int64)
     for row, cell in enumerate(table[column]):
@@ -197,12 +197,12 @@ def integers(table: Table, column: str) -> NDArray[np.int64]:
     return numbers
 
 
-def booleans(table: Table, column: str) -> NDArray[np.bool_]:
+def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
     """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case.
 
     Raises `ScoreError` naming the row that is none of these.
 
-    >>> booleans(Table({"correct": ["True", "0", 1.0, False]}, "outcomes.csv"), "correct")
+    >>> booleans(DataTable({"correct": ["True", "0", 1.0, False]}, "outcomes.csv"), "correct")
     array([ True, False,  True, False])
     """
     answers = np.empty(len(table), dtype=np.bool_)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from counterfoil.inputs.columns import Column, Schema
+from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.models import Stored
 
 Positive = Annotated[int, Field(ge=1)]
@@ -78,24 +78,24 @@ MANIFESTS: dict[str, type[Manifest]] = {
     "preference": PreferenceManifest,
 }
 
-_ID = Column("text", unique=True)
-_POSITION = Column("whole", low=0)
-_GROUPS = {"group:": Column("text")}
+_ID = ColumnSchema("text", unique=True)
+_POSITION = ColumnSchema("whole", low=0)
+_GROUPS = {"group:": ColumnSchema("text")}
 
-CAPTIONS = Schema({"id": _ID, "text": Column("text", null=True)})
+CAPTIONS = Schema({"id": _ID, "text": ColumnSchema("text", null=True)})
 
-_SECONDS = Column("real", null=True, low=0, required=False)
+_SECONDS = ColumnSchema("real", null=True, low=0, required=False)
 IMAGES = Schema(
     {
-        "id": Column("text"),
-        "file": Column("text", null=True),
-        "digest": Column("text", null=True),
-        "crop": Column("wholes", null=True),
-        "photo": Column("text", null=True),
-        "video": Column("text", null=True, required=False),
+        "id": ColumnSchema("text"),
+        "file": ColumnSchema("text", null=True),
+        "digest": ColumnSchema("text", null=True),
+        "crop": ColumnSchema("wholes", null=True),
+        "photo": ColumnSchema("text", null=True),
+        "video": ColumnSchema("text", null=True, required=False),
         "start": _SECONDS,
         "end": _SECONDS,
-        "count": Column("whole", null=True, low=1, required=False),
+        "count": ColumnSchema("whole", null=True, low=1, required=False),
         "rate": _SECONDS,
         "duration": _SECONDS,
         "frame_rate": _SECONDS,
@@ -112,7 +112,7 @@ QUESTIONS: dict[str, Schema] = {
         {"candidate_": _POSITION, **_GROUPS},
     ),
     "gallery": Schema(
-        {"id": _ID, "query": _POSITION, "code": Column("bytes", null=True)},
+        {"id": _ID, "query": _POSITION, "code": ColumnSchema("bytes", null=True)},
         _GROUPS,
     ),
     "rated": Schema(
@@ -120,16 +120,16 @@ QUESTIONS: dict[str, Schema] = {
             "id": _ID,
             "caption": _POSITION,
             "image": _POSITION,
-            "rating_0": Column("real", null=True, nan=True),
+            "rating_0": ColumnSchema("real", null=True, nan=True),
         },
-        {"rating_": Column("real", null=True, nan=True), **_GROUPS},
+        {"rating_": ColumnSchema("real", null=True, nan=True), **_GROUPS},
     ),
     "preference": Schema(
         {
             "id": _ID,
-            "label": Column("whole", low=0, high=1),
-            "votes_0": Column("real", low=0),
-            "votes_1": Column("real", low=0),
+            "label": ColumnSchema("whole", low=0, high=1),
+            "votes_0": ColumnSchema("real", low=0),
+            "votes_1": ColumnSchema("real", low=0),
         },
         _GROUPS,
     ),
@@ -139,23 +139,23 @@ QUESTIONS: dict[str, Schema] = {
 OTHERS: dict[str, Schema] = {
     "members.parquet": Schema(
         {
-            "kind": Column("text"),
-            "owner": Column("whole", null=True, low=0),
-            "part": Column("whole", null=True, low=0),
-            "code": Column("bytes", null=True),
+            "kind": ColumnSchema("text"),
+            "owner": ColumnSchema("whole", null=True, low=0),
+            "part": ColumnSchema("whole", null=True, low=0),
+            "code": ColumnSchema("bytes", null=True),
         }
     ),
     "positives.parquet": Schema(
         {
             "question": _POSITION,
-            "item": Column("whole", null=True, low=0),
-            "gain": Column("real", low=0),
+            "item": ColumnSchema("whole", null=True, low=0),
+            "gain": ColumnSchema("real", low=0),
         }
     ),
     "candidates.parquet": Schema(
         {
             "question": _POSITION,
-            "side": Column("whole", low=0, high=1),
+            "side": ColumnSchema("whole", low=0, high=1),
             "caption": _POSITION,
             "image": _POSITION,
         }

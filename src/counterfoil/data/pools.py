@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.tables import Table, floats, integers, labels, read_table
+from counterfoil.data.tables import DataTable, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.annotators import Pool
 from counterfoil.store import csv_text, write_csv, write_parquet
@@ -56,7 +56,7 @@ class Judgements:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgementTable:
     """A table of judgements: the directions in it, and what was counted on the way.
 
     `rows` in the table, `pairs` of image and caption among them that have an answer, `several` of these with
@@ -70,7 +70,9 @@ class Judged:
     unanswered: int
 
 
-def read_judgements(path: Path, *, direction: Direction | None = None, several: str = "majority") -> Judged:
+def read_judgements(
+    path: Path, *, direction: Direction | None = None, several: str = "majority"
+) -> JudgementTable:
     """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet; see the module).
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
@@ -116,7 +118,7 @@ def read_judgements(path: Path, *, direction: Direction | None = None, several: 
         if len(rows):
             asked, found = (images, captions) if way == "i2t" else (captions, images)
             directions.append(_one_way(way, rows, asked, found, merged, places))
-    return Judged(
+    return JudgementTable(
         tuple(directions),
         rows=len(table),
         pairs=len(np.unique(pair[answered])),
@@ -203,7 +205,7 @@ def _positions(ids: Sequence[str]) -> dict[str, int]:
     return {name: at for at, name in enumerate(ids)}
 
 
-def _ids(table: Table, column: str) -> tuple[str, ...]:
+def _ids(table: DataTable, column: str) -> tuple[str, ...]:
     found = labels(table, column)
     if "" in found:
         raise DataError("empty id", where=table.where(found.index(""), column))
@@ -211,12 +213,12 @@ def _ids(table: Table, column: str) -> tuple[str, ...]:
     return tuple(map(csv_text, found)) if table.kind in ("csv", "tsv") else found
 
 
-def _gains(table: Table) -> NDArray[np.float64]:
+def _gains(table: DataTable) -> NDArray[np.float64]:
     """The gain of every row, NaN where it has no answer."""
     if "gain" in table:
         empty = np.array([cell is None or cell == "" for cell in table["gain"]])
         cells = [0.0 if none else cell for cell, none in zip(table["gain"], empty, strict=True)]
-        found = floats(Table({"gain": cells}, table.source, table.kind, table.parts), "gain")
+        found = floats(DataTable({"gain": cells}, table.source, table.kind, table.parts), "gain")
         outside = np.flatnonzero((found < 0) | (found > 1))
         if len(outside):
             raise DataError(
@@ -255,9 +257,9 @@ def _merged(pair: NDArray[np.int64], gains: NDArray[np.float64], n: int, several
     return np.where(count > 0, levels[votes.argmax(axis=1)], np.nan)
 
 
-def _places(table: Table, column: str) -> NDArray[np.int64]:
+def _places(table: DataTable, column: str) -> NDArray[np.int64]:
     cells = [0 if cell is None or cell == "" else cell for cell in table[column]]
-    found = integers(Table({column: cells}, table.source, table.kind, table.parts), column)
+    found = integers(DataTable({column: cells}, table.source, table.kind, table.parts), column)
     if (found < 0).any():
         row = int(np.argmax(found < 0))
         raise DataError(

@@ -61,7 +61,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class DirectionRanks:
     """Where a scorer puts the right answers of one direction of a gallery, and what it puts first.
 
     For every positive of the search, in its order: `above` items score strictly above it (-1 where it was
@@ -85,8 +85,8 @@ class Placed:
 class Rankings:
     """What a scorer answered to a gallery, in both directions; never the scores of all pairs."""
 
-    i2t: Placed
-    t2i: Placed
+    i2t: DirectionRanks
+    t2i: DirectionRanks
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 

@@ -11,7 +11,17 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from counterfoil.data.columns import Part, Table, booleans, floats, integers, labels, names, shown, texts
+from counterfoil.data.columns import (
+    DataTable,
+    TablePart,
+    booleans,
+    floats,
+    integers,
+    labels,
+    names,
+    shown,
+    texts,
+)
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_parquet, values
 from counterfoil.inputs.files import decoded, read_bytes, read_text, regular, unreadable
@@ -20,8 +30,8 @@ from counterfoil.inputs.parsed import parse_json
 
 __all__ = [
     "EXTENSIONS",
-    "Part",
-    "Table",
+    "DataTable",
+    "TablePart",
     "booleans",
     "floats",
     "integers",
@@ -36,7 +46,7 @@ __all__ = [
 EXTENSIONS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path) -> DataTable:
     """The table in `path`: a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one per subset.
 
     * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes, a byte-order mark and
@@ -66,7 +76,7 @@ def read_table(path: str | Path) -> Table:
     return reader(path)
 
 
-def _read_delimited(path: Path) -> Table:
+def _read_delimited(path: Path) -> DataTable:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with io.StringIO(decoded(read_bytes(path), where=path), newline="") as file:
         lines = csv.reader(file, delimiter=delimiter, strict=True)
@@ -103,16 +113,16 @@ def _read_delimited(path: Path) -> Table:
                 hint="is a quote missing, or the file cut off?",
             ) from None
     columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
-    return Table(columns, str(path), path.suffix.lower()[1:], (Part(str(path), len(rows)),))
+    return DataTable(columns, str(path), path.suffix.lower()[1:], (TablePart(str(path), len(rows)),))
 
 
-def _read_json(path: Path) -> Table:
+def _read_json(path: Path) -> DataTable:
     value = parse_json(read_text(path), where=path)
     if isinstance(value, list):
-        return _from_objects(value, Part(str(path), len(value)), "json")
+        return _from_objects(value, TablePart(str(path), len(value)), "json")
     if isinstance(value, dict):
         keys = list(value)
-        part = Part(str(path), len(keys), "item", keys)
+        part = TablePart(str(path), len(keys), "item", keys)
         kinds = {isinstance(item, dict) for item in value.values() if not _nothing(item)}
         if kinds == {True}:
             objects = []
@@ -130,7 +140,7 @@ def _read_json(path: Path) -> Table:
                     given=shown(item),
                     allowed="all objects, or all single values",
                 )
-        return Table({"id": tuple(keys), "value": tuple(value.values())}, str(path), "keyed", (part,))
+        return DataTable({"id": tuple(keys), "value": tuple(value.values())}, str(path), "keyed", (part,))
     raise DataError(
         "not a table",
         where=path,
@@ -144,7 +154,7 @@ def _nothing(item: object) -> bool:
     return item is None or (isinstance(item, float) and math.isnan(item))
 
 
-def _read_lines(path: Path) -> Table:
+def _read_lines(path: Path) -> DataTable:
     objects, numbers = [], []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
@@ -154,20 +164,20 @@ def _read_lines(path: Path) -> Table:
                 # Within one line, JSON's own "line 1" would only mislead.
                 raise DataError(str(error).replace(", line 1, column", ", column")) from None
             numbers.append(number)
-    return _from_objects(objects, Part(str(path), len(objects), "line", numbers), "jsonl")
+    return _from_objects(objects, TablePart(str(path), len(objects), "line", numbers), "jsonl")
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path) -> DataTable:
     table = read_parquet(path)
     names = table.column_names
     double = first_double(names)
     if double is not None:
         raise DataError("column name occurs twice", where=path, given=f"'{double}'")
     columns = {name: values(table, name, where=path) for name in names}
-    return Table(columns, str(path), "parquet", (Part(str(path), table.num_rows),))
+    return DataTable(columns, str(path), "parquet", (TablePart(str(path), table.num_rows),))
 
 
-_READERS: dict[str, Callable[[Path], Table]] = {
+_READERS: dict[str, Callable[[Path], DataTable]] = {
     ".csv": _read_delimited,
     ".tsv": _read_delimited,
     ".json": _read_json,
@@ -176,7 +186,7 @@ _READERS: dict[str, Callable[[Path], Table]] = {
 }
 
 
-def _read_folder(folder: Path) -> Table:
+def _read_folder(folder: Path) -> DataTable:
     files = sorted(
         file
         for file in folder.iterdir()
@@ -207,8 +217,8 @@ def first_double(values: Iterable[Hashable]) -> Any:
 
 
 def stack(
-    tables: Sequence[Table], *, source: str, column: str | None = None, values: Sequence[str] = ()
-) -> Table:
+    tables: Sequence[DataTable], *, source: str, column: str | None = None, values: Sequence[str] = ()
+) -> DataTable:
     """Tables below one another; with `column`, a first column of that name says which one a row is of.
 
     Raises `DataError` naming the table that lacks a column the first one has, or has one more.
@@ -232,10 +242,10 @@ def stack(
         )
     for name in first.columns:
         columns[name] = tuple(cell for table in tables for cell in table[name])
-    return Table(columns, source, "folder", tuple(part for table in tables for part in table.parts))
+    return DataTable(columns, source, "folder", tuple(part for table in tables for part in table.parts))
 
 
-def _from_objects(objects: Sequence[Any], part: Part, kind: str) -> Table:
+def _from_objects(objects: Sequence[Any], part: TablePart, kind: str) -> DataTable:
     names: dict[str, None] = {}
     for row, item in enumerate(objects):
         if not isinstance(item, dict):
@@ -246,4 +256,4 @@ def _from_objects(objects: Sequence[Any], part: Part, kind: str) -> Table:
     # Where every row has keys of its own there are as many columns as cells, and a table of nothing else.
     check_room(8 * len(names) * len(objects), where=part.file, what=f"a table of {len(names):,} columns")
     columns = {name: tuple(item.get(name) for item in objects) for name in names}
-    return Table(columns, part.file, kind, (part,))
+    return DataTable(columns, part.file, kind, (part,))

@@ -33,7 +33,7 @@ _TEXTS = "captions.arrow"
 Check = Callable[[str, int, pa.Array], pa.Array]
 
 
-class Captions(Lazy[Caption]):
+class StoredCaptions(Lazy[Caption]):
     """The captions in an Arrow file, made when they are asked for; pickles as the path of the file."""
 
     def __init__(self, path: Path) -> None:
@@ -43,8 +43,8 @@ class Captions(Lazy[Caption]):
             self._batches = [opened.get_batch(i).column(0) for i in range(opened.num_record_batches)]
         self._starts = np.concatenate([[0], np.cumsum([len(batch) for batch in self._batches])])
 
-    def __reduce__(self) -> tuple[type["Captions"], tuple[Path]]:
-        return Captions, (self.path,)
+    def __reduce__(self) -> tuple[type["StoredCaptions"], tuple[Path]]:
+        return StoredCaptions, (self.path,)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -67,7 +67,7 @@ class Spoken:
     `counts` lacks the columns that have one text per row.
     """
 
-    captions: Captions
+    captions: StoredCaptions
     positions: Mapping[str, Int64[ndarray, "texts"]]
     counts: Mapping[str, Int64[ndarray, "rows"]]
 
@@ -88,7 +88,7 @@ def spoken(files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf
         positions[column] = np.load(folder / f"{column}.npy", mmap_mode="r", allow_pickle=False)
         if (folder / f"{column}.counts.npy").is_file():
             counts[column] = np.load(folder / f"{column}.counts.npy", mmap_mode="r", allow_pickle=False)
-    captions = Captions(folder / _TEXTS)
+    captions = StoredCaptions(folder / _TEXTS)
     if shelf is None:
         weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
     return Spoken(captions, positions, counts)

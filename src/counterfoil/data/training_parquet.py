@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy import ndarray
 
-from counterfoil.data.columns import Part, Table, shown
+from counterfoil.data.columns import DataTable, TablePart, shown
 from counterfoil.data.lazy import Lazy
 from counterfoil.data.readers.rows import CellSource
 from counterfoil.data.records import Image, Source
 from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.data.training_captions import Captions, spoken
+from counterfoil.data.training_captions import StoredCaptions, spoken
 from counterfoil.data.training_rows import LABELS, label
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_batches
@@ -68,11 +68,11 @@ class Columns:
         self.schema = pq.read_schema(files[0])
         self.rows = [pq.read_metadata(file).num_rows for file in files]
         #: What names a row in messages.
-        self.table = Table(
+        self.table = DataTable(
             {"row": range(sum(self.rows))},
             source,
             "parquet",
-            tuple(Part(str(file), rows) for file, rows in zip(files, self.rows, strict=True)),
+            tuple(TablePart(str(file), rows) for file, rows in zip(files, self.rows, strict=True)),
         )
 
     @classmethod
@@ -143,7 +143,7 @@ class Columns:
 
     def captions(
         self, columns: Mapping[str, str], shelf: Path | None
-    ) -> tuple[Captions, dict[str, tuple[ndarray, ndarray | None]]]:
+    ) -> tuple[StoredCaptions, dict[str, tuple[ndarray, ndarray | None]]]:
         """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         roles = {role: column for role, column in columns.items() if role in CAPTION_ROLES}
         found = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)

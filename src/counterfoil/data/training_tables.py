@@ -22,7 +22,7 @@ from counterfoil.data.questions import Ids
 from counterfoil.data.readers.photos import Photos, image_folder
 from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image, Source
-from counterfoil.data.tables import EXTENSIONS, Table
+from counterfoil.data.tables import EXTENSIONS, DataTable
 from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet
 from counterfoil.data.training_parquet import Columns
 from counterfoil.data.training_rows import LABELS, label, of_split
@@ -110,7 +110,7 @@ def _of_columns(
 
 
 def _rows_of(
-    places: dict[str, Ids], spoken: dict[str, "_Spoken"], columns: dict[str, str], table: Table
+    places: dict[str, Ids], spoken: dict[str, "_Spoken"], columns: dict[str, str], table: DataTable
 ) -> tuple[dict[str, Ids], Ids]:
     """A row per caption: positions by role, and the row of the table that each is from."""
     counts = np.diff(spoken["caption"].starts)
@@ -143,7 +143,7 @@ def _parquet_files(path: Path, split: str | None) -> list[Path]:
     return [path]
 
 
-def _open(path: Path, files: list[Path], split: str | None) -> Table:
+def _open(path: Path, files: list[Path], split: str | None) -> DataTable:
     if not files:
         if path.is_file() and split not in (None, "train"):
             raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
@@ -207,7 +207,7 @@ def _holds(value: object) -> bool:
 class _Pictures:
     """The images of a table, those that are named twice once."""
 
-    table: Table
+    table: DataTable
     photos: Photos
     missing: Missing
     images: list[Image] = field(default_factory=list)
@@ -265,7 +265,7 @@ class _Spoken(NamedTuple):
 class _Sayings:
     """The captions of a table: equal ones are one, for some sets say each of a million five times."""
 
-    table: Table
+    table: DataTable
     number: dict[str, int] = field(default_factory=dict)
 
     def take(self, column: str) -> _Spoken:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.tables import Table, integers, labels, read_table
+from counterfoil.data.tables import DataTable, integers, labels, read_table
 from counterfoil.errors import DataError
 from counterfoil.inputs.amounts import RANGES, check_amount
 from counterfoil.inputs.memory import check_room
@@ -49,7 +49,7 @@ def read_votes(path: Path) -> Votes:
     return _from_square(table)
 
 
-def _from_rows(table: Table) -> Votes:
+def _from_rows(table: DataTable) -> Votes:
     sides = [labels(table, "winner"), labels(table, "loser")]
     for side, role in zip(sides, ("winner", "loser"), strict=True):
         if "" in side:
@@ -79,7 +79,7 @@ def _from_rows(table: Table) -> Votes:
     return Votes(names, wins, judges)
 
 
-def _from_square(table: Table) -> Votes:
+def _from_square(table: DataTable) -> Votes:
     first, *columns = table.columns
     rows = labels(table, first)
     if tuple(columns) != rows or len(set(rows)) < len(rows):
@@ -92,7 +92,7 @@ def _from_square(table: Table) -> Votes:
     return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
 
 
-def _counts(table: Table, column: str) -> NDArray[np.int64]:
+def _counts(table: DataTable, column: str) -> NDArray[np.int64]:
     found = integers(table, column)
     low, high = RANGES["votes"]
     odd = (found < low) | (found > high)

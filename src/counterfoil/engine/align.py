@@ -20,13 +20,13 @@ from counterfoil.engine.rated_rows import pairs_disagree, rows_by_pairs
 from counterfoil.engine.row_matching import (
     can_match,
     captions_agree,
+    matched_by_order,
     rows_by_captions,
     rows_in_order,
-    told_by_order,
 )
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.score_table_layouts import Layout, item_columns
+from counterfoil.scorers.score_table_layouts import TableLayout, item_columns
 from counterfoil.scorers.score_tables import parse
 
 #: Numbers in one block of embeddings while pairs are compared.
@@ -110,7 +110,7 @@ def _per_question(given: GivenTable) -> GivenTable:
     """
     if given.kind == "rated_scores" or len(given.column) != 1 or given.side is not None:
         return given
-    layout = Layout("rated_scores", given.column, given.id, given.described)
+    layout = TableLayout("rated_scores", given.column, given.id, given.described)
     found = parse(given.table, layout)
     return replace(
         given,
@@ -180,7 +180,7 @@ def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray,
         rows = rows_in_order(given, benchmark)
         mismatch = captions_agree(given, benchmark, rows)
         if mismatch is None:
-            if told_by_order(given, benchmark):
+            if matched_by_order(given, benchmark):
                 note(
                     f"{given.table.source}: no column of ids or captions; its rows are taken to be in the "
                     f"order of {benchmark.name}"

@@ -34,7 +34,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class CachedScorer:
     """The finished work of one scorer of one kind (`KEY_BYTES`); `key` is that of its identity."""
 
     scorer: str
@@ -61,7 +61,7 @@ class Contents:
     """
 
     folder: Path
-    shelves: tuple[Shelf, ...]
+    shelves: tuple[CachedScorer, ...]
     notes: tuple[Shard, ...]
     others: int
 
@@ -70,7 +70,7 @@ class Contents:
         """Bytes of the cache's own files."""
         return sum(shelf.size for shelf in self.shelves) + sum(note.size for note in self.notes)
 
-    def of(self, scorer: str) -> tuple[Shelf, ...]:
+    def of(self, scorer: str) -> tuple[CachedScorer, ...]:
         """The shelves of a scorer, by its name or the beginning of its key; raises `UnknownNameError`."""
         found = tuple(
             shelf
@@ -84,7 +84,7 @@ class Contents:
 
 def contents(folder: Path) -> Contents:
     """What lies in `folder`; nothing where there is none."""
-    shelves: list[Shelf] = []
+    shelves: list[CachedScorer] = []
     notes: list[Shard] = []
     known: set[Path] = set()
     for place in _folders(folder, _VERSION):
@@ -94,7 +94,7 @@ def contents(folder: Path) -> Contents:
             for kind in KEY_BYTES:
                 shards = _shards(root / kind, _SHARD) if _plain(root / kind) else []
                 if shards:
-                    shelves.append(Shelf(name, root.name, kind, tuple(shards)))
+                    shelves.append(CachedScorer(name, root.name, kind, tuple(shards)))
     if _plain(folder):
         notes += _shards(folder, re.compile(re.escape(MEMO)))
         notes += _shards(folder / "identities", _MEMO) if _plain(folder / "identities") else []

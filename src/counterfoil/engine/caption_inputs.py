@@ -14,7 +14,7 @@ from counterfoil.scorers.given import GivenEmbeddings
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CaptionInputs:
     """Candidates, one per row, and what they are of.
 
     `image` and `candidate` are (rows,) positions into `images` and `captions`; so are `references`, which
@@ -23,7 +23,8 @@ class Asked:
     rows they are.
 
     >>> captions = Caption("a", "a dog runs"), Caption("b", "a running dog")
-    >>> asked = Asked((), captions, image=None, candidate=np.array([0]), references=References.of([[1]]))
+    >>> references = References.of([[1]])
+    >>> asked = CaptionInputs((), captions, image=None, candidate=np.array([0]), references=references)
     >>> asked.row(0)
     "the captions, row 1, caption 'a dog runs'"
     """
@@ -43,11 +44,11 @@ class Asked:
     def __len__(self) -> int:
         return len(self.candidate)
 
-    def beside(self, references: References | None) -> "Asked":
+    def beside(self, references: References | None) -> "CaptionInputs":
         """The same rows beside other references."""
         return replace(self, references=references)
 
-    def take(self, rows: Int64[ndarray, "some"]) -> "Asked":
+    def take(self, rows: Int64[ndarray, "some"]) -> "CaptionInputs":
         """Some of the rows, in that order."""
         return replace(
             self,
@@ -72,7 +73,7 @@ class Asked:
         of = "" if self.image is None else f" of '{self.images[self.image[row]].id}'"
         return f"{self.name}, row {row + 1}, caption {caption.text or caption.id!r}{of}"
 
-    def checked(self, metric: CaptionMetric) -> "Asked":
+    def checked(self, metric: CaptionMetric) -> "CaptionInputs":
         """Itself, if all that `metric` needs is at hand, without what it does not need.
 
         Where embeddings are given, neither texts nor images need be there.

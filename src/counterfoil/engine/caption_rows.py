@@ -16,10 +16,10 @@ from numpy import ndarray
 from counterfoil.data.questions import first_use
 from counterfoil.engine.align import used_rows
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.caption_inputs import Asked
+from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.compute import Work, say_cut
 from counterfoil.engine.content import image_keys
-from counterfoil.engine.plan import Plan, items
+from counterfoil.engine.plan import ScoringPlan, items
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.engine.token_embeddings import PartsWork
 from counterfoil.scorers.base import Embedder
@@ -36,7 +36,7 @@ from counterfoil.scorers.given import GivenEmbeddings
 _BLOCK = 1 << 23
 
 #: What answers for the rows of one question set, given its references.
-Answer = Callable[[Asked], ndarray]
+Answer = Callable[[CaptionInputs], ndarray]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class MetricWork:
     progress: Progress
     note: Note
 
-    def plan(self, asked: Sequence[Asked]) -> Plan:
+    def plan(self, asked: Sequence[CaptionInputs]) -> ScoringPlan:
         """The distinct items of all that is asked; all of it is about the same images and candidates."""
         first = asked[0]
         mentioned = [each.references.captions for each in asked if each.references is not None]
@@ -63,20 +63,20 @@ class MetricWork:
             used_captions=first_use(np.concatenate([first.candidate, *mentioned])),
         )
 
-    def of_items(self, plan: Plan, embedder: Embedder) -> Work:
+    def of_items(self, plan: ScoringPlan, embedder: Embedder) -> Work:
         """How whole items are embedded."""
         return Work(
             plan, Cache.of(self.cache, embedder), self.batch_size, self.workers, self.progress, self.note
         )
 
-    def of_parts(self, plan: Plan, local: LocalEmbedder) -> PartsWork:
+    def of_parts(self, plan: ScoringPlan, local: LocalEmbedder) -> PartsWork:
         """How parts of items are embedded."""
         return PartsWork(
             plan, Cache.of(self.cache, local), self.batch_size, self.workers, self.progress, self.note
         )
 
 
-def answer_of(asked: Sequence[Asked], metric: CaptionMetric, work: MetricWork) -> Answer:
+def row_scorer(asked: Sequence[CaptionInputs], metric: CaptionMetric, work: MetricWork) -> Answer:
     """What answers for the rows, with everything behind it embedded."""
     if isinstance(metric, TextMetric):
         return lambda each: metric.of_texts(*texts(each), **_documents(each))
@@ -87,12 +87,12 @@ def answer_of(asked: Sequence[Asked], metric: CaptionMetric, work: MetricWork) -
     return _by_embeddings(asked, metric, work)
 
 
-def _documents(asked: Asked) -> dict[str, Any]:
+def _documents(asked: CaptionInputs) -> dict[str, Any]:
     """The documents of the load for a metric that counts some; nothing where every row is one."""
     return {} if asked.documents is None else {"documents": asked.documents}
 
 
-def texts(asked: Asked) -> tuple[list[str], list[list[str]]]:
+def texts(asked: CaptionInputs) -> tuple[list[str], list[list[str]]]:
     """Candidates, and the references of each (none at all where there are none), as they are written."""
     references = asked.references
     if references is None:
@@ -102,7 +102,7 @@ def texts(asked: Asked) -> tuple[list[str], list[list[str]]]:
     return asked.texts(asked.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
 
 
-def _by_embeddings(asked: Sequence[Asked], metric: EmbeddingMetric, work: MetricWork) -> Answer:
+def _by_embeddings(asked: Sequence[CaptionInputs], metric: EmbeddingMetric, work: MetricWork) -> Answer:
     plan = work.plan(asked)
     embedder = metric.embedder
     of_items = work.of_items(plan, embedder)
@@ -114,7 +114,7 @@ def _by_embeddings(asked: Sequence[Asked], metric: EmbeddingMetric, work: Metric
     return _rows_of(metric, captions, plan.caption_of, images, plan.image_of)
 
 
-def _by_given(asked: Sequence[Asked], metric: EmbeddingMetric, given: GivenEmbeddings) -> Answer:
+def _by_given(asked: Sequence[CaptionInputs], metric: EmbeddingMetric, given: GivenEmbeddings) -> Answer:
     first, where = asked[0], given.identity.name
     name = first.name
     mentioned = [each.references.captions for each in asked if each.references is not None]
@@ -138,7 +138,7 @@ def _rows_of(
 ) -> Answer:
     """Rows gathered in blocks, so that never all references of a load lie in memory twice."""
 
-    def answer(asked: Asked) -> Float64[ndarray, "rows"]:
+    def answer(asked: CaptionInputs) -> Float64[ndarray, "rows"]:
         found = np.empty(len(asked), dtype=np.float64)
         for start, stop in _blocks(asked, captions.shape[1]):
             rows = np.arange(start, stop)
@@ -154,7 +154,7 @@ def _rows_of(
     return answer
 
 
-def _blocks(asked: Asked, width: int) -> list[tuple[int, int]]:
+def _blocks(asked: CaptionInputs, width: int) -> list[tuple[int, int]]:
     """Rows cut so that a block gathers about as many embeddings as there is room for."""
     counts = np.full(len(asked), 2) if asked.references is None else 2 + asked.references.counts
     number = np.cumsum(counts) // max(1, _BLOCK // max(1, width))
@@ -162,14 +162,14 @@ def _blocks(asked: Asked, width: int) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
 
 
-def _by_parts(asked: Sequence[Asked], metric: LocalMetric, work: MetricWork) -> Answer:
+def _by_parts(asked: Sequence[CaptionInputs], metric: LocalMetric, work: MetricWork) -> Answer:
     plan = work.plan(asked)
     of_parts = work.of_parts(plan, metric.local)
     say_cut(plan, metric.local, of_parts.cache, metric.identity.name, work.note)
     frames = of_parts.frames(metric.local) if plan.images else None
     tokens = of_parts.tokens(metric.local)
 
-    def answer(each: Asked) -> ndarray:
+    def answer(each: CaptionInputs) -> ndarray:
         references = each.references
         return metric.of_parts(
             [tokens[i] for i in plan.caption_of[each.candidate]],

@@ -18,8 +18,8 @@ from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
-from counterfoil.engine.caption_inputs import Asked
-from counterfoil.engine.caption_rows import MetricWork, answer_of
+from counterfoil.engine.caption_inputs import CaptionInputs
+from counterfoil.engine.caption_rows import MetricWork, row_scorer
 from counterfoil.engine.compute import check_amounts
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.engine.provenance import signed
@@ -30,7 +30,7 @@ from counterfoil.scorers.captions.base import CaptionMetric
 _Moving = Callable[[], CaptionMetric]
 
 
-def judge(
+def score_benchmark(
     benchmark: Benchmark,
     metric: CaptionMetric,
     *,
@@ -70,8 +70,8 @@ def judge(
     return signed(checked, metric, batch_size=batch_size, workers=workers)
 
 
-def ask(
-    asked: Asked,
+def score_captions(
+    asked: CaptionInputs,
     metric: CaptionMetric,
     *,
     cache: str | Path | None = None,
@@ -82,8 +82,8 @@ def ask(
 ) -> Float64[ndarray, "rows"]:
     """One number per row, all finite.
 
-    Raises what `judge` raises. Captions longer than the model reads are cut off by its tokenizer, and `note`
-    is told how many.
+    Raises what `score_benchmark` raises. Captions longer than the model reads are cut off by its tokenizer,
+    and `note` gets how many.
     """
     cache = None if cache is None else Path(cache)
     metric = metric_for(metric, asked.images)
@@ -91,11 +91,11 @@ def ask(
 
 
 def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
-    """Raise what `judge` would before it computes: where something is missing, or of another form."""
+    """Raise what `score_benchmark` raises before it computes: for missing items, and other forms."""
     _asked(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
 
 
-def _asked(benchmark: Benchmark, metric: CaptionMetric) -> Asked:
+def _asked(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
     if isinstance(benchmark.questions, Gallery):
         raise InputError(
             "a caption metric cannot rank a gallery",
@@ -105,7 +105,7 @@ def _asked(benchmark: Benchmark, metric: CaptionMetric) -> Asked:
         )
     questions = benchmark.listed
     captions, images = questions.pairs()
-    return Asked(
+    return CaptionInputs(
         benchmark.images,
         benchmark.captions,
         image=images.reshape(-1),
@@ -151,7 +151,7 @@ def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None
 
 
 def _answered(
-    asked: Sequence[Asked],
+    asked: Sequence[CaptionInputs],
     metric: CaptionMetric,
     work: MetricWork,
     *,
@@ -163,7 +163,7 @@ def _answered(
     """
     check_amounts(work.batch_size, work.workers)
     asked = [each.checked(metric) for each in asked]
-    answer = answer_of(asked, metric, work)
+    answer = row_scorer(asked, metric, work)
     found = []
     for done, each in enumerate(asked):
         work.progress("comparing captions", done, len(asked))
@@ -185,7 +185,7 @@ def _answered(
 
 
 def _finite(
-    values: Float64[ndarray, "rows"], asked: Asked, metric: CaptionMetric
+    values: Float64[ndarray, "rows"], asked: CaptionInputs, metric: CaptionMetric
 ) -> Float64[ndarray, "rows"]:
     broken = np.flatnonzero(~np.isfinite(values))
     if len(broken):

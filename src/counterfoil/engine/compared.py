@@ -5,10 +5,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.engine.blocks import Positions, first_equal
-from counterfoil.scorers.row_similarity import Comparison
+from counterfoil.scorers.row_similarity import RowSimilarity
 
 
-class Compared:
+class CustomSimilarity:
     """Blocks of a comparison of rows: several points per item, or distributions.
 
     Equal captions get equal scores to the last bit, as in `Products`.
@@ -16,7 +16,7 @@ class Compared:
 
     def __init__(
         self,
-        comparison: Comparison,
+        comparison: RowSimilarity,
         images: Float[ndarray, "images width"],
         captions: Float[ndarray, "captions width"],
     ) -> None:

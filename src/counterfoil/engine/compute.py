@@ -13,7 +13,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.engine.cache import Cache, Found, Kind, pair_key
 from counterfoil.engine.content import check_at_hand, id_key, image_keys
-from counterfoil.engine.plan import Plan, shards, used_images
+from counterfoil.engine.plan import ScoringPlan, shards, used_images
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
@@ -66,7 +66,7 @@ def needs(scorer: object) -> Collection[str]:
 class Work:
     """What is asked of a scorer of single items, and how."""
 
-    plan: Plan
+    plan: ScoringPlan
     cache: Cache
     batch_size: int
     workers: int
@@ -120,7 +120,13 @@ class Work:
 
 
 def embed(
-    scorer: Embedder, work: Plan, cache: Cache, batch_size: int, workers: int, progress: Progress, note: Note
+    scorer: Embedder,
+    work: ScoringPlan,
+    cache: Cache,
+    batch_size: int,
+    workers: int,
+    progress: Progress,
+    note: Note,
 ) -> tuple[Float32[ndarray, "captions width"], Float32[ndarray, "images width"]]:
     """The embeddings of all distinct captions and images of `work`."""
     asked = Work(work, cache, batch_size, workers, progress, note)
@@ -136,7 +142,7 @@ def embed(
     return captions, images
 
 
-def say_cut(plan: Plan, embedder: object, cache: Cache, name: str, note: Note) -> None:
+def say_cut(plan: ScoringPlan, embedder: object, cache: Cache, name: str, note: Note) -> None:
     """Tell `note` how many captions are longer than the model reads, where it can say.
 
     That is kept as well: a run that finds all embeddings in the cache says the same and loads no model.
@@ -164,7 +170,7 @@ def say_cut(plan: Plan, embedder: object, cache: Cache, name: str, note: Note) -
 
 
 def score_pairs(
-    scorer: Scorer, work: Plan, cache: Cache, batch_size: int, progress: Progress, note: Note
+    scorer: Scorer, work: ScoringPlan, cache: Cache, batch_size: int, progress: Progress, note: Note
 ) -> Float64[ndarray, "pairs"]:
     """One score per distinct pair, from a scorer that looks at pairs."""
 

@@ -21,7 +21,7 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import used_captions, used_images
 from counterfoil.engine.progress import Progress
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import Column, Schema, read_columns
+from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.store import digest, digest_file, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
@@ -37,11 +37,11 @@ _WHOLE = 1 << 24
 MEMO = "files-v1.parquet"
 _MEMO_SCHEMA = Schema(
     {
-        "path": Column("text"),
-        "size": Column("whole"),
-        "mtime": Column("whole"),
-        "ctime": Column("whole"),
-        "digest": Column("text"),
+        "path": ColumnSchema("text"),
+        "size": ColumnSchema("whole"),
+        "mtime": ColumnSchema("whole"),
+        "ctime": ColumnSchema("whole"),
+        "digest": ColumnSchema("text"),
     }
 )
 

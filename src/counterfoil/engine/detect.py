@@ -21,7 +21,7 @@ from counterfoil.scorers.base import Classifier
 _TIES = "equal probabilities are wrong, and one half is natural"
 
 
-def classify(
+def detect(
     benchmark: Benchmark,
     scorer: Classifier,
     *,

@@ -17,9 +17,9 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Ids
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.blocks import Blocks
-from counterfoil.engine.parallel import in_order
+from counterfoil.engine.parallel import map_ordered
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.top_k import better
 from counterfoil.errors import InputError
@@ -129,7 +129,7 @@ class _Pass:
         found: list[tuple[ndarray, ndarray]] = []
         running: tuple[ndarray, ndarray] | None = None
         starts = range(0, self.n["i2t"], self.size)
-        for start, (first, turned) in in_order(self._block, starts, threads):
+        for start, (first, turned) in map_ordered(self._block, starts, threads):
             found.append(first)
             if turned is not None:
                 running = self._merge(turned, start, running)
@@ -196,7 +196,7 @@ class _Pass:
             columns, where = np.unique(caption[at], return_inverse=True)
             return at, self.blocks.part(slice(lo, hi), columns)[image[at] - lo, where]
 
-        for _, (at, found) in in_order(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
+        for _, (at, found) in map_ordered(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
             if not len(self.early):
                 self.early = np.empty(len(caption), found.dtype)
             self.early[at] = found
@@ -332,7 +332,7 @@ class _Pass:
                     values[n][:, rows] = precision_at_r(seen, near <= limit, cap=rule.cap)
         return np.arange(len(search)), values
 
-    def _placed(self, i: int, side: str) -> Placed:
+    def _placed(self, i: int, side: str) -> DirectionRanks:
         gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
         search: Search = getattr(gallery, side)
         depth = gallery.sizes[side == "t2i"]
@@ -350,7 +350,7 @@ class _Pass:
             order = np.concatenate([rows for rows, _ in parts])
             values = np.empty((parts[0][1].shape[0], 3, len(search)))
             values[:, :, order] = np.concatenate([found for _, found in parts], axis=2)
-            return Placed(none, none, depth, top, top_scores, values)
+            return DirectionRanks(none, none, depth, top, top_scores, values)
         above, level = np.full(len(positives.items), -1), np.zeros(len(positives.items), np.int64)
         pairs = _pairs_by_query(search)
         present = pairs[positives.items[pairs] >= 0]
@@ -359,7 +359,7 @@ class _Pass:
         own = scope.i2t if side == "i2t" else scope.t2i
         place = np.searchsorted(own, at)
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
-        return Placed(above, level, depth, top, top_scores)
+        return DirectionRanks(above, level, depth, top, top_scores)
 
 
 def _spread(search: Search, n: int) -> Positives | None:

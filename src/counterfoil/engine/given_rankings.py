@@ -15,19 +15,19 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Search
 from counterfoil.data.questions import Ids
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
-from counterfoil.scorers.rankings import GivenRankings, Lists
+from counterfoil.scorers.rankings import GivenRankings, RankedLists
 
 _HINT = "give full rankings, or scores"
 # Pairs of a query and an item that a rule is asked about at once.
 _AT_ONCE = 1 << 22
 
 
-def from_lists(
+def rank_given(
     benchmark: Benchmark,
     given: GivenRankings,
     *,
@@ -80,9 +80,9 @@ class _Direction:
     query_parts: Ids | None
     item_ids: list[str]
     item_parts: Ids | None
-    lists: Lists
+    lists: RankedLists
 
-    def placed(self, top: int, beyond_is_wrong: bool) -> Placed:
+    def placed(self, top: int, beyond_is_wrong: bool) -> DirectionRanks:
         """Where the right answers stand, and the first items of every list."""
         short = (self.lengths < self.sizes) & self.search.defined
         if self.query_parts is not None and short.any() and not beyond_is_wrong:
@@ -100,9 +100,9 @@ class _Direction:
         unscored = np.full(best.shape, np.nan, dtype=np.float32)
         if isinstance(found, Plausible):
             shares = self._shares(found, best, beyond_is_wrong)
-            return Placed(none, none, depth, best, unscored, shares)
+            return DirectionRanks(none, none, depth, best, unscored, shares)
         above = self._places(found, best)
-        return Placed(above, (above >= 0).astype(np.int64), depth, best, unscored)
+        return DirectionRanks(above, (above >= 0).astype(np.int64), depth, best, unscored)
 
     @cached_property
     def lengths(self) -> Int64[ndarray, "queries"]:

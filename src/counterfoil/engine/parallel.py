@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 _MOST = 8
 
 
-def in_order(
+def map_ordered(
     work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None
 ) -> Iterator[tuple[Part, Result]]:
     """Each part with what `work` makes of it, in order; one more than there are cores at a time by default.
@@ -22,7 +22,7 @@ def in_order(
     As many results as threads are held at most. Meanwhile a matrix product keeps to the thread it is called
     in: several that each spread over all cores would spend more time waiting for each other than working.
 
-    >>> list(in_order(lambda part: part * 10, [1, 2, 3], threads=2))
+    >>> list(map_ordered(lambda part: part * 10, [1, 2, 3], threads=2))
     [(1, 10), (2, 20), (3, 30)]
     """
     threads = min(threads or min(os.cpu_count() or 1, _MOST) + 1, len(parts))

@@ -18,7 +18,7 @@ from counterfoil.store import digest
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ScoringPlan:
     """The least work that answers a benchmark.
 
     `images` and `captions` are the distinct items that some question asks about, in order of first use, and
@@ -56,7 +56,7 @@ def plan(
     image_keys: Sequence[str],
     *,
     pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
-) -> Plan:
+) -> ScoringPlan:
     """The distinct work behind `benchmark`: its items, and the scores that its questions ask for.
 
     `pairs` are the (caption, image) positions of other scores to ask for; a gallery asks for none by itself.
@@ -100,7 +100,7 @@ def items(
     used_images: Int64[ndarray, "used_images"],
     image_keys: Sequence[str],
     used_captions: Int64[ndarray, "used_captions"],
-) -> Plan:
+) -> ScoringPlan:
     """The distinct items among those in use, and no pairs.
 
     >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog"]))
@@ -114,7 +114,7 @@ def items(
     image_of, first_i = _distinct(used_images, image_keys, len(images))
     caption_of, first_c = _distinct(used_captions, names, len(captions))
     none = np.empty(0, np.int64)
-    return Plan(
+    return ScoringPlan(
         images=tuple(images[used_images[row]] for row in first_i),
         captions=tuple(captions[used_captions[row]] for row in first_c),
         image_keys=tuple(image_keys[row] for row in first_i),

@@ -15,9 +15,9 @@ from numpy import ndarray
 
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Ids
-from counterfoil.data.scores import Placed
+from counterfoil.data.scores import DirectionRanks
 from counterfoil.engine.blocks import Blocks
-from counterfoil.engine.top_k import tops_in_blocks
+from counterfoil.engine.top_k import top_k_in_blocks
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 
 # Scores that are put in order at once where a rule says what is right.
@@ -72,18 +72,18 @@ def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candi
                 return blocks.part(queries[some], items[part])
             return blocks.part(items[part], queries[some]).T
 
-        best, _ = tops_in_blocks(block, len(rows), len(items), k)
+        best, _ = top_k_in_blocks(block, len(rows), len(items), k)
         found[rows, :k] = items[best]
     return Candidates(side, search, found)
 
 
 def reordered(
     gallery: Gallery,
-    first: Placed,
+    first: DirectionRanks,
     chosen: Candidates,
     scores: Float64[ndarray, "queries depth"],
     blocks: Blocks,
-) -> Placed:
+) -> DirectionRanks:
     """Where right answers stand once the candidates are put in the order of `scores` (higher is better).
 
     `first` is where the first stage, whose scores `blocks` are, puts them. A right answer that is a candidate
@@ -113,7 +113,7 @@ def reordered(
 
 
 def _first_items(
-    first: Placed, chosen: Candidates, scores: Float64[ndarray, "queries depth"]
+    first: DirectionRanks, chosen: Candidates, scores: Float64[ndarray, "queries depth"]
 ) -> tuple[ndarray, ndarray]:
     """The first items in the new order; behind the candidates the first stage's, whose scores say nothing."""
     top, top_scores = np.full_like(first.top, -1), np.full_like(first.top_scores, np.nan)

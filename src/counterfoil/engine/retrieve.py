@@ -9,14 +9,14 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine import rerank
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
-from counterfoil.engine.compared import Compared
+from counterfoil.engine.compared import CustomSimilarity
 from counterfoil.engine.compute import embed, prepared, score_pairs
 from counterfoil.engine.gallery import rank
-from counterfoil.engine.given_rankings import from_lists
+from counterfoil.engine.given_rankings import rank_given
 from counterfoil.engine.plan import plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.engine.provenance import signed
@@ -33,7 +33,7 @@ Given = GivenTable | GivenEmbeddings | GivenSimilarity | GivenRankings
 ALL_PAIRS = 1_000_000
 
 
-def answers(
+def rank_galleries(
     benchmarks: Sequence[Benchmark],
     scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
     *,
@@ -83,7 +83,7 @@ def answers(
     if isinstance(scorer, GivenRankings):
         return [
             signed(
-                from_lists(each, scorer, top=top, beyond_is_wrong=beyond_is_wrong, note=note),
+                rank_given(each, scorer, top=top, beyond_is_wrong=beyond_is_wrong, note=note),
                 scorer,
                 batch_size=batch_size,
                 workers=workers,
@@ -135,7 +135,9 @@ class _Work:
             images, captions = found[1][plan_of.image_of], found[0][plan_of.caption_of]
             comparison = getattr(scorer, "comparison", None)
             return (
-                Products(images, captions) if comparison is None else Compared(comparison, images, captions)
+                Products(images, captions)
+                if comparison is None
+                else CustomSimilarity(comparison, images, captions)
             )
         if not isinstance(scorer, Scorer):
             raise TypeError(f"{type(scorer).__name__} cannot rank a gallery")
@@ -194,7 +196,7 @@ def _again(
     parts = iter(np.split(scores, ends)[:-1])
     again = iter(chosen)
 
-    def side(gallery: Gallery, placed: Placed) -> Placed:
+    def side(gallery: Gallery, placed: DirectionRanks) -> DirectionRanks:
         own = next(again)
         return rerank.reordered(gallery, placed, own, own.scored(next(parts)), blocks)
 

@@ -71,7 +71,7 @@ def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "
     )
 
 
-def told_by_order(given: GivenTable, benchmark: Benchmark) -> bool:
+def matched_by_order(given: GivenTable, benchmark: Benchmark) -> bool:
     """Whether table and benchmark share no captions and no images, so that only the order of rows is left."""
     theirs, ours = _captions(given, benchmark)
     files = None if given.folded else _files(given)

@@ -11,13 +11,13 @@ from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Preference
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
-from counterfoil.engine.caption_scoring import judge
+from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.compute import check_amounts, embed, prepared, score_pairs
-from counterfoil.engine.detect import classify
-from counterfoil.engine.plan import Plan, plan
+from counterfoil.engine.detect import detect
+from counterfoil.engine.plan import ScoringPlan, plan
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.engine.provenance import signed
-from counterfoil.engine.retrieve import Given, answers
+from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
 from counterfoil.scorers.captions.base import CaptionMetric
@@ -64,7 +64,7 @@ def run(
     cache = None if cache is None else Path(cache)
     check_amounts(batch_size, workers)
     if isinstance(scorer, CaptionMetric):
-        return judge(
+        return score_benchmark(
             benchmark,
             scorer,
             cache=cache,
@@ -74,7 +74,7 @@ def run(
             note=note,
         )
     if isinstance(scorer, Classifier):
-        return classify(
+        return detect(
             benchmark,
             scorer,
             cache=cache,
@@ -84,7 +84,7 @@ def run(
             note=note,
         )
     if isinstance(benchmark.questions, Gallery):
-        return answers(
+        return rank_galleries(
             [benchmark],
             scorer,
             cache=cache,
@@ -121,7 +121,7 @@ def run(
 
 def _compare(
     scorer: Embedder,
-    work: Plan,
+    work: ScoringPlan,
     captions: Float32[ndarray, "captions width"],
     images: Float32[ndarray, "images width"],
 ) -> Float64[ndarray, "pairs"]:

@@ -11,10 +11,10 @@ from numpy import ndarray
 
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache, Kind, Parts
-from counterfoil.engine.plan import Plan, shards
+from counterfoil.engine.plan import ScoringPlan, shards
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.captions.base import LocalEmbedder, Tokens
+from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 
 #: Rows of parts in one shard of captions; and of pictures, which are videos of one frame.
 _SHARD = 256
@@ -24,7 +24,7 @@ _SHARD = 256
 class PartsWork:
     """What is asked of an embedder of parts, and how."""
 
-    plan: Plan
+    plan: ScoringPlan
     cache: Cache
     batch_size: int
     workers: int
@@ -69,7 +69,7 @@ class PartsWork:
                 found[row] = parts["vectors"]
         return [vectors for vectors in found if vectors is not None]
 
-    def tokens(self, local: LocalEmbedder) -> list[Tokens]:
+    def tokens(self, local: LocalEmbedder) -> list[CaptionTokens]:
         """The tokens of the distinct captions."""
         items = self.plan.captions
 
@@ -94,7 +94,7 @@ class PartsWork:
             cut=cut,
             name=lambda row: f"caption {items[row].text!r}",
         )
-        return [Tokens(**each) for each in parts]
+        return [CaptionTokens(**each) for each in parts]
 
     def _finish(
         self,

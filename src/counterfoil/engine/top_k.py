@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray
 
-from counterfoil.engine.parallel import in_order
+from counterfoil.engine.parallel import map_ordered
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.errors import InputError, ScoreError
 
@@ -25,7 +25,7 @@ QUERIES, ITEMS = 1024, 4096
 _CROWDED = 8
 
 
-def tops(
+def top_k(
     queries: Float[ndarray, "queries width"],
     gallery: Float[ndarray, "items same_width"],
     k: int,
@@ -41,7 +41,7 @@ def tops(
     Raises `InputError` where k is not 1 to the number of items, where widths differ and for other types, and
     `ScoreError` for NaN.
 
-    >>> items, scores = tops(np.array([[1.0, 0.0]]), np.array([[0.5, 1.0], [2.0, 0.0], [0.5, 9.0]]), 2)
+    >>> items, scores = top_k(np.array([[1.0, 0.0]]), np.array([[0.5, 1.0], [2.0, 0.0], [0.5, 9.0]]), 2)
     >>> items.tolist(), scores.tolist()
     ([[1, 0]], [[2.0, 0.5]])
     """
@@ -65,12 +65,12 @@ def tops(
         out: ndarray = own.memory[: len(left) * len(right)].reshape(len(left), len(right))
         return np.matmul(left, right.T, out=out)
 
-    return tops_in_blocks(
+    return top_k_in_blocks(
         products, len(queries), len(gallery), k, block=block, threads=threads, progress=progress
     )
 
 
-def tops_in_blocks(
+def top_k_in_blocks(
     scores: Block,
     n_queries: int,
     n_items: int,
@@ -80,13 +80,13 @@ def tops_in_blocks(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
-    """`tops` of scores that come from elsewhere: a similarity on disk, another rule than the inner product.
+    """`top_k` of scores that come from elsewhere: a similarity on disk, another rule than the inner product.
 
     `scores(queries, items)` is asked for one block at a time in each thread, items ascending, and may hand
     out the same memory again at the next call. float32 and float16 scores give float32, others float64.
 
     >>> given = np.array([[3, 1, 3], [0, 2, 1]])
-    >>> tops_in_blocks(lambda rows, columns: given[rows, columns], 2, 3, 2)[0].tolist()
+    >>> top_k_in_blocks(lambda rows, columns: given[rows, columns], 2, 3, 2)[0].tolist()
     [[0, 2], [1, 2]]
     """
     if not 1 <= k <= n_items:
@@ -108,7 +108,7 @@ def tops_in_blocks(
         return best
 
     items, values = np.empty((n_queries, k), np.int64), np.empty((n_queries, k), np.float64)
-    for done, (rows, (found, their)) in enumerate(in_order(of_part, parts, threads)):
+    for done, (rows, (found, their)) in enumerate(map_ordered(of_part, parts, threads)):
         if not done:
             values = np.empty(values.shape, their.dtype)
         items[rows], values[rows] = found, their

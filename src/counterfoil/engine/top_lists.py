@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.pools import ROLES, Direction
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.progress import Progress, silent
-from counterfoil.engine.top_k import tops, tops_in_blocks
+from counterfoil.engine.top_k import top_k, top_k_in_blocks
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.given import GivenEmbeddings
 
@@ -50,7 +50,7 @@ class ModelLists:
         return both[asker], both[found]
 
 
-def first_items(
+def top_lists(
     lists: ModelLists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
 ) -> NDArray[np.int64]:
     """(queries, k) the first items of a model for queries it answers, as positions.
@@ -100,7 +100,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     gallery = benchmark.gallery
     image_ids = tuple(image.id for image in benchmark.images)
     caption_ids = tuple(caption.id for caption in benchmark.captions)
-    kept: Mapping[Direction, Placed] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
+    kept: Mapping[Direction, DirectionRanks] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
     rows: Mapping[Direction, NDArray[np.int64]] = {
         "i2t": np.full(len(image_ids), -1),
         "t2i": np.full(len(caption_ids), -1),
@@ -137,7 +137,7 @@ def of_embeddings(
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         asker, items = ROLES[direction]
-        return tops(of[asker][at], of[items], k, progress=progress)[0]
+        return top_k(of[asker][at], of[items], k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
 
@@ -155,7 +155,7 @@ def of_similarity(
             return matrix.part(items, at[queries]).T
 
         n_items = values.shape[1 if direction == "i2t" else 0]
-        return tops_in_blocks(block, len(at), n_items, k, progress=progress)[0]
+        return top_k_in_blocks(block, len(at), n_items, k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
 
@@ -172,7 +172,7 @@ def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], 
     )
 
 
-def numbered_as(lists: ModelLists, reference: ModelLists) -> ModelLists:
+def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:
     """The same lists with items numbered as in the reference; the galleries must hold the same."""
     moves: dict[str, NDArray[np.int64]] = {}
     for kind, own, other in (

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.judged_pairs import Verified
+from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
 from counterfoil.stats.crossed import inflation, linear_variance
-from counterfoil.stats.resampling import cluster_draws, whole
+from counterfoil.stats.resampling import cluster_draws, exact_sums
 from counterfoil.stats.table_estimates import table_spread
 
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
@@ -42,7 +42,7 @@ _MOVED = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class Bounds:
     """Ends of an interval per entry."""
 
     low: NDArray[np.float64]
@@ -50,7 +50,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class AnnotatorBias:
     """One measure in one direction on the benchmarks of all sets of annotators.
 
     `performance[s, m]` is what model m gets where the proposals of the models in `annotators[s]` were judged;
@@ -67,8 +67,8 @@ class Study:
     performance: NDArray[np.float64]
     queries: NDArray[np.int64]
     bias: Bias
-    single: Mapping[str, Interval]
-    ends: Interval
+    single: Mapping[str, Bounds]
+    ends: Bounds
     by_number: Mapping[str, Mapping[int, tuple[float, float]]]
 
     @property
@@ -88,7 +88,7 @@ class Study:
         return {name: by_size(values[some], self.annotators[some]) for name, values in named.items()}
 
 
-def to_json(found: Study) -> dict[str, Any]:
+def to_json(found: AnnotatorBias) -> dict[str, Any]:
     """A study as JSON values: null where nothing can be averaged; sets are named "PVSE+PCME"."""
     names = ["+".join(m for m, yes in zip(found.models, row, strict=True) if yes) for row in found.annotators]
     kinds = {"bias": found.bias.total, "self_bias": found.bias.own, "non_self_bias": found.bias.others}
@@ -158,7 +158,7 @@ def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
 
 
 def per_query(
-    verified: Verified, annotators: NDArray[np.bool_], measure: str, *, undefined: str = "out"
+    verified: JudgedPairs, annotators: NDArray[np.bool_], measure: str, *, undefined: str = "out"
 ) -> NDArray[np.float64]:
     """(queries, models) values on the benchmark of a set of annotators, NaN where a query does not count.
 
@@ -183,14 +183,14 @@ def per_query(
 
 
 def study(
-    verified: Verified,
+    verified: JudgedPairs,
     measures: Sequence[str] = MEASURES[:2],
     *,
     undefined: str = "out",
     draws: int = 2000,
     seed: int = 0,
     level: float = 0.95,
-) -> tuple[Study, ...]:
+) -> tuple[AnnotatorBias, ...]:
     """Bias of all sets of annotators under each measure.
 
     Raises `InputError` where nobody found anything, where a list is too short for R-Precision (with the
@@ -225,7 +225,7 @@ def study(
     for measure in measures:
         performance, queries = _means(verified, annotators, measure, undefined)
         studies.append(
-            Study(
+            AnnotatorBias(
                 verified.direction,
                 measure,
                 verified.models,
@@ -247,8 +247,8 @@ def _singles(n: int) -> NDArray[np.bool_]:
 
 
 def _performance_ends(
-    verified: Verified, measure: str, undefined: str, draws: int, seed: int, level: float
-) -> Interval:
+    verified: JudgedPairs, measure: str, undefined: str, draws: int, seed: int, level: float
+) -> Bounds:
     """Intervals of every model's mean on the benchmarks of one annotator each, and of all together."""
     n = len(verified.models)
     values = np.hstack(
@@ -263,7 +263,7 @@ def _performance_ends(
         low[some], high[some] = table_spread(inside, groups, verified.sharing, draws=draws, seed=seed).wilson(
             level
         )
-    return Interval(low.reshape(n + 1, n), high.reshape(n + 1, n))
+    return Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
 
 
 def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -291,7 +291,7 @@ def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[s
 
 
 def _by_number(
-    verified: Verified,
+    verified: JudgedPairs,
     annotators: NDArray[np.bool_],
     found: Bias,
     measure: str,
@@ -326,7 +326,7 @@ def _by_number(
 
 
 def _means(
-    verified: Verified, annotators: NDArray[np.bool_], measure: str, undefined: str
+    verified: JudgedPairs, annotators: NDArray[np.bool_], measure: str, undefined: str
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """(sets, models) the means of `per_query`, and how many queries have a right answer in each set."""
     right = verified.gain > 0
@@ -358,8 +358,8 @@ def _means(
 
 
 def _single(
-    verified: Verified, measure: str, undefined: str, draws: int, seed: int, level: float
-) -> dict[str, Interval]:
+    verified: JudgedPairs, measure: str, undefined: str, draws: int, seed: int, level: float
+) -> dict[str, Bounds]:
     """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries.
 
     Distances have no sign, so those of draws lie above that of the queries at hand where it is near 0. Where
@@ -375,7 +375,7 @@ def _single(
         columns.append(np.hstack([np.where(counted, values, 0.0), counted]))
     units = np.unique(verified.sharing.units, return_inverse=True)[1].reshape(-1)
     clusters = int(units.max()) + 1
-    sums = whole(np.hstack(columns), units, repeats=clusters)
+    sums = exact_sums(np.hstack(columns), units, repeats=clusters)
 
     def biases(weights: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
         drawn = sums.weighted(weights).reshape(len(weights), n + 1, n + 1)
@@ -399,5 +399,5 @@ def _single(
             moved = np.stack([one[name] for one in moves], axis=1)
             wide = inflation(verified.sharing, moved, level=level)
             low, high = (value[0] + wide * (end - value[0]) for end in (low, high))
-        ends[name] = Interval(np.maximum(low, 0.0), high)
+        ends[name] = Bounds(np.maximum(low, 0.0), high)
     return ends

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import Interval, evaluate, main_measures
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 from counterfoil.evaluation.galleries.gallery import no_folds
 from counterfoil.evaluation.galleries.means import columns as measure_columns
 from counterfoil.evaluation.galleries.means import mean as gallery_mean
@@ -72,7 +72,7 @@ def compare(
     runs: Sequence[Run],
     *,
     baseline: str | None = None,
-    interval: Interval | str = Interval.AUTO,
+    interval: IntervalMethod | str = IntervalMethod.AUTO,
     draws: int = 10_000,
     seed: int = 0,
 ) -> tuple[Comparison, ...]:
@@ -93,18 +93,18 @@ def compare(
     names = sorted({run.name for run in runs})
     if baseline is not None and baseline not in names:
         raise UnknownNameError("baseline", baseline, names)
-    if interval not in list(Interval):
-        raise UnknownNameError("interval", interval, [str(each) for each in Interval])
+    if interval not in list(IntervalMethod):
+        raise UnknownNameError("interval", interval, [str(each) for each in IntervalMethod])
     by_benchmark: dict[str, list[Run]] = {}
     for run in runs:
         by_benchmark.setdefault(run.benchmark.name, []).append(run)
     return tuple(
-        _compare(benchmark, aligned(benchmark, group), baseline, Interval(interval), draws, seed)
+        _compare(benchmark, aligned(benchmark, group), baseline, IntervalMethod(interval), draws, seed)
         for benchmark, group in by_benchmark.items()
     )
 
 
-def remeasured(run: Run, interval: Interval | str, *, draws: int = 10_000, seed: int = 0) -> Run:
+def remeasured(run: Run, interval: IntervalMethod | str, *, draws: int = 10_000, seed: int = 0) -> Run:
     """The run with intervals of another kind; all else, and what else its result says, stays."""
     result = evaluate(
         run.benchmark,
@@ -212,7 +212,12 @@ def _gallery_facts(run: Run) -> tuple[list[str], list[ndarray]]:
 
 
 def _compare(
-    benchmark: str, runs: tuple[Run, ...], baseline: str | None, interval: Interval, draws: int, seed: int
+    benchmark: str,
+    runs: tuple[Run, ...],
+    baseline: str | None,
+    interval: IntervalMethod,
+    draws: int,
+    seed: int,
 ) -> Comparison:
     if baseline not in {run.name for run in runs}:
         baseline = None
@@ -273,7 +278,7 @@ class _Asked:
     runs: Sequence[Run]
     main: Sequence[str]
     of_scorers: Sequence[tuple[int, int]]
-    interval: Interval
+    interval: IntervalMethod
     draws: int
     seed: int
 
@@ -312,8 +317,8 @@ def _test(asked: _Asked) -> _Tested:
     values = np.stack([run.items[measure] for run in asked.runs for measure in asked.main], axis=1)
     pairs = asked.columns
     sharing = asked.sharing
-    folds = asked.interval is Interval.FOLDS
-    shared = dependence(sharing, Interval.AUTO if folds else asked.interval)
+    folds = asked.interval is IntervalMethod.FOLDS
+    shared = dependence(sharing, IntervalMethod.AUTO if folds else asked.interval)
     p = paired_permutation(values, shared, pairs, seed=asked.seed, draws=asked.permutations)
     if folds:
         gaps = (values[:, a] - values[:, b] for a, b in pairs)
@@ -333,7 +338,7 @@ def _test(asked: _Asked) -> _Tested:
 
 def _test_ratings(asked: _Asked) -> _Tested:
     """Correlations with ratings: of all questions together, so scores are swapped and not values."""
-    if asked.interval in (Interval.WILSON, Interval.FOLDS):
+    if asked.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
         rated.refuse(asked.interval, asked.runs[0].benchmark)
     found = rated_differences.differences(
         asked.runs,
@@ -353,7 +358,7 @@ def _test_gallery(asked: _Asked) -> _Tested:
     benchmark = asked.runs[0].benchmark
     of_runs = [{name: run.items[name] for name in asked.main} for run in asked.runs]
     weights = np.stack([weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in asked.main], axis=1)
-    if asked.interval is Interval.FOLDS:
+    if asked.interval is IntervalMethod.FOLDS:
         raise no_folds(benchmark)
     shared = dependence(asked.sharing, asked.interval)
     # Weights of each measure, so that all share their signs, whatever rows they are about.

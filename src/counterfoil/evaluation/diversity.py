@@ -29,7 +29,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.galleries import Gallery
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.result import or_none
@@ -265,7 +265,7 @@ def _reach(questions: Gallery, direction: Direction) -> int:
     return n if parts is None else int(np.bincount(parts)[np.unique(parts)].min())
 
 
-def _width(placed: Placed) -> int:
+def _width(placed: DirectionRanks) -> int:
     return placed.top.shape[1]
 
 

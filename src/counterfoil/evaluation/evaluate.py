@@ -22,7 +22,7 @@ from counterfoil.evaluation.galleries import measures as gallery_measures
 from counterfoil.evaluation.galleries import retrieval
 from counterfoil.evaluation.galleries.gallery import evaluate_gallery, no_folds
 from counterfoil.evaluation.judged import preferred, rated
-from counterfoil.evaluation.question_means import Interval as Interval
+from counterfoil.evaluation.question_means import IntervalMethod as IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import choice, quad
 from counterfoil.metrics.preference import CHANCE
@@ -143,7 +143,7 @@ def evaluate(
     *,
     scorer: str | None = None,
     ties: Ties | str = Ties.STRICT,
-    interval: Interval | str = Interval.AUTO,
+    interval: IntervalMethod | str = IntervalMethod.AUTO,
     draws: int = 10_000,
     seed: int = 0,
     measures: str | Sequence[str] | None = None,
@@ -166,12 +166,12 @@ def evaluate(
     (['group', 'group_match', 'i2t'], 0.16666666666666666)
     """
     measures = [measures] if isinstance(measures, str) else measures
-    ties, interval = _named(Ties, "policy of ties", ties), _named(Interval, "interval", interval)
+    ties, interval = _named(Ties, "policy of ties", ties), _named(IntervalMethod, "interval", interval)
     scorer = _scorer(answers) if scorer is None else scorer
     check(benchmark, answers, where=scorer)
     provenance = {**origin.of(benchmark, answers), **(provenance or {})}
     if isinstance(answers, Rankings):
-        if interval is Interval.FOLDS:
+        if interval is IntervalMethod.FOLDS:
             raise no_folds(benchmark)
         return evaluate_gallery(
             benchmark,
@@ -186,7 +186,7 @@ def evaluate(
         )
     if isinstance(benchmark.questions, Rated):
         assert isinstance(answers, Scores)  # `check` has seen to it
-        if interval in (Interval.WILSON, Interval.FOLDS):
+        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
             rated.refuse(interval, benchmark)
         return rated.evaluate_rated(
             benchmark,

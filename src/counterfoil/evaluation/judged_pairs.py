@@ -12,7 +12,7 @@ from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)
-class Verified:
+class JudgedPairs:
     """The judged pairs of one direction, by query, and what each model does with them.
 
     `place` is where a model's own list has the pair, from 1 on, 0 where the list as deep as it is known

@@ -19,7 +19,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.errors import DataError
 from counterfoil.evaluation.run_schemas import PREFIXES, QUESTION, check_answers, check_crops, misfits
-from counterfoil.inputs.columns import Column, Schema, check_columns, notes
+from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns, notes
 from counterfoil.inputs.models import Stored, check_model
 
 _Item = TypeVar("_Item", Caption, Image)
@@ -32,7 +32,7 @@ FILES = (SCORES, ITEMS)
 #: What they hold, as far as it is the same in all runs; captions and images depend on the questions.
 SCHEMAS = {
     SCORES: Schema(QUESTION),
-    ITEMS: Schema({**QUESTION, "cluster": Column("whole", low=0)}, PREFIXES),
+    ITEMS: Schema({**QUESTION, "cluster": ColumnSchema("whole", low=0)}, PREFIXES),
 }
 
 _QUAD_COLUMNS = ("c0_i0", "c0_i1", "c1_i0", "c1_i1")
@@ -123,7 +123,7 @@ def _benchmark(card: Card, table: pa.Table, manifest: Mapping[str, Any], where: 
     """The questions of a run again, without pixels."""
     captions: dict[str, Caption] = {}
     images: dict[tuple[str, tuple[int, ...] | None], Image] = {}
-    facts = check_model(notes(table), _Facts, where=f"{where}, metadata")
+    facts = check_model(notes(table), _QuestionFacts, where=f"{where}, metadata")
     caption_slots, image_slots = _slots(table, facts, where)
     table = check_columns(table, _slot_schema(caption_slots, image_slots), where=where)
     check_crops(table, *(f"image_{k}_crop" for k in image_slots), where=where)
@@ -174,7 +174,7 @@ def _benchmark(card: Card, table: pa.Table, manifest: Mapping[str, Any], where: 
     )
 
 
-class _Facts(Stored):
+class _QuestionFacts(Stored):
     """What the metadata of `items.parquet` say of the questions."""
 
     form: Literal["quad", "choice"]
@@ -182,13 +182,13 @@ class _Facts(Stored):
     asks: Literal["image", "caption", ""] = ""
 
     @model_validator(mode="after")
-    def _complete(self) -> "_Facts":
+    def _complete(self) -> "_QuestionFacts":
         if self.form == "choice" and not (self.correct and self.asks):
             raise ValueError("says neither how many candidates are right nor what the query is")
         return self
 
 
-def _slots(table: pa.Table, facts: _Facts, where: Path) -> tuple[range, range]:
+def _slots(table: pa.Table, facts: _QuestionFacts, where: Path) -> tuple[range, range]:
     """How many captions and images a question has: two of each, or one of one kind and k of the other."""
     captions, images = (_count(table, kind) for kind in ("caption", "image"))
     fits = {
@@ -212,14 +212,14 @@ def _count(table: pa.Table, kind: str) -> int:
 
 
 def _slot_schema(captions: range, images: range) -> Schema:
-    columns: dict[str, Column] = {}
+    columns: dict[str, ColumnSchema] = {}
     for k in captions:
-        columns |= {f"caption_{k}_id": Column("text"), f"caption_{k}": Column("text", null=True)}
+        columns |= {f"caption_{k}_id": ColumnSchema("text"), f"caption_{k}": ColumnSchema("text", null=True)}
     for k in images:
         columns |= {
-            f"image_{k}": Column("text"),
-            f"image_{k}_photo": Column("text", null=True),
-            f"image_{k}_crop": Column("wholes", null=True),
+            f"image_{k}": ColumnSchema("text"),
+            f"image_{k}_photo": ColumnSchema("text", null=True),
+            f"image_{k}_crop": ColumnSchema("wholes", null=True),
         }
     return Schema(columns)
 

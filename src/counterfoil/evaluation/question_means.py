@@ -14,7 +14,7 @@ from counterfoil.stats.estimates import spread, t_over_folds, wilson
 from counterfoil.stats.sharing import Sharing
 
 
-class Interval(StrEnum):
+class IntervalMethod(StrEnum):
     """How an interval is made.
 
     `auto` is Wilson where questions share nothing; where what they share falls into many small clusters, the
@@ -31,25 +31,25 @@ class Interval(StrEnum):
     FOLDS = "folds"
 
 
-def method(sharing: Sharing, interval: Interval) -> Interval:
+def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
     """What `auto` stands for: Wilson's, unless questions share images or captions."""
-    if interval is not Interval.AUTO:
+    if interval is not IntervalMethod.AUTO:
         return interval
     if sharing.independent:
-        return Interval.WILSON
-    return Interval.CROSSED if sharing.crossed else Interval.BOOTSTRAP
+        return IntervalMethod.WILSON
+    return IntervalMethod.CROSSED if sharing.crossed else IntervalMethod.BOOTSTRAP
 
 
-def dependence(sharing: Sharing, interval: Interval) -> NDArray[np.int64] | Sharing:
+def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] | Sharing:
     """What `stats` is to take as shared under an interval: by `wilson` and `folds` nothing."""
-    if interval is Interval.AUTO:
+    if interval is IntervalMethod.AUTO:
         return sharing
-    if interval is Interval.CROSSED:
+    if interval is IntervalMethod.CROSSED:
         return replace(sharing, always_crossed=True)
-    return sharing.components if interval is Interval.BOOTSTRAP else np.arange(len(sharing))
+    return sharing.components if interval is IntervalMethod.BOOTSTRAP else np.arange(len(sharing))
 
 
-def facts(benchmark: Benchmark, interval: Interval, *, draws: int, seed: int) -> dict[str, Any]:
+def facts(benchmark: Benchmark, interval: IntervalMethod, *, draws: int, seed: int) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
     sharing = benchmark.sharing
     images, captions = sharing.counts
@@ -62,7 +62,7 @@ def facts(benchmark: Benchmark, interval: Interval, *, draws: int, seed: int) ->
         "captions": captions,
         "apart": round(sharing.shared.apart, 1),
     }
-    if interval in (Interval.AUTO, Interval.CROSSED):
+    if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):
         given = {
             "images": int(sharing.given_images.sum()),
             "captions": int(sharing.given_captions.sum()),
@@ -79,7 +79,7 @@ def estimates(
     mask: NDArray[np.bool_],
     by_chance: Mapping[str, float],
     *,
-    interval: Interval,
+    interval: IntervalMethod,
     draws: int,
     seed: int,
 ) -> dict[str, Estimate]:
@@ -92,12 +92,12 @@ def estimates(
     chosen = method(benchmark.sharing, interval)
     shared = dependence(benchmark.sharing.part(mask), interval)
     effective: list[float | None] = [float(n)] * len(plain)
-    if chosen in (Interval.BOOTSTRAP, Interval.CROSSED) and plain:
+    if chosen in (IntervalMethod.BOOTSTRAP, IntervalMethod.CROSSED) and plain:
         found_spread = spread(table, shared, draws=draws, seed=seed)
         low, high = found_spread.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(found_spread.effective().tolist())
-    elif chosen is Interval.FOLDS and n >= 4:
+    elif chosen is IntervalMethod.FOLDS and n >= 4:
         bounds = [t_over_folds(column) for column in table.T]
         effective = [None] * len(plain)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.evaluation.rank_columns import Column
+from counterfoil.evaluation.rank_columns import RankColumn
 from counterfoil.evaluation.result import or_none
 
 
@@ -45,7 +45,7 @@ class RankCorrelation:
     """
 
     models: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[RankColumn, ...]
     values: Float[ndarray, "models columns"]
     pairs: tuple[Agreement, ...]
     few: tuple[str, ...]
@@ -60,7 +60,7 @@ class RankCorrelation:
             better = self.values[None] > self.values[:, None]
         return np.where(np.isnan(self.values), np.nan, 1.0 + better.sum(axis=1))
 
-    def pair(self, a: Column, b: Column) -> Agreement | None:
+    def pair(self, a: RankColumn, b: RankColumn) -> Agreement | None:
         """The agreement of two columns, in either order; None where too few models have both."""
         return self._by_names.get(frozenset((a.name, b.name)))
 

@@ -20,7 +20,7 @@ _MEAN = "mean_"
 
 
 @dataclass(frozen=True)
-class Column:
+class RankColumn:
     """One measure on one benchmark."""
 
     benchmark: str

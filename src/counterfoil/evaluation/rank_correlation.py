@@ -39,7 +39,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
-from counterfoil.evaluation.rank_columns import LEAST, Column
+from counterfoil.evaluation.rank_columns import LEAST, RankColumn
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.shared_bootstrap import Sheet, sheets_of
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
@@ -96,7 +96,7 @@ def rank_correlation(
         )
     sheets, few = sheets_of(groups, measures)
     columns = tuple(
-        Column(sheet.benchmark.name, measure, sheet.benchmark.card.title or sheet.benchmark.name)
+        RankColumn(sheet.benchmark.name, measure, sheet.benchmark.card.title or sheet.benchmark.name)
         for sheet in sheets
         for measure in sheet.measures
     )
@@ -192,7 +192,7 @@ def _ends(drawn: ndarray, level: float) -> ndarray:
 
 
 def _pairs(
-    columns: Sequence[Column], values: ndarray, taus: ndarray, rhos: ndarray, level: float
+    columns: Sequence[RankColumn], values: ndarray, taus: ndarray, rhos: ndarray, level: float
 ) -> tuple[Agreement, ...]:
     tau, rho = _correlations(values, np.ones(values.shape[:2]))
     there = ~np.isnan(values[0])

@@ -10,15 +10,15 @@ from pydantic import ConfigDict, Field
 
 from counterfoil.data.columns import LARGEST
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.columns import Column, Schema, check_columns
+from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.inputs.models import Stored
 
 Count = Annotated[int, Field(ge=0)]
 
 #: The columns of `items.parquet` that all forms have.
-QUESTION = {"question": Column("text", unique=True)}
-SCORE = Column("real", low=-LARGEST, high=LARGEST)
-PREFIXES = {"group:": Column("text"), "measure:": Column("real", null=True, nan=True)}
+QUESTION = {"question": ColumnSchema("text", unique=True)}
+SCORE = ColumnSchema("real", low=-LARGEST, high=LARGEST)
+PREFIXES = {"group:": ColumnSchema("text"), "measure:": ColumnSchema("real", null=True, nan=True)}
 
 
 class About(Stored):
@@ -79,7 +79,7 @@ def answers_schema(table: pa.Table, names: Mapping[str, Any] | list[str], *, whe
     """
     given = [name for name in table.column_names if name != "question"]
     if given and all(pa.types.is_boolean(table.schema.field(name).type) for name in given):
-        return Schema({**QUESTION, **{name: Column("truth") for name in given}})
+        return Schema({**QUESTION, **{name: ColumnSchema("truth") for name in given}})
     if given != list(names):
         raise DataError(
             "not the scores of these questions",

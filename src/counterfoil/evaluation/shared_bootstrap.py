@@ -23,12 +23,12 @@ from counterfoil.evaluation.rank_columns import LEAST, choose, has
 from counterfoil.evaluation.run import Run
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.estimates import deviations
-from counterfoil.stats.resampling import Whole, cluster_sums, whole
+from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
 from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ClusterSums:
     """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
 
     `rows` says which clusters of the draws have a share in it.
@@ -36,7 +36,7 @@ class Part:
 
     direction: int
     rows: Int[ndarray, "clusters"]
-    sums: Whole
+    sums: ExactSums
     counts: Float[ndarray, "clusters measures"]
 
     def mean(
@@ -64,7 +64,7 @@ class Sheet:
     clusters: Int[ndarray, "n"]
     n_clusters: int
     family: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ClusterSums, ...] = ()
     #: Of rated captions, whose measures are no means of values.
     rated: RatedColumns | None = None
     #: How much farther values of crossed images and captions move than the draws say.
@@ -204,7 +204,7 @@ def _images(benchmark: Benchmark, questions: Gallery) -> list[str]:
     ]
 
 
-def _parts(sheet: Sheet) -> list[Part]:
+def _parts(sheet: Sheet) -> list[ClusterSums]:
     questions = sheet.benchmark.questions
     if isinstance(questions, Gallery):
         directions, of_query = questions.directions, questions.query_parts
@@ -235,9 +235,9 @@ def _parts(sheet: Sheet) -> list[Part]:
         codes = np.concatenate([sheet.clusters[rows], others])
         values = np.zeros((len(codes), sheet.table.shape[1]))
         values[: len(rows)] = np.nan_to_num(sheet.table[rows])
-        sums = whole(values, codes, repeats=sheet.n_clusters)
+        sums = exact_sums(values, codes, repeats=sheet.n_clusters)
         numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
         sums = replace(sums, numbers=numbers)
         counts = cluster_sums(of_measure[rows].astype(np.float64), sheet.clusters[rows])
-        parts.append(Part(int(direction), present, sums, counts))
+        parts.append(ClusterSums(int(direction), present, sums, counts))
     return parts

@@ -39,7 +39,7 @@ _CELL = 4
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSchema:
     """What a column holds: `kind`; whether a cell may be null, or not a number; the range of its numbers.
 
     Of lists `low` and `high` are the range of what is in them, and `null` is about the lists themselves.
@@ -61,10 +61,10 @@ class Schema:
     Columns that are neither are kept and not looked at: a newer version may have written them.
     """
 
-    columns: Mapping[str, Column]
-    prefixes: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, ColumnSchema]
+    prefixes: Mapping[str, ColumnSchema] = field(default_factory=dict)
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> ColumnSchema | None:
         """What the schema says of a column, None where it says nothing."""
         if name in self.columns:
             return self.columns[name]
@@ -84,7 +84,7 @@ def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table
     """`table` with the types that the schema names; raises as `read_columns`.
 
     >>> made = pa.table({"id": ["a", "b"], "gain": [1.0, -1.0]})
-    >>> schema = Schema({"id": Column("text", unique=True), "gain": Column("real", low=0)})
+    >>> schema = Schema({"id": ColumnSchema("text", unique=True), "gain": ColumnSchema("real", low=0)})
     >>> check_columns(made, schema, where="positives.parquet")
     Traceback (most recent call last):
     counterfoil.errors.DataError: positives.parquet, column 'gain', row 2: out of range; given: -1.0; ...
@@ -202,7 +202,7 @@ def _few(names: Sequence[str]) -> str:
     return shown if len(names) <= 8 else f"{shown}, ... ({len(names):,} columns)"
 
 
-def _checked(column: pa.ChunkedArray, wanted: Column, where: str) -> pa.ChunkedArray:
+def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
     column = _typed(column, wanted.kind, where)
     if column.null_count and not wanted.null:
         raise _off("empty", where, _first(column.is_null()))
@@ -235,7 +235,7 @@ def _typed(column: pa.ChunkedArray, kind: Kind, where: str) -> pa.ChunkedArray:
         raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
 
 
-def _check_range(column: pa.ChunkedArray, wanted: Column, where: str) -> None:
+def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> None:
     numbers = column.drop_null().to_numpy()
     if not len(numbers):
         return

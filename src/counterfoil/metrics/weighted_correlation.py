@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import InputError
 from counterfoil.metrics.weighted_pairs import ByBits, ByClusters, Chosen, Entries, running
 
-#: The columns of `Drawn.correlations`.
+#: The columns of `WeightedCorrelation.correlations`.
 MEASURES = ("kendall_tau_b", "kendall_tau_c", "spearman", "pearson")
 
 #: Numbers that one array may hold (2 MiB), so that passes stay near the processor.
@@ -40,7 +40,7 @@ class _Ties:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class WeightedCorrelation:
     """Scores and ratings of points in clusters, made ready for any number of samples."""
 
     entries: Entries
@@ -50,7 +50,7 @@ class Drawn:
     @classmethod
     def of(
         cls, scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], clusters: Int[ndarray, "n"]
-    ) -> "Drawn":
+    ) -> "WeightedCorrelation":
         """The points; `clusters` are numbered from 0, and samples weigh the clusters up to the highest.
 
         Raises `InputError` for no points and for numbers that are not finite.
@@ -78,7 +78,8 @@ class Drawn:
         written out as often. NaN where the scores or the ratings of the points that count are all equal.
 
         >>> x, y = np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])
-        >>> Drawn.of(x, y, np.arange(4)).correlations(np.array([[1.0, 1, 1, 1], [0, 0, 2, 1]])).round(3)
+        >>> weights = np.array([[1.0, 1, 1, 1], [0, 0, 2, 1]])
+        >>> WeightedCorrelation.of(x, y, np.arange(4)).correlations(weights).round(3)
         array([[0.8  , 0.75 , 0.889, 0.739],
                [1.   , 0.889, 1.   , 1.   ]])
         """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity
-from counterfoil.evaluation.annotators import Study
+from counterfoil.evaluation.annotators import AnnotatorBias
 from counterfoil.report.labels import LABELS
 from counterfoil.report.markup import Cell, Column, Row, Table
 
@@ -13,12 +13,12 @@ from counterfoil.report.markup import Cell, Column, Row, Table
 WAYS = {"i2t": "image to text", "t2i": "text to image"}
 
 
-def heading(study: Study) -> str:
+def heading(study: AnnotatorBias) -> str:
     """Direction and measure in words: "text to image, graded R@1"."""
     return f"{WAYS[study.direction]}, {LABELS.get(study.measure, study.measure)}"
 
 
-def performance(study: Study) -> Table:
+def performance(study: AnnotatorBias) -> Table:
     """Models down, annotators across, all together last; the best of each has rank 1 (ECCV Table E.1)."""
     shown = study.shown
     columns = tuple(
@@ -37,7 +37,7 @@ def performance(study: Study) -> Table:
     return Table(f"Performance by annotators: {heading(study)}.", columns, tuple(rows), corner="measured")
 
 
-def alone(study: Study) -> Table:
+def alone(study: AnnotatorBias) -> Table:
     """The bias of each annotator alone, with intervals."""
     kinds = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
     values = {"total": study.bias.total, "own": study.bias.own, "others": study.bias.others}
@@ -53,14 +53,14 @@ def alone(study: Study) -> Table:
     return Table(caption, tuple(Column(kind) for kind in kinds), tuple(rows), corner="annotated by")
 
 
-def biases(study: Study) -> Table:
+def biases(study: AnnotatorBias) -> Table:
     """Each annotator alone, then the means by number of annotators, in one table: for a terminal."""
     first, then = alone(study), by_number(study)
     caption = f"Bias in points: {heading(study)}."
     return Table(caption, first.columns, (*first.rows, *then.rows), corner="annotated by")
 
 
-def by_number(study: Study) -> Table:
+def by_number(study: AnnotatorBias) -> Table:
     """Mean bias by how many annotators there are (ECCV Figure E.2); with all it is 0 by definition."""
     curves = study.curves()
     sizes = study.annotators.sum(axis=1)

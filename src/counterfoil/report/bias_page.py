@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity
-from counterfoil.evaluation.annotators import Study
+from counterfoil.evaluation.annotators import AnnotatorBias
 from counterfoil.report import annotator_figures as figures
 from counterfoil.report import annotator_tables as tables
 from counterfoil.report import drawing, page_frame
@@ -14,7 +14,7 @@ from counterfoil.report.page_frame import Drawing
 
 
 @dataclass(frozen=True)
-class Part:
+class DirectionSection:
     """What the page says about one direction and measure."""
 
     anchor: str
@@ -27,7 +27,7 @@ class Part:
 
 
 def bias_page(
-    studies: Sequence[Study],
+    studies: Sequence[AnnotatorBias],
     coverages: Sequence[Coverage],
     counts: Sequence[Multiplicity],
     notes: Sequence[str],
@@ -48,12 +48,12 @@ def bias_page(
     )
 
 
-def curves(studies: Sequence[Study]) -> Any:
+def curves(studies: Sequence[AnnotatorBias]) -> Any:
     """Bias by number of annotators, a panel per direction and measure (ECCV Caption Figure E.2)."""
     return figures.bias_curves({tables.heading(study): study.curves() for study in studies})
 
 
-def lead(study: Study) -> str:
+def lead(study: AnnotatorBias) -> str:
     """The study in a sentence: whom one annotator alone favours, and how far all others are off."""
     found = study.curves()
     own, rest = found["self-bias"][1], found["non-self-bias"][1]
@@ -67,12 +67,12 @@ def lead(study: Study) -> str:
     return text
 
 
-def _part(study: Study) -> Part:
+def _part(study: AnnotatorBias) -> DirectionSection:
     name = study.name.replace("_", "-")
     words = tables.heading(study)
     title = words[0].upper() + words[1:]
     drawn = drawing.svg(curves([study]), name=name, title=f"Bias by number of annotators, {words}")
-    return Part(
+    return DirectionSection(
         anchor=name,
         title=title,
         lead=lead(study),

@@ -38,7 +38,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Model:
+class ScorerSection:
     """What the page says of one scorer on one benchmark."""
 
     anchor: str
@@ -48,7 +48,7 @@ class Model:
     address: str
 
 
-def models(comparison: Comparison, anchor: str, place: str, *, captions: bool) -> tuple[Model, ...]:
+def models(comparison: Comparison, anchor: str, place: str, *, captions: bool) -> tuple[ScorerSection, ...]:
     """The scorers of `comparison`, in its order. `place` is the section in which its questions are browsed.
 
     Captions are written out where `captions` allows it.
@@ -59,7 +59,7 @@ def models(comparison: Comparison, anchor: str, place: str, *, captions: bool) -
         order, how = _failures(run)
         asked = {"b": anchor, "model": run.name}
         found.append(
-            Model(
+            ScorerSection(
                 anchor=f"{anchor}-model-{number}",
                 name=run.name,
                 groups=group_table(run),

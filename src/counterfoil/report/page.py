@@ -20,7 +20,7 @@ from counterfoil.report.galleries.browser_data import gallery_data
 from counterfoil.report.galleries.section import GalleryChapter, gallery_chapter
 from counterfoil.report.judged.browser_data import judged_data
 from counterfoil.report.judged.section import JudgedChapter, judged_chapter
-from counterfoil.report.models import Model, models
+from counterfoil.report.models import ScorerSection, models
 from counterfoil.report.pictures import BUDGET, Album
 from counterfoil.report.privacy import shareable, shared
 from counterfoil.report.section import Chapter, chapter
@@ -88,7 +88,7 @@ def page(
     album = Album(budget)
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[AnyChapter] = []
-    scorers: dict[str, tuple[Model, ...]] = {}
+    scorers: dict[str, tuple[ScorerSection, ...]] = {}
     comparisons = [_in_order(each if private else shared(each)) for each in comparisons]
     for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
         benchmark = comparison.runs[0].benchmark

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
-from counterfoil.evaluation.rank_columns import Column
+from counterfoil.evaluation.rank_columns import RankColumn
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.labels import LABELS
 
@@ -32,7 +32,7 @@ _MOVERS = 3
 _FEW = 12
 
 
-def label(column: Column, *, alone: bool = False) -> str:
+def label(column: RankColumn, *, alone: bool = False) -> str:
     """A column in print: "ECCV Caption · Mean mAP@R"; without the benchmark where it is the only one."""
     measure = LABELS.get(column.measure, column.measure)
     return measure if alone else f"{column.title} · {measure}"

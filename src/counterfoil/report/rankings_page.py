@@ -17,7 +17,7 @@ from counterfoil.report.ranking_figures import written
 
 
 @dataclass(frozen=True)
-class Lists:
+class ListSection:
     """What the page says of one direction of one gallery."""
 
     title: str
@@ -145,14 +145,14 @@ def _headings(found: RankCorrelation) -> list[tuple[str, str]]:
     return [(column.title, ranking_figures.label(column, alone=True)) for column in found.columns]
 
 
-def _lists(found: Diversity, number: int) -> Lists:
+def _lists(found: Diversity, number: int) -> ListSection:
     side = SIDES[found.direction]
     of = "captions" if found.direction == "i2t" else "images"
     parts = (
         (ranking_figures.list_tau, f"How alike the first {found.k} {of} are"),
         (ranking_figures.first_choice, "Where the others rank a model’s first choice"),
     )
-    return Lists(
+    return ListSection(
         f"{found.title}, {side.lower()}",
         f"{found.queries:,} queries, the first {found.k} {of} of each.",
         tuple(

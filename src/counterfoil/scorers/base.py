@@ -150,13 +150,13 @@ class Options:
 DEFAULT = Options()
 
 
-def only(scorer: str, options: Options, *concerning: str) -> None:
+def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
     """Raises `InputError` where `options` asks for something that `scorer` has no use for.
 
     A seed and a device are never too much: one command line may set them for other things as well.
 
-    >>> only("blind:constant", Options(seed=3))
-    >>> only("blind:constant", Options(prompt="a photo of {}"))
+    >>> reject_unused_options("blind:constant", Options(seed=3))
+    >>> reject_unused_options("blind:constant", Options(prompt="a photo of {}"))
     Traceback (most recent call last):
     counterfoil.errors.InputError: blind:constant: has no use for the option 'prompt'; given: a photo of {}
     """

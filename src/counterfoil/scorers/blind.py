@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options, text_of
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def load(argument: str, options: Options = DEFAULT) -> Constant | Random | Lengt
     array([0.])
     """
     name = f"blind:{argument}"
-    only(name, options)
+    reject_unused_options(name, options)
     if argument == "random":
         return Random(Identity(name, revision="1", options={"seed": options.seed}), options.seed)
     if argument == "constant":

@@ -9,7 +9,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.scorers import pcme
-from counterfoil.scorers.base import Identity, Options, only, prompt_of
+from counterfoil.scorers.base import Identity, Options, prompt_of, reject_unused_options
 from counterfoil.scorers.detector import Detector, DetectorNetwork
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.hf import Cased, ClipTokens
@@ -36,7 +36,7 @@ def scorer(
     `InputError` for options that mean nothing to it, `ModelError` for a device that is not there.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
-    only(where, options, "precision", *(() if detects else ("prompt",)))
+    reject_unused_options(where, options, "precision", *(() if detects else ("prompt",)))
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)

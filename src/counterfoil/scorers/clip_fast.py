@@ -25,7 +25,7 @@ QUICK = 1.702
 
 
 @dataclass(frozen=True, eq=False)
-class ImageTower:
+class FastImageTower:
     """A vision transformer that pools its class token; calls take (batch, 3, size, size) pixels."""
 
     visual: Any
@@ -45,13 +45,13 @@ class ImageTower:
         x[:, 1:] = functional.linear(patches.reshape(batch, rows * columns, -1), kernel)
         x += visual.positional_embedding
         x = visual.ln_pre(x).flatten(0, 1)
-        layout = Layout(batch, rows * columns + 1)
+        layout = PackedLayout(batch, rows * columns + 1)
         x = visual.ln_post(_pooled(x, visual.transformer.resblocks, layout))
         return x if visual.proj is None else x @ visual.proj
 
 
 @dataclass(frozen=True, eq=False)
-class TextTower:
+class FastTextTower:
     """A causal text transformer that pools the end mark; calls take token ids cut at it."""
 
     #: What holds token_embedding, positional_embedding, transformer, ln_final and text_projection.
@@ -88,7 +88,7 @@ class TextTower:
         x = text.token_embedding(ids).to(dtype) + text.positional_embedding.to(dtype)
         return self._projected(text.transformer(x, attn_mask=text.attn_mask))
 
-    def _begun(self, rows: Sequence[Sequence[int]]) -> tuple[Any, "Layout"]:
+    def _begun(self, rows: Sequence[Sequence[int]]) -> tuple[Any, "PackedLayout"]:
         """The (nodes, width) states before the first block, and how they lie in the rows."""
         torch = import_torch()
         tree = grow(rows)
@@ -97,7 +97,9 @@ class TextTower:
         def there(numbers: Any) -> Any:
             return torch.tensor(numbers, device=where)
 
-        layout = Layout(len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends))
+        layout = PackedLayout(
+            len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends)
+        )
         x = self.text.token_embedding(there(tree.tokens))
         return x + self.text.positional_embedding[there(tree.depths)], layout
 
@@ -156,7 +158,7 @@ def grow(rows: Sequence[Sequence[int]]) -> Tree:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class PackedLayout:
     """How the (nodes, width) states of a tower lie in its (batch, length) sequences.
 
     Without a tree every place is a node of its own, in order, and the first token of a sequence is pooled.
@@ -187,7 +189,7 @@ class Layout:
         return states[self.nodes.gather(1, self.ends[:, None])[:, 0]]
 
 
-def image_tower(model: Any) -> ImageTower | None:
+def image_tower(model: Any) -> FastImageTower | None:
     """The fast image tower of an open_clip model, or None where its structure is another."""
     torch = import_torch()
     from open_clip.transformer import VisionTransformer
@@ -205,10 +207,10 @@ def image_tower(model: Any) -> ImageTower | None:
         and isinstance(visual.ln_post, torch.nn.LayerNorm)
         and _known_blocks(visual.transformer)
     )
-    return ImageTower(visual) if known else None
+    return FastImageTower(visual) if known else None
 
 
-def text_tower(model: Any) -> TextTower | None:
+def text_tower(model: Any) -> FastTextTower | None:
     """The fast text tower of an open_clip model, or None where its structure is another.
 
     None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
@@ -217,7 +219,7 @@ def text_tower(model: Any) -> TextTower | None:
     return tower if tower is not None and _known_blocks(tower.text.transformer) else None
 
 
-def causal_text(model: Any) -> TextTower | None:
+def causal_text(model: Any) -> FastTextTower | None:
     """Where an open_clip model reads texts, if nothing behind the end mark matters; whatever its blocks.
 
     Its `cut` is exact; whether it may be called is for `text_tower` to say.
@@ -240,7 +242,7 @@ def causal_text(model: Any) -> TextTower | None:
     causal = torch.full((context, context), float("-inf")).triu_(1)
     if not torch.equal(text.attn_mask.cpu().float(), causal):
         return None
-    return TextTower(text, None if pool == "argmax" else end)
+    return FastTextTower(text, None if pool == "argmax" else end)
 
 
 def _known_blocks(transformer: Any) -> bool:
@@ -268,14 +270,14 @@ def _known_blocks(transformer: Any) -> bool:
     return type(transformer) is Transformer and all(known(block) for block in transformer.resblocks)
 
 
-def _pooled(x: Any, blocks: Any, layout: Layout) -> Any:
+def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
     """(batch, width) states of the pooled tokens after all blocks; (nodes, width) `x` is overwritten."""
     for block in blocks[:-1]:
         _block(x, block, layout)
     return _last_block(x, blocks[-1], layout)
 
 
-def _block(x: Any, block: Any, layout: Layout) -> None:
+def _block(x: Any, block: Any, layout: PackedLayout) -> None:
     """One block on all nodes, in place."""
     torch = import_torch()
     functional = torch.nn.functional
@@ -288,7 +290,7 @@ def _block(x: Any, block: Any, layout: Layout) -> None:
     _add_mlp(x, block)
 
 
-def _last_block(x: Any, block: Any, layout: Layout) -> Any:
+def _last_block(x: Any, block: Any, layout: PackedLayout) -> Any:
     """One block on the pooled tokens alone, which look at all others."""
     torch = import_torch()
     functional = torch.nn.functional

@@ -16,7 +16,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.scorers.base import Identity, cosines, text_of
 from counterfoil.scorers.images import Preparation, prepared
-from counterfoil.scorers.row_similarity import Comparison
+from counterfoil.scorers.row_similarity import RowSimilarity
 from counterfoil.scorers.runtime import import_torch
 from counterfoil.scorers.token_encoder import LocalEncoder, TokenTower
 
@@ -40,7 +40,7 @@ class DualEncoder:
     count_tokens: Callable[[Sequence[str]], Sequence[int]]
     #: What does not change answers beyond rounding and belongs in a manifest: versions, device, towers used.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    comparison: Comparison | None = None
+    comparison: RowSimilarity | None = None
     #: Texts to how many of the tokens of each are left out because the model reads no more; None where
     #: nobody can tell.
     count_left_out: Callable[[Sequence[str]], Sequence[int]] | None = None

@@ -14,9 +14,9 @@ from jaxtyping import Float, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.tables import Table, read_table
+from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options
 from counterfoil.scorers.embeddings import read_embeddings
 from counterfoil.scorers.rankings import GivenRankings, holds_rankings, load_rankings
 from counterfoil.scorers.score_table_layouts import Kind, recognise
@@ -44,7 +44,7 @@ class GivenTable:
     identity: Identity
     #: The table as read, with whatever captions and groups it carries. Its rows are the entries, except where
     #: pairs were folded (`folded`). A folder's files follow each other in order of their names.
-    table: Table
+    table: DataTable
     #: The columns the numbers come from, in order: ("score",) or ("c0_i0", "c0_i1", "c1_i0", "c1_i1").
     column: tuple[str, ...]
     kind: Kind
@@ -73,7 +73,7 @@ class GivenTable:
         whole = self.table
         if not self.folded:
             columns = {name: [cells[row] for row in rows] for name, cells in whole.columns.items()}
-            whole = Table(columns, whole.source, whole.kind)
+            whole = DataTable(columns, whole.source, whole.kind)
         return replace(
             self,
             table=whole,
@@ -123,7 +123,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
         return load_similarity(argument, other)
     if holds_rankings(Path(argument)):
         return load_rankings(argument, other)
-    only(f"given:{argument}", options, "column", "whole_rows", "unanswered")
+    reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
     path = _table_at(Path(argument))
     table = read_table(path)
     layout = recognise(table, options.column, whole_rows=options.whole_rows)
@@ -152,7 +152,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
 
 def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbeddings:
     """The embeddings in an npz file; see `counterfoil.scorers.embeddings` for the names it may use."""
-    only(f"embeddings:{argument}", options)
+    reject_unused_options(f"embeddings:{argument}", options)
     found = read_embeddings(Path(argument))
     return GivenEmbeddings(
         identity=Identity(name=f"embeddings:{argument}", weights=digest_file(argument)),

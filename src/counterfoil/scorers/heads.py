@@ -65,7 +65,7 @@ class Heads(nn.Module):
         return Encoded(points.squeeze(1) if points.shape[1] == 1 else points, None, attention, residuals)
 
 
-class Spread(nn.Module):
+class LogVariance(nn.Module):
     """The log-variance of an item, from what it attends to and from the whole (PCME).
 
     As in the paper's image side, on both sides: no norm, no sigmoid, and no recurrent layer of its own. The

@@ -22,7 +22,7 @@ from counterfoil.errors import MissingExtraError, ModelError
 from counterfoil.inputs.amounts import check_network
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.parsed import parse_json
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.images import Untouched
 from counterfoil.scorers.runtime import (
@@ -34,7 +34,7 @@ from counterfoil.scorers.runtime import (
     precision_of,
     to_device,
 )
-from counterfoil.scorers.token_encoder import Reading
+from counterfoil.scorers.token_encoder import TokenIds
 from counterfoil.store import canonical_json, digest_value
 
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
@@ -58,7 +58,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     cannot be downloaded.
     """
     where = f"hf:{argument}"
-    only(where, options, "precision", "prompt")
+    reject_unused_options(where, options, "precision", "prompt")
     library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
@@ -359,7 +359,7 @@ class ClipTokens:
     ids: Cased
     device: Any
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
         """The ids of each text up to the end mark, filled up with 0 and not as the tokenizer does it."""
         end = self.model.config.text_config.eos_token_id
         rows = []
@@ -368,7 +368,7 @@ class ClipTokens:
             mark = max(ids) if end == 2 else end
             # Without an end mark the library pools the first token, and so does this.
             rows.append(ids[: ids.index(mark) + 1] if mark in ids else ids[:1])
-        return [Reading.of(own, self.ids.length) for own in rows]
+        return [TokenIds.of(own, self.ids.length) for own in rows]
 
     def states(self, texts: Sequence[str]) -> Any:
         """(texts, longest, width) features of all tokens."""

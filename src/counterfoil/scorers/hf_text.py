@@ -16,8 +16,8 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of, text_of
-from counterfoil.scorers.captions.base import Tokens
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options, text_of
+from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.runtime import device_of, digest_tensors, import_torch, precision_of, to_device
 
 
@@ -28,7 +28,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     of a text; `InputError` for a layer that the model lacks.
     """
     where = f"hf-text:{argument}"
-    only(where, options, "precision", "prompt")
+    reject_unused_options(where, options, "precision", "prompt")
     name, at, behind = argument.rpartition("@")
     name, layer = (name, behind) if at else (argument, "")
     library = hf.library_of()
@@ -94,7 +94,7 @@ class TextEncoder:
         """Itself: single tokens are all that it gives."""
         return self
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """For each batch of captions their tokens, marks included; the whole is the mark of the begin.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
@@ -138,9 +138,9 @@ class TextEncoder:
         found: ndarray = states.cpu().numpy()
         return found
 
-    def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> Tokens:
+    def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> CaptionTokens:
         own, used = vectors[: len(ids)].copy(), np.array(ids, dtype=np.int64)
-        return Tokens(used, used, own, own[0])
+        return CaptionTokens(used, used, own, own[0])
 
     def _texts(self, captions: Sequence[Caption]) -> list[str]:
         before, _, after = self.identity.prompt.partition("{}")

@@ -21,8 +21,8 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.parsed import read_json
 from counterfoil.scorers.base import Embedder, Identity, Options, cosines
-from counterfoil.scorers.captions.base import Tokens
-from counterfoil.scorers.row_similarity import Comparison
+from counterfoil.scorers.captions.base import CaptionTokens
+from counterfoil.scorers.row_similarity import RowSimilarity
 from counterfoil.scorers.token_encoder import given_frames, is_given
 from counterfoil.store import digest_value, write_json
 
@@ -32,7 +32,7 @@ _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", 
 Load = Callable[[str, Options], Any]
 
 
-def remembered(prefix: str, argument: str, options: Options, load: Load, folder: Path) -> Any:
+def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path) -> Any:
     """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
 
     The first call loads, and writes what it found to `folder`; calls with the same files, options and
@@ -59,7 +59,7 @@ def remembered(prefix: str, argument: str, options: Options, load: Load, folder:
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
         else:
-            return Remembered(identity, provenance, lambda: load(argument, options), memo, cosine, parts)
+            return LazyEmbedder(identity, provenance, lambda: load(argument, options), memo, cosine, parts)
     loaded = load(argument, options)
     # Of what is no embedder there is nothing to remember: its answers are few and loaded for at once.
     if isinstance(loaded, Embedder):
@@ -74,7 +74,7 @@ def remembered(prefix: str, argument: str, options: Options, load: Load, folder:
 
 
 @dataclass(eq=False)
-class Remembered:
+class LazyEmbedder:
     """An embedder whose identity is known and whose model is loaded when a batch asks for it."""
 
     identity: Identity
@@ -111,7 +111,7 @@ class Remembered:
         return cosines(captions, images) if self._cosine else self._model().compare(captions, images)
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> RowSimilarity | None:
         """How a gallery's rows are compared where that is not the cosine."""
         return None if self._cosine else getattr(self._model(), "comparison", None)
 
@@ -121,9 +121,9 @@ class Remembered:
         return 0 if count is None else int(count(captions))
 
     @property
-    def local(self) -> "RememberedParts | None":
+    def local(self) -> "LazyTokenEncoder | None":
         """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
-        return None if self._parts is None else RememberedParts(self._parts, self)
+        return None if self._parts is None else LazyTokenEncoder(self._parts, self)
 
     def model(self) -> Embedder:
         """The model itself, loaded now; raises `ModelError` where it is not the one remembered."""
@@ -144,13 +144,13 @@ class Remembered:
 
 
 @dataclass(frozen=True, eq=False)
-class RememberedParts:
+class LazyTokenEncoder:
     """The tokens and frames of a model that is loaded when a batch asks for it."""
 
     identity: Identity
-    _whole: Remembered
+    _whole: LazyEmbedder
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """As the model's; nothing is loaded for no batches."""
         return self._model().embed_tokens(batches) if batches else iter(())
 

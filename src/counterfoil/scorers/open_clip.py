@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
 from counterfoil.scorers.activations import Activation, decided, said_by, without_suffix
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, prompt_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
 from counterfoil.scorers.checkpoint_files import fit, looks_like, nearest, read_checkpoint
 from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
+from counterfoil.scorers.open_clip_towers import Pixels, RememberedTokens, Towers, trusted
 from counterfoil.scorers.runtime import (
     NO_NETWORK,
     causes,
@@ -41,7 +41,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     that nothing tells (`ARCH-gelu/...` loads those with GELU all the same, and the identity says so).
     """
     where = f"open-clip:{argument}"
-    only(where, options, "precision", "prompt")
+    reject_unused_options(where, options, "precision", "prompt")
     library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
@@ -54,7 +54,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     model, computed = to_device(model, device, dtype)
     settings = dict(library.get_model_preprocess_cfg(model))
     pixels = Pixels.of(settings, device, computed)
-    towers = trusted(Towers(model, pixels, Tokens(tokenizer), device), TOLERANCE[options.precision])
+    towers = trusted(Towers(model, pixels, RememberedTokens(tokenizer), device), TOLERANCE[options.precision])
     return DualEncoder(
         identity=Identity(
             name=where,

@@ -18,7 +18,7 @@ from counterfoil.errors import ModelError
 from counterfoil.scorers import clip_fast
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.open_clip import TOLERANCE, built, library_of, quiet, tokenizer_of
-from counterfoil.scorers.open_clip_towers import Pixels, Tokens, Towers, trusted
+from counterfoil.scorers.open_clip_towers import Pixels, RememberedTokens, Towers, trusted
 from counterfoil.store import canonical_json
 
 #: What open_clip reads an architecture and a preprocessing from, in a folder.
@@ -100,10 +100,10 @@ class OpenClipTokens:
     cut: Callable[[Sequence[int]], Sequence[int]] | None
     #: The model's configuration, which the files of a tokenizer are kept with.
     config: Mapping[str, Any]
-    _read: Tokens = field(init=False)
+    _read: RememberedTokens = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_read", Tokens(self.tokenizer))
+        object.__setattr__(self, "_read", RememberedTokens(self.tokenizer))
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
         """(batch, length) ids."""
@@ -177,7 +177,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 def towers(network: OpenClipNetwork, pixels: Pixels, tokenizer: Any, precision: str) -> Towers:
     """The network as it is asked for scores only, without the work that no score depends on."""
     device = network.logit_scale.device
-    return trusted(Towers(network.model, pixels, Tokens(tokenizer), device), TOLERANCE[precision])
+    return trusted(Towers(network.model, pixels, RememberedTokens(tokenizer), device), TOLERANCE[precision])
 
 
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:

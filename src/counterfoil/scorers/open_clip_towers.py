@@ -12,7 +12,7 @@ from numpy import ndarray
 from counterfoil.scorers import clip_fast
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.runtime import import_torch
-from counterfoil.scorers.token_encoder import Reading
+from counterfoil.scorers.token_encoder import TokenIds
 
 #: Texts that the two towers are compared on, of different lengths.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
@@ -65,7 +65,7 @@ class Pixels:
         return pixels.to(self.dtype)
 
 
-class Tokens:
+class RememberedTokens:
     """A tokenizer that remembers: captions are counted first and embedded later."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -98,14 +98,14 @@ class Tokens:
 class CausalTokens:
     """A `TokenTower` around a causal text tower: no token depends on what follows it."""
 
-    tokens: Tokens
-    tower: clip_fast.TextTower
+    tokens: RememberedTokens
+    tower: clip_fast.FastTextTower
     #: Whether the tower is trusted to compute without the library's blocks.
     quick: bool
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
         """The ids of each text, up to the end mark and all of them."""
-        return [Reading.of(self.tower.cut(row), len(row)) for row in self.tokens(texts)]
+        return [TokenIds.of(self.tower.cut(row), len(row)) for row in self.tokens(texts)]
 
     def states(self, texts: Sequence[str]) -> Any:
         """(texts, longest, width) features of all tokens."""
@@ -121,10 +121,10 @@ class Towers:
 
     model: Any
     pixels: Pixels
-    tokens: Tokens
+    tokens: RememberedTokens
     device: Any
-    images_fast: clip_fast.ImageTower | None = None
-    texts_fast: clip_fast.TextTower | None = None
+    images_fast: clip_fast.FastImageTower | None = None
+    texts_fast: clip_fast.FastTextTower | None = None
 
     def images(self, pictures: Sequence[ndarray]) -> Any:
         """(batch, width) features."""

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError
-from counterfoil.scorers.heads import Heads, Spread
+from counterfoil.scorers.heads import Heads, LogVariance
 from counterfoil.scorers.matching_probability import Expected, Sampled
 from counterfoil.scorers.networks import Answer, Backbone, Encoded, Local, Network
-from counterfoil.scorers.row_similarity import Comparison, MostSimilarHeads
+from counterfoil.scorers.row_similarity import MostSimilarHeads, RowSimilarity
 
 Projection = Literal["auto", "shared", "own"]
 
@@ -44,7 +44,7 @@ class _OnTop(Network):
         return [each for each in self.parameters() if id(each) not in own]
 
 
-class Polysemous(_OnTop):
+class PVSE(_OnTop):
     """PVSE: several points per item (Song and Soleymani 2019)."""
 
     def __init__(self, below: Network, image_heads: Heads, text_heads: Heads) -> None:
@@ -62,14 +62,14 @@ class Polysemous(_OnTop):
         return encoded
 
 
-class Probabilistic(_OnTop):
+class PCME(_OnTop):
     """PCME: a Gaussian per item, and how a distance becomes a probability (Chun et al. 2021)."""
 
     def __init__(
         self,
         below: Network,
-        image_heads: tuple[Heads, Spread],
-        text_heads: tuple[Heads, Spread],
+        image_heads: tuple[Heads, LogVariance],
+        text_heads: tuple[Heads, LogVariance],
         match: tuple[float, float],
         *,
         samples: int = 7,
@@ -134,7 +134,7 @@ def pvse(
             )
             for local in shown
         ]
-    return _with(backbone, Polysemous(backbone.network, *made), "pvse", options)
+    return _with(backbone, PVSE(backbone.network, *made), "pvse", options)
 
 
 def pcme(
@@ -169,9 +169,9 @@ def pcme(
         for local in shown:
             widths = local.whole.shape[1], local.places.shape[2]
             head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
-            made.append((head, Spread(*widths, hidden=hidden, log_sigma=log_sigma)))
+            made.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
     (images, texts), below = made, backbone.network
-    network = Probabilistic(below, images, texts, (scale, shift), samples=samples)
+    network = PCME(below, images, texts, (scale, shift), samples=samples)
     return _with(backbone, network, "pcme", options)
 
 
@@ -189,16 +189,16 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
 
 def comparison(
     network: Network, *, probability: Literal["sampled", "expected"] = "sampled", seed: int = 0
-) -> Comparison | None:
+) -> RowSimilarity | None:
     """How `rows` of a network are compared, with its weights as they are; None is the inner product.
 
     PCME's matching probability is that of samples, whose noise comes from `seed`, or the one at the expected
     squared distance; for other networks neither option says anything.
     """
-    if isinstance(network, Polysemous):
+    if isinstance(network, PVSE):
         heads = network.image_heads.attention.w2.out_features
         return MostSimilarHeads(heads) if heads > 1 else None
-    if isinstance(network, Probabilistic):
+    if isinstance(network, PCME):
         scale, shift = (float(value) for value in network.match.detach().cpu())
         if probability == "expected":
             return Expected(scale, shift)

@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options, text_of
 from counterfoil.store import digest_value
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
@@ -50,7 +50,7 @@ _SIDE = 256
 def load(argument: str, options: Options = DEFAULT) -> "Colours":
     """`colours`; `UnknownNameError` for any other."""
     name = f"pixels:{argument}"
-    only(name, options)
+    reject_unused_options(name, options)
     if argument != "colours":
         raise UnknownNameError("reader of pixels", argument, ["colours"], where=name)
     recipe = {"anchors": dict(ANCHORS), "absent": _ABSENT, "present": _PRESENT, "side": _SIDE}

@@ -26,7 +26,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.parsed import parse_json
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options
 from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
 
@@ -38,7 +38,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class RankedLists:
     """A ranked list per query: that of query q is `found[starts[q]:starts[q + 1]]`, best first.
 
     Its entries are places in `items`, the ids of everything that any list names.
@@ -65,8 +65,8 @@ class GivenRankings:
     """The ranked captions of images (`i2t`) and the ranked images of captions (`t2i`)."""
 
     identity: Identity
-    i2t: Lists
-    t2i: Lists
+    i2t: RankedLists
+    t2i: RankedLists
 
 
 def holds_rankings(path: Path) -> bool:
@@ -86,13 +86,13 @@ def load_rankings(argument: str, options: Options = DEFAULT) -> GivenRankings:
     Raises `DataError` for files that cannot be read, where a direction is missing, where something is no list
     of ids, and where a list names an item twice.
     """
-    only(f"given:{argument}", options)
+    reject_unused_options(f"given:{argument}", options)
     path = Path(argument)
     i2t, t2i = _from_arrays(path) if path.suffix.lower() == ".npz" else _from_json(path)
     return GivenRankings(Identity(name=f"given:{argument}", weights=digest_file(path)), i2t, t2i)
 
 
-def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> Lists:
+def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> RankedLists:
     """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids.
 
     >>> lists = to_lists({"17": [4, 2], "9": ["2"]})
@@ -113,10 +113,10 @@ def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> Lists:
             raise _doubled(here, first_double(names))
         parts.append(np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int32))
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
-    return Lists(tuple(ranked), tuple(place), starts, np.concatenate([np.empty(0, np.int32), *parts]))
+    return RankedLists(tuple(ranked), tuple(place), starts, np.concatenate([np.empty(0, np.int32), *parts]))
 
 
-def _from_json(path: Path) -> tuple[Lists, Lists]:
+def _from_json(path: Path) -> tuple[RankedLists, RankedLists]:
     value = parse_json(read_text(path), where=path)
     if not isinstance(value, dict):
         raise DataError("not rankings", where=path, allowed='{"i2t": {...}, "t2i": {...}}')
@@ -131,7 +131,7 @@ def _from_json(path: Path) -> tuple[Lists, Lists]:
     return i2t, to_lists(value.pop("t2i"), where=f"{path}, t2i")
 
 
-def _from_arrays(path: Path) -> tuple[Lists, Lists]:
+def _from_arrays(path: Path) -> tuple[RankedLists, RankedLists]:
     arrays = read_npz(path, names=" ".join(_ARRAYS), hint="check the path after 'given:'")
     if not {"i2t", "t2i"} & arrays.keys():
         raise DataError(
@@ -172,7 +172,7 @@ def _check_directions(value: Mapping[str, Any], path: Path) -> None:
             )
 
 
-def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> Lists:
+def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> RankedLists:
     """Lists from rows of ids, some rows at a time: what is made on the way is small beside the table."""
     ends = "" if table.dtype.kind == "U" else -1
     if table.dtype.kind == "i" and table.size and table.min() < -1:
@@ -204,7 +204,7 @@ def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> Lists:
         lengths.append(length)
         parts.append(places[listed])
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
-    return Lists(queries, tuple(str(i) for i in known.tolist()), starts, np.concatenate(parts))
+    return RankedLists(queries, tuple(str(i) for i in known.tolist()), starts, np.concatenate(parts))
 
 
 def _numbered(table: ndarray, rows: Sequence[slice]) -> tuple[ndarray, Callable[[ndarray], ndarray]]:

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 
 @runtime_checkable
-class Comparison(Protocol):
+class RowSimilarity(Protocol):
     """A score of two rows; higher is a better match. Pure: the same rows always get the same score."""
 
     def pairs(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import DataTable
 from counterfoil.errors import ScoreError
 
 Kind = Literal[
@@ -94,7 +94,7 @@ _TRUTH = {"true", "false", "yes", "no", "1", "0", "1.0", "0.0"}
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """What a table was recognised as; `columns` are in the order of their slots."""
 
     kind: Kind
@@ -109,7 +109,7 @@ class Layout:
     detected: bool = False
 
 
-def recognise(table: Table, column: str | None = None, *, whole_rows: bool = False) -> Layout:
+def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
     A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. With
@@ -126,14 +126,14 @@ def recognise(table: Table, column: str | None = None, *, whole_rows: bool = Fal
     return layout
 
 
-def item_columns(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that may name a row's image, and those that may name its caption or hold its text."""
     lower = {name.lower(): name for name in table.columns}
     images, captions = (tuple(lower[name] for name in names if name in lower) for names in (IMAGES, CAPTIONS))
     return images, captions
 
 
-def _whole_rows(table: Table, layout: Layout) -> Layout:
+def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
     """A score per row, each of an image and a caption where columns name those."""
     found = tuple(columns[0] for columns in item_columns(table) if columns)
     identifier = layout.id
@@ -144,7 +144,7 @@ def _whole_rows(table: Table, layout: Layout) -> Layout:
     if identifier is not None or not found:
         return _layout("rated_scores", layout.columns, identifier, "a score per question")
     named = " and ".join(f"'{name}'" for name in found)
-    return Layout(
+    return TableLayout(
         "rated_scores",
         layout.columns,
         None,
@@ -152,7 +152,7 @@ def _whole_rows(table: Table, layout: Layout) -> Layout:
     )
 
 
-def _recognised(table: Table, identifier: str | None, column: str | None) -> Layout:
+def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
     found = [layout for find in _FINDERS for layout in find(table, identifier)]
     if column is not None:
         chosen = [layout for layout in found if column in layout.columns]
@@ -167,7 +167,7 @@ def _recognised(table: Table, identifier: str | None, column: str | None) -> Lay
     return found[0]
 
 
-def _quad_scores(table: Table, identifier: str | None) -> list[Layout]:
+def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     cells: dict[tuple[str, str], str] = {}
     for name in table.columns:
         match = _CELL.fullmatch(name)
@@ -183,7 +183,7 @@ def _quad_scores(table: Table, identifier: str | None) -> list[Layout]:
     return [_layout("quad_scores", columns, identifier, "scores of quads")]
 
 
-def _choice_scores(table: Table, identifier: str | None) -> list[Layout]:
+def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     found = []
     numbered = {int(m.group(1)): name for name in table.columns if (m := _CANDIDATE.fullmatch(name))}
     if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
@@ -203,13 +203,13 @@ def _choice_scores(table: Table, identifier: str | None) -> list[Layout]:
     return found
 
 
-def _quad_outcomes(table: Table, identifier: str | None) -> list[Layout]:
+def _quad_outcomes(table: DataTable, identifier: str | None) -> list[TableLayout]:
     columns = tuple(_column(table, names) for names in DIRECTIONS.values())
     named = tuple(name for name in columns if name is not None)
     return [_layout("quad_outcomes", named, identifier, "outcomes of quads")] if len(named) == 4 else []
 
 
-def _choice_outcome(table: Table, identifier: str | None) -> list[Layout]:
+def _choice_outcome(table: DataTable, identifier: str | None) -> list[TableLayout]:
     return [
         _layout("choice_outcome", (column,), identifier, "right or wrong per question")
         for column in table.columns
@@ -222,7 +222,7 @@ def _choice_outcome(table: Table, identifier: str | None) -> list[Layout]:
     ]
 
 
-def _pair_scores(table: Table, identifier: str | None) -> list[Layout]:
+def _pair_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     columns = [name for name in table.columns if name.lower() in SCORES]
     truths = not _names_pairs(table, identifier)
     return [
@@ -232,7 +232,7 @@ def _pair_scores(table: Table, identifier: str | None) -> list[Layout]:
     ]
 
 
-def _two_scores(table: Table, identifier: str | None) -> list[Layout]:
+def _two_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """Scores of the two candidates of a preference, as runs keep them: a and b, or a_d0, b_d0, a_d1, ..."""
     lower = {name.lower(): name for name in table.columns}
     draws = {
@@ -251,13 +251,13 @@ def _two_scores(table: Table, identifier: str | None) -> list[Layout]:
     return [_layout("choice_scores", (lower["a"], lower["b"]), identifier, "scores of two candidates")]
 
 
-def _side_scores(table: Table, identifier: str | None) -> list[Layout]:
+def _side_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """A row per candidate: the question's id, which of the two it is, and its score."""
     side = _column(table, SIDES)
     if identifier is None or side is None or not {str(cell) for cell in table.columns[side]} <= {"0", "1"}:
         return []
     return [
-        Layout(
+        TableLayout(
             "choice_scores",
             (column,),
             identifier,
@@ -270,7 +270,7 @@ def _side_scores(table: Table, identifier: str | None) -> list[Layout]:
     ]
 
 
-def _detections(table: Table, identifier: str | None) -> list[Layout]:
+def _detections(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """What detectors of synthetic captions and images gave, as BiVLC's authors released it."""
     columns = tuple(name for name in ("text_pred", "img_pred") if name in table)
     if not columns or "label" not in table:
@@ -282,10 +282,10 @@ def _detections(table: Table, identifier: str | None) -> list[Layout]:
     described = (
         f"{what} in columns {', '.join(columns)}, which item in 'label'; answers by the rule of two steps"
     )
-    return [Layout(kind, columns, None, described, folded=True, detected=True)]
+    return [TableLayout(kind, columns, None, described, folded=True, detected=True)]
 
 
-_FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
+_FINDERS: tuple[Callable[[DataTable, str | None], list[TableLayout]], ...] = (
     _detections,
     _quad_scores,
     _choice_scores,
@@ -297,13 +297,13 @@ _FINDERS: tuple[Callable[[Table, str | None], list[Layout]], ...] = (
 )
 
 
-def _names_pairs(table: Table, identifier: str | None) -> bool:
+def _names_pairs(table: DataTable, identifier: str | None) -> bool:
     """Whether the ids say which pair of a question a row is of."""
     first = "" if identifier is None else str(table.columns[identifier][0]).strip()
     return bool(PAIR_ID.fullmatch(first) or ONE_ID.fullmatch(first))
 
 
-def _pairs(table: Table, identifier: str | None, column: str) -> Layout:
+def _pairs(table: DataTable, identifier: str | None, column: str) -> TableLayout:
     """A table of one row per pair, of quads or of choices as the first label says; else one per question."""
     first = "" if identifier is None else str(table.columns[identifier][0]).strip()
     if PAIR_ID.fullmatch(first):
@@ -313,7 +313,7 @@ def _pairs(table: Table, identifier: str | None, column: str) -> Layout:
     return _layout("rated_scores", (column,), identifier, "a score per question")
 
 
-def _single(table: Table, identifier: str | None, column: str) -> Layout:
+def _single(table: DataTable, identifier: str | None, column: str) -> TableLayout:
     """One column that the user named: a score per pair where ids say so, else true/false per question."""
     if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
         return _pairs(table, str(identifier), column)
@@ -330,7 +330,7 @@ def _single(table: Table, identifier: str | None, column: str) -> Layout:
     return _pairs(table, identifier, column)
 
 
-def _by_content(table: Table, identifier: str | None) -> Layout:
+def _by_content(table: DataTable, identifier: str | None) -> TableLayout:
     """No name was recognised: the one column of true and false, if there is exactly one."""
     candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
     if len(candidates) == 1:
@@ -347,7 +347,7 @@ def _by_content(table: Table, identifier: str | None) -> Layout:
     )
 
 
-def _ambiguous(table: Table, candidates: Sequence[str]) -> ScoreError:
+def _ambiguous(table: DataTable, candidates: Sequence[str]) -> ScoreError:
     return ScoreError(
         "several columns could be the answers",
         where=table.source,
@@ -358,13 +358,13 @@ def _ambiguous(table: Table, candidates: Sequence[str]) -> ScoreError:
 
 def _layout(
     kind: Kind, columns: tuple[str, ...], identifier: str | None, what: str, folded: bool = False
-) -> Layout:
+) -> TableLayout:
     many = "columns" if len(columns) > 1 else "column"
     rows = f"ids in '{identifier}'" if identifier else "no id column"
-    return Layout(kind, columns, identifier, f"{what} in {many} {', '.join(columns)}; {rows}", folded)
+    return TableLayout(kind, columns, identifier, f"{what} in {many} {', '.join(columns)}; {rows}", folded)
 
 
-def _column(table: Table, names: Sequence[str]) -> str | None:
+def _column(table: DataTable, names: Sequence[str]) -> str | None:
     """The column with the first of `names` that is there, upper and lower case alike."""
     lower = {name.lower(): name for name in table.columns}
     return next((lower[name] for name in names if name in lower), None)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.tables import Table, booleans, floats
+from counterfoil.data.tables import DataTable, booleans, floats
 from counterfoil.errors import ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
-from counterfoil.scorers.score_table_layouts import DIRECTIONS, ONE_ID, PAIR_ID, SUBSET, Layout, is_empty
+from counterfoil.scorers.score_table_layouts import DIRECTIONS, ONE_ID, PAIR_ID, SUBSET, TableLayout, is_empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Parsed:
     unanswered: NDArray[np.bool_] | None = None
 
 
-def parse(table: Table, layout: Layout, *, unanswered: str = "refuse") -> Parsed:
+def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") -> Parsed:
     """The answers in `table`, laid out as `recognise` found.
 
     Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
@@ -53,7 +53,7 @@ def parse(table: Table, layout: Layout, *, unanswered: str = "refuse") -> Parsed
     return Parsed(ids=ids, subsets=subsets, values=values.reshape(shape))
 
 
-def _unanswered(table: Table, columns: Sequence[str], policy: str) -> NDArray[np.bool_] | None:
+def _unanswered(table: DataTable, columns: Sequence[str], policy: str) -> NDArray[np.bool_] | None:
     """The rows with an empty cell; None where there is none. Raises `ScoreError` where they are refused."""
     empty = np.array([any(is_empty(table[name][row]) for name in columns) for row in range(len(table))])
     if not empty.any():
@@ -71,12 +71,12 @@ def _unanswered(table: Table, columns: Sequence[str], policy: str) -> NDArray[np
     return empty
 
 
-def _answered_wrong(table: Table, columns: Sequence[str]) -> Table:
+def _answered_wrong(table: DataTable, columns: Sequence[str]) -> DataTable:
     cells = {name: [False if is_empty(cell) else cell for cell in table[name]] for name in columns}
-    return Table({**table.columns, **cells}, table.source, table.kind, table.parts)
+    return DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
 
 
-def _detected(table: Table, layout: Layout) -> Parsed:
+def _detected(table: DataTable, layout: TableLayout) -> Parsed:
     """Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k."""
     label = floats(table, "label")
     outputs = [by_label(floats(table, column), label) for column in layout.columns]
@@ -85,7 +85,7 @@ def _detected(table: Table, layout: Layout) -> Parsed:
     return Parsed(None, None, right={"accuracy": likelier(outputs[0]) == 1})
 
 
-def _ids(table: Table, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _ids(table: DataTable, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(subset, id) of every row, as two tuples; an id may occur once in a subset."""
     subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else ("",) * len(table)
     names = []
@@ -108,7 +108,7 @@ def _ids(table: Table, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return subsets, tuple(names)
 
 
-def _fold(table: Table, layout: Layout) -> Parsed:
+def _fold(table: DataTable, layout: TableLayout) -> Parsed:
     """Rows of pairs, in any order, to one entry per question."""
     assert layout.id is not None
     subsets, labels = _ids(table, layout.id)
@@ -144,7 +144,7 @@ def _fold(table: Table, layout: Layout) -> Parsed:
     )
 
 
-def _fold_sides(table: Table, layout: Layout) -> Parsed:
+def _fold_sides(table: DataTable, layout: TableLayout) -> Parsed:
     """A row per candidate, in any order, to one entry per question."""
     assert layout.id is not None
     assert layout.side is not None
@@ -156,7 +156,7 @@ def _fold_sides(table: Table, layout: Layout) -> Parsed:
         rows = [row for row, own in enumerate(sides) if own == side]
         columns = {name: [table[name][row] for row in rows] for name in table.columns}
         subsets, labels = (
-            _ids(Table(columns, table.source, table.kind, table.parts), layout.id) if rows else ((), ())
+            _ids(DataTable(columns, table.source, table.kind, table.parts), layout.id) if rows else ((), ())
         )
         of_side[side] = dict(zip(zip(subsets, labels, strict=True), numbers[rows].tolist(), strict=True))
     odd = next(iter(of_side[0].keys() ^ of_side[1].keys()), None)

@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only
+from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options
 from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
 
@@ -38,7 +38,7 @@ def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarit
     Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
     off or pickled, for other shapes and types, and for ids that are missing, doubled or not as many.
     """
-    only(f"given:{argument}", options, "ids")
+    reject_unused_options(f"given:{argument}", options, "ids")
     path = Path(argument)
     values = read_npy(path, mapped=True, hint="check the path after 'given:'")
     if values.dtype.kind not in "iu" and values.dtype.type not in (np.float16, np.float32, np.float64):

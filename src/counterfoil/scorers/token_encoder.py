@@ -19,7 +19,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import Identity, text_of
-from counterfoil.scorers.captions.base import Tokens
+from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.checkpoint_files import read_tensor
 from counterfoil.scorers.images import Preparation, prepared
 
@@ -28,7 +28,7 @@ FRAMES = 32
 
 
 @dataclass(frozen=True)
-class Reading:
+class TokenIds:
     """The ids of a caption: all that fit into the model, and how many of them are its own.
 
     `ids` are filled up with 0 to the length that the model reads, as OpenAI's tokenizer does it, whatever the
@@ -40,11 +40,11 @@ class Reading:
     used: int
 
     @classmethod
-    def of(cls, own: Sequence[int], length: int) -> "Reading":
+    def of(cls, own: Sequence[int], length: int) -> "TokenIds":
         """The reading of a caption's own ids by a model of that length.
 
-        >>> Reading.of([7, 3, 9], 5)
-        Reading(ids=(7, 3, 9, 0, 0), used=3)
+        >>> TokenIds.of([7, 3, 9], 5)
+        TokenIds(ids=(7, 3, 9, 0, 0), used=3)
         """
         return cls((*own, *[0] * (length - len(own))), len(own))
 
@@ -53,7 +53,7 @@ class Reading:
 class TokenTower(Protocol):
     """A text tower that gives all tokens and not just one."""
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
         """The ids of each text; a text that is too long is cut off as the tokenizer does."""
         ...
 
@@ -79,7 +79,7 @@ class LocalEncoder:
     #: How many of these captions are cut off.
     over_limit: Callable[[Sequence[Caption]], int]
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """For each batch of captions their tokens, float32.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
@@ -93,7 +93,7 @@ class LocalEncoder:
                 ids = np.array(reading.ids, dtype=np.int64)
                 # A copy, or a caption of three tokens would keep its whole batch in memory.
                 vectors = rows[: reading.used].copy()
-                found.append(Tokens(ids, ids[: reading.used], vectors, vectors[-1]))
+                found.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
             yield found
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:

@@ -7,7 +7,7 @@ an architecture of open_clip without weights is allowed in addition.
 from typing import TYPE_CHECKING
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Options, only
+from counterfoil.scorers.base import DEFAULT, Options, reject_unused_options
 from counterfoil.scorers.runtime import import_torch
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
             allowed=("open-clip:ARCH", "open-clip:ARCH/TAG", "open-clip:ARCH/FILE", "hf:FOLDER_OR_NAME"),
         )
     # What a scorer can be asked for beyond this (a precision, a prompt) means nothing in training.
-    only(spec, options)
+    reject_unused_options(spec, options)
     import_torch()
     if kind == "open-clip":
         from counterfoil.scorers import open_clip_network

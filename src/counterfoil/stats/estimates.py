@@ -30,7 +30,7 @@ from scipy.special import stdtrit
 from counterfoil.errors import InputError
 from counterfoil.stats.crossed import crossed_variance
 from counterfoil.stats.effective import Spread, normal_quantile
-from counterfoil.stats.resampling import Whole, cluster_draws, whole
+from counterfoil.stats.resampling import ExactSums, cluster_draws, exact_sums
 from counterfoil.stats.score_intervals import wilson_score
 from counterfoil.stats.sharing import Sharing
 
@@ -270,18 +270,18 @@ def _parts(
     clusters: Int[ndarray, "n"],
     groups: Int[ndarray, "n"] | None,
     n_clusters: int,
-) -> list[Whole]:
+) -> list[ExactSums]:
     """For each group (or for all), cluster sums of every column and, last, of the number of questions."""
     if groups is None:
         groups = np.zeros(len(values), dtype=np.int64)
     parts = []
     for label in np.unique(groups):
         member = (groups == label)[:, None].astype(np.float64)
-        parts.append(whole(np.hstack([values * member, member]), clusters, repeats=n_clusters))
+        parts.append(exact_sums(np.hstack([values * member, member]), clusters, repeats=n_clusters))
     return parts
 
 
-def _means(parts: list[Whole], weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws m"]:
+def _means(parts: list[ExactSums], weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws m"]:
     """The mean over parts of the columns' means, with each cluster counted `weights` times."""
     total = np.zeros((len(weights), parts[0].numbers.shape[1] - 1))
     present = np.zeros((len(weights), 1))

@@ -18,7 +18,7 @@ from numpy import ndarray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.resampling import cluster_draws, whole
+from counterfoil.stats.resampling import cluster_draws, exact_sums
 
 #: Fewer numbers than these say too little about the spread of their mean.
 FEWEST = 10
@@ -44,7 +44,7 @@ def mean_intervals(
     n = len(values)
     if n < FEWEST:
         raise InputError("no interval for the mean", given=f"{n} numbers", allowed=f"{FEWEST} or more")
-    sums = whole(values, np.arange(n), repeats=n)
+    sums = exact_sums(values, np.arange(n), repeats=n)
     drawn = np.concatenate([sums.weighted(weights) for weights in cluster_draws(n, draws, seed=seed)])
     drawn /= sums.scale * n
     # The same sums of every row once, so that a draw of equal mean is seen to be equal.

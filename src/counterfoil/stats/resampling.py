@@ -5,7 +5,7 @@ a whole cluster of them. Two things make the results bit-for-bit reproducible:
 
 * the draws are made in blocks, and each block has its own child of the seed, so it does not matter who
   computes which block, or in what order;
-* what is summed are whole numbers (`Whole`), small enough to be exact in floating point, so it does not
+* what is summed are whole numbers (`ExactSums`), small enough to be exact in floating point, so it does not
   matter in what order a matrix product adds them up, and equal statistics compare as equal.
 """
 
@@ -107,7 +107,7 @@ def cluster_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"]) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class ExactSums:
     """Cluster sums as whole multiples of `1 / scale`; `numbers` are float32 or float64 without a fraction.
 
     `slack` bounds, in the same multiples, by how much a weighted sum with weights of 1 and -1 may be off
@@ -123,14 +123,14 @@ class Whole:
         return (weights.astype(self.numbers.dtype, copy=False) @ self.numbers).astype(np.float64)
 
 
-def whole(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, repeats: int = 1) -> Whole:
+def exact_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, repeats: int = 1) -> ExactSums:
     """The cluster sums of `values` as whole numbers whose weighted sums are exact.
 
     `repeats` is how often one draw may count one cluster: 1 for signs, the number of clusters for counts.
     Values that are multiples of a small fraction (0 and 1, and the 1/2, 1/4, 1/6 of ties) are taken exactly;
     others are rounded to a power of two so fine that the sums just stay exact in float64.
 
-    >>> made = whole(np.array([[0.5], [1.0], [1 / 6]]), np.array([0, 0, 1]))
+    >>> made = exact_sums(np.array([[0.5], [1.0], [1 / 6]]), np.array([0, 0, 1]))
     >>> made.numbers.ravel(), made.scale, made.slack
     (array([18.,  2.], dtype=float32), 12.0, 0.0)
     """
@@ -140,7 +140,7 @@ def whole(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, repeats
         near = np.rint(values * denominator)
         if bound * denominator < _EXACT_64 and bool((np.abs(values * denominator - near) < 1e-9).all()):
             kind = np.float32 if bound * denominator < _EXACT_32 else np.float64
-            return Whole(cluster_sums(near, clusters).astype(kind), float(denominator), 0.0)
+            return ExactSums(cluster_sums(near, clusters).astype(kind), float(denominator), 0.0)
     # Rounding moves a value by at most half a unit; the bound leaves room for that.
     scale = float(2.0 ** np.floor(np.log2((_EXACT_64 - repeats * len(values)) / bound)))
-    return Whole(cluster_sums(np.rint(values * scale), clusters), scale, len(values) / 2)
+    return ExactSums(cluster_sums(np.rint(values * scale), clusters), scale, len(values) / 2)

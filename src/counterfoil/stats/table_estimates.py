@@ -14,7 +14,7 @@ from counterfoil.errors import InputError
 from counterfoil.stats.crossed import crossed_variance
 from counterfoil.stats.effective import Spread
 from counterfoil.stats.estimates import deviations, macro_weights
-from counterfoil.stats.resampling import Whole, cluster_draws, whole
+from counterfoil.stats.resampling import ExactSums, cluster_draws, exact_sums
 from counterfoil.stats.sharing import Sharing
 
 
@@ -136,7 +136,7 @@ class _Columns:
     Each part is (the clusters it has rows in, the columns it is of, sums of these and of the rows).
     """
 
-    parts: list[tuple[ndarray, ndarray, Whole]]
+    parts: list[tuple[ndarray, ndarray, ExactSums]]
     width: int
     n_clusters: int
 
@@ -193,7 +193,7 @@ def _columns(
             rows = np.flatnonzero(of == label)
             members = np.unique(position[rows])
             table = np.hstack([clean[rows][:, columns], np.ones((len(rows), 1))])
-            parts.append((members, columns, whole(table, position[rows], repeats=n_clusters)))
+            parts.append((members, columns, exact_sums(table, position[rows], repeats=n_clusters)))
     return _Columns(parts, values.shape[1], n_clusters)
 
 

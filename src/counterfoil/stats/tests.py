@@ -7,7 +7,7 @@ from scipy.special import bdtr, stdtr
 
 from counterfoil.errors import InputError
 from counterfoil.stats.crossed import normal_reach
-from counterfoil.stats.resampling import sign_draws, whole
+from counterfoil.stats.resampling import exact_sums, sign_draws
 from counterfoil.stats.sharing import Sharing
 
 #: Sums of fewer units that differ are far from normal.
@@ -49,7 +49,7 @@ def paired_permutation(
     shares = np.full((len(values), 1), 1.0) if weights is None else weights.reshape(len(values), -1)
     values = values * shares
     sharing = clusters if isinstance(clusters, Sharing) else None
-    sums = whole(values, clusters.units if isinstance(clusters, Sharing) else clusters)
+    sums = exact_sums(values, clusters.units if isinstance(clusters, Sharing) else clusters)
     first, second = pairs[:, 0], pairs[:, 1]
 
     def distances(signs: Float[ndarray, "draws c"]) -> Float[ndarray, "draws p"]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Scores
-from counterfoil.engine.caption_scoring import judge
+from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.evaluation.compare import Comparison, compare
@@ -107,7 +107,9 @@ def study(
                     (
                         name,
                         metric,
-                        judge(benchmark, metric, cache=Path(cache), batch_size=256, progress=progress),
+                        score_benchmark(
+                            benchmark, metric, cache=Path(cache), batch_size=256, progress=progress
+                        ),
                     )
                     for name, metric in metrics.items()
                     if not (moving and name.split(",")[0] in LOOKING)

@@ -17,7 +17,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
-from counterfoil.report.study.page import Trained
+from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies import captions, dials, folder
 from counterfoil.studies.captions import CaptionStudy
 from counterfoil.studies.measuring import ALIKE, Bench, world
@@ -45,7 +45,7 @@ class Study:
     sweeps: tuple[Sweep, ...]
     #: One comparison per benchmark, of the first seed's networks.
     comparisons: tuple[Comparison, ...]
-    trained: tuple[Trained, ...]
+    trained: tuple[TrainingSummary, ...]
     #: What was asked, drawn when it is read, so that pages can show it larger.
     benchmarks: tuple[Benchmark, ...]
     #: Metrics of captions, of the first seed's networks.
@@ -85,7 +85,7 @@ def study(
 
     runs: dict[str, list[Run]] = {}
     controls: dict[str, list[Run]] = {}
-    makings: list[dict[str, Trained]] = []
+    makings: list[dict[str, TrainingSummary]] = []
     for seed in plan.seeds:
         suffix = f", seed {seed}" if len(plan.seeds) > 1 else ""
         with clock("training", f"trained on loose captions{suffix}"):

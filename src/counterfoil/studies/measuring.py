@@ -8,7 +8,7 @@ from typing import Any
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers
 from counterfoil.engine.progress import Progress, silent
-from counterfoil.engine.retrieve import answers
+from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
@@ -60,7 +60,7 @@ class Bench:
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         whole = next(each for each in self.benchmarks if each.questions.form == "gallery")
         both = (whole, as_collected(whole))
-        given = answers(both, scorer, batch_size=256, progress=self.progress)
+        given = rank_galleries(both, scorer, batch_size=256, progress=self.progress)
         every, own = (
             self._keep(name, checkpoint, benchmark, each, scorer)
             for benchmark, each in zip(both, given, strict=True)

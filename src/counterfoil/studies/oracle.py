@@ -14,12 +14,12 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, only, text_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options, text_of
 from counterfoil.scorers.blind import Random
-from counterfoil.world.animation import Reel
+from counterfoil.world.animation import Animation
 from counterfoil.world.grading import grade, level
-from counterfoil.world.lazy_drawings import Drawn
-from counterfoil.world.ratings import Weighed
+from counterfoil.world.lazy_drawings import LazyDrawing
+from counterfoil.world.ratings import GradedDrawing
 from counterfoil.world.reading import matches, read
 
 #: How much of a score is chance, so that pairs that are all right (or all wrong) do not tie.
@@ -58,18 +58,18 @@ def load(argument: str, options: Options = DEFAULT) -> Oracle:
     where = f"world:{argument}"
     if argument != "oracle":
         raise UnknownNameError("scorer of the world", argument, ["oracle"])
-    only(where, options)
+    reject_unused_options(where, options)
     identity = Identity(name=where, revision="1", options={"seed": options.seed})
     return Oracle(identity, Random(identity, options.seed))
 
 
 def _degree(said: str, image: Image, chance: float) -> float:
     source = image.source
-    if isinstance(source, Reel):
+    if isinstance(source, Animation):
         return grade(read(said), source.scenes)
-    if isinstance(source, Weighed):
+    if isinstance(source, GradedDrawing):
         return float(level(read(said), source.scene))
-    if isinstance(source, Drawn):
+    if isinstance(source, LazyDrawing):
         return float(matches(said, source.scene)) + _APART * chance
     raise DataError(
         "the oracle knows the scenes behind pictures, and this one is only a picture",

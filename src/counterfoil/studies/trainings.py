@@ -11,7 +11,7 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Progress, silent
-from counterfoil.report.study.page import Trained
+from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies.plan import Plan
 from counterfoil.world.render import STYLES
 from counterfoil.world.sample import quads
@@ -64,7 +64,7 @@ class Workshop:
         """The checkpoint's folder of one network."""
         return self.folder / f"{name}-{seed}"
 
-    def pretrained(self, seed: int) -> Trained:
+    def pretrained(self, seed: int) -> TrainingSummary:
         """A network from scratch, trained on loose captions."""
         from counterfoil.scorers import small
 
@@ -83,7 +83,7 @@ class Workshop:
 
     def tuned(
         self, name: str, seed: int, *, recipe: str | None = None, data: TrainingSet | None = None
-    ) -> Trained:
+    ) -> TrainingSummary:
         """The pretrained network of that seed, trained on as `recipe` (by default `name`) says.
 
         First on the rows of relations and swaps, then on all: among all edits those are the ones that are
@@ -106,7 +106,7 @@ class Workshop:
             history=(*before.history, *later),
         )
 
-    def augmented(self, name: str, seed: int, *, on: str) -> Trained:
+    def augmented(self, name: str, seed: int, *, on: str) -> TrainingSummary:
         """The network `on` of that seed with its projections trained on generated positives (PAC-S)."""
         from counterfoil.scorers import checkpoint
 
@@ -126,7 +126,7 @@ class Workshop:
 
     def _fit(
         self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int, *, first: bool = False
-    ) -> Trained:
+    ) -> TrainingSummary:
         from counterfoil.train.evaluation_mode import accuracy
         from counterfoil.train.loop import fit
 
@@ -138,7 +138,7 @@ class Workshop:
             out=self.place(name, seed),
             progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
         )
-        return Trained(
+        return TrainingSummary(
             name=name,
             learned=LEARNED.get(recipe, recipe),
             rows=len(data),
@@ -148,7 +148,7 @@ class Workshop:
         )
 
 
-def combined(of_seeds: Sequence[Mapping[str, Trained]]) -> tuple[Trained, ...]:
+def combined(of_seeds: Sequence[Mapping[str, TrainingSummary]]) -> tuple[TrainingSummary, ...]:
     """The trainings as a page shows them: of each the first seed's curve, and the seconds of all."""
     return tuple(
         replace(one, seconds=sum(each[name].seconds for each in of_seeds), seeds=len(of_seeds))

@@ -11,7 +11,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image, PixelSource
 from counterfoil.data.videos import Video
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.base import Tokens
+from counterfoil.scorers.captions.base import CaptionTokens
 
 #: Frames that are embedded together.
 _FRAMES = 64
@@ -38,11 +38,11 @@ class WholeCaptions:
         """Itself: what a metric of parts asks a model for."""
         return self
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """For each batch of captions their one token each."""
         only = np.zeros(1, dtype=np.int64)
         for rows in self.embedder.embed_captions(batches):
-            yield [Tokens(only, only, row[None].copy(), row.copy()) for row in rows]
+            yield [CaptionTokens(only, only, row[None].copy(), row.copy()) for row in rows]
 
     def embed_frames(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0

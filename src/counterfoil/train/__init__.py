@@ -11,22 +11,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from counterfoil.train.forgetting import Guard, interpolate
+    from counterfoil.train.forgetting import ForgettingGuard, interpolate
     from counterfoil.train.loop import Fitted, fit
-    from counterfoil.train.objectives import suited
+    from counterfoil.train.objectives import with_heads
     from counterfoil.train.recipes import Recipe, read
 
-__all__ = ["Fitted", "Guard", "Recipe", "fit", "interpolate", "read", "suited"]
+__all__ = ["Fitted", "ForgettingGuard", "Recipe", "fit", "interpolate", "read", "with_heads"]
 
-#: Where each name is at home.
+#: The module of each name.
 _HOMES = {
     "Fitted": "loop",
-    "Guard": "guard",
+    "ForgettingGuard": "forgetting",
     "Recipe": "recipes",
     "fit": "loop",
-    "interpolate": "guard",
+    "interpolate": "forgetting",
     "read": "recipes",
-    "suited": "objectives",
+    "with_heads": "objectives",
 }
 
 

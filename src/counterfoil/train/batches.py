@@ -22,7 +22,7 @@ def order(n: int, epoch: int, seed: int) -> Int[ndarray, "n"]:
     return np.random.default_rng((seed, epoch)).permutation(n)
 
 
-class Part(NamedTuple):
+class BatchPart(NamedTuple):
     """One process's rows of one batch."""
 
     epoch: int
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Course(Sequence[Part]):
+class Course(Sequence[BatchPart]):
     """The batches of a training, one after the other, as one of `world` processes sees them.
 
     Each epoch takes `order` in batches of `batch_size` rows and leaves out what is too little for a batch,
@@ -85,7 +85,7 @@ class Course(Sequence[Part]):
         # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
         first = within * self.accumulate * self.batch_size + (self.rank * self.accumulate + turn) * share
         rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
-        return Part(self.first_epoch + epoch, rows)
+        return BatchPart(self.first_epoch + epoch, rows)
 
 
 def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
@@ -136,10 +136,10 @@ def _ordered(n: int, epoch: int, seed: int) -> ndarray:
     return rows
 
 
-def in_order(n: int, batch_size: int) -> list[Part]:
+def in_order(n: int, batch_size: int) -> list[BatchPart]:
     """All rows as they stand, in batches; the last may be smaller.
 
     >>> [part.rows.tolist() for part in in_order(5, 2)]
     [[0, 1], [2, 3], [4]]
     """
-    return [Part(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]
+    return [BatchPart(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]

@@ -10,17 +10,17 @@ from counterfoil.data.training import TrainingSet
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.augmentation import Variation
-from counterfoil.train.images import Pictures, say_unreadable
+from counterfoil.train.images import ImageStore, say_unreadable
 from counterfoil.train.prefetch import Batch, Feed
-from counterfoil.train.tokens import Tokens
-from counterfoil.train.validation import Aim
+from counterfoil.train.tokens import TokenTable
+from counterfoil.train.validation import ValidationObjective
 
 
-def stock(
+def dataloaders(
     data: TrainingSet,
     *,
     backbone: Backbone,
-    aims: Sequence[Aim],
+    aims: Sequence[ValidationObjective],
     variations: Sequence[Variation],
     skip: bool,
     left_out: Sequence[int] = (),
@@ -39,9 +39,9 @@ def stock(
     """
     rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
     roles = sorted({role for aim in aims for role in aim.images})
-    shared: dict[bool, Pictures] = {}
+    shared: dict[bool, ImageStore] = {}
     for varied in sorted({each.of_pictures for each in variations}):
-        shared[varied] = Pictures(
+        shared[varied] = ImageStore(
             data.images,
             np.unique(np.concatenate([data.need(role)[rows] for role in roles])),
             backbone.preparation,
@@ -55,7 +55,7 @@ def stock(
         gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
         say_unreadable(data.images, lost, int(gone.sum()), note)
         rows = rows[~gone]
-    tokens = Tokens(data.captions, backbone.tokens)
+    tokens = TokenTable(data.captions, backbone.tokens)
     finish = _pinned if pin else _as_is
     chosen = data.select(rows)
     feeds = []

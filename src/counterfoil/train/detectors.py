@@ -25,7 +25,7 @@ from counterfoil.scorers.networks import Backbone
 from counterfoil.scorers.runtime import device_of
 from counterfoil.store import check_writable
 from counterfoil.train.batches import order
-from counterfoil.train.frozen_features import Pair, encoded
+from counterfoil.train.frozen_features import FrozenFeatures, encoded
 from counterfoil.train.optim import optimiser
 from counterfoil.train.recipes import Detection
 from counterfoil.train.schedule import learning_rate
@@ -42,7 +42,7 @@ class Epoch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedDetectors:
     """A detector that was trained, and how that went."""
 
     backbone: Backbone
@@ -87,7 +87,7 @@ def fit(
     workers: int = 0,
     progress: Progress = silent,
     note: Note = warn,
-) -> Fitted:
+) -> FittedDetectors:
     """Train a unit on images against negative images, and one on captions against negative captions.
 
     Images and captions are natural (0), their negatives synthetic (1). A batch is `recipe.batch_size` rows:
@@ -135,7 +135,7 @@ def fit(
         pairs = [each[side] for each in sets]
         history[side], kept[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
     said = {"name": data.name, "source": data.source, "rows": len(data)}
-    fitted = Fitted(made, history, kept, recipe, said, len(data) - len(sets[0]["image"].rows))
+    fitted = FittedDetectors(made, history, kept, recipe, said, len(data) - len(sets[0]["image"].rows))
     if out is not None:
         fitted.save(out)
     return fitted
@@ -143,7 +143,7 @@ def fit(
 
 def _learn(
     unit: nn.Linear,
-    sets: Sequence[Pair],
+    sets: Sequence[FrozenFeatures],
     recipe: Detection,
     epochs: int,
     device: torch.device,
@@ -188,7 +188,7 @@ def _learn(
     return tuple(history), kept
 
 
-def _accuracy(unit: nn.Linear, pair: Pair, device: torch.device) -> float:
+def _accuracy(unit: nn.Linear, pair: FrozenFeatures, device: torch.device) -> float:
     """Share of items told right; exactly one half is "natural", as in `metrics.detection`."""
     right = 0
     with torch.inference_mode():

@@ -84,7 +84,7 @@ def of_all(fabric: Fabric, value: Any) -> list[Any]:
     return values
 
 
-class Trained(nn.Module):
+class WrappedNetwork(nn.Module):
     """A network as Fabric wraps it.
 
     Parameters that a network hands out as they are (the temperature) leave here as results of a computation:

@@ -23,7 +23,7 @@ from counterfoil.scorers.networks import Backbone, Encoded
 
 
 @contextmanager
-def asked(backbone: Backbone) -> Iterator[None]:
+def evaluation_mode(backbone: Backbone) -> Iterator[None]:
     """The network as it is when it answers: no gradients, no dropout; afterwards as it was before."""
     training = backbone.network.training
     backbone.network.eval()
@@ -68,7 +68,7 @@ def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     Raises what answering the benchmark raises.
     """
     name = leading(benchmark)
-    with asked(backbone):
+    with evaluation_mode(backbone):
         answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
     return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
 
@@ -88,7 +88,7 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     benchmark raises.
     """
     name = leading(benchmark)
-    with asked(backbone):
+    with evaluation_mode(backbone):
         answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
     if isinstance(benchmark.questions, Gallery):
         values = per_item(benchmark, answers, measures=(name,))[name]

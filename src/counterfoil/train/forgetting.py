@@ -19,7 +19,7 @@ Task = Callable[[Backbone], float]
 
 
 @dataclass(frozen=True)
-class Guard:
+class ForgettingGuard:
     """A task that training is not about, and how much may be lost on it.
 
     `task` is a function of the backbone, or a benchmark, of which the accuracy is taken (group of quads,
@@ -42,7 +42,7 @@ class Guard:
 class Watch:
     """A guard during one training: the value at the start, the last one, and whether it said something."""
 
-    guard: Guard
+    guard: ForgettingGuard
     start: float
     last: float = field(default=float("nan"))
     warned: bool = False

@@ -15,14 +15,14 @@ from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.base import text_of
 from counterfoil.scorers.detector import DetectorNetwork, features
 from counterfoil.scorers.networks import Backbone
-from counterfoil.train.images import Asked, Pictures, say_unreadable
+from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable
 from counterfoil.train.recipes import Detection
 
 #: Items that go through an encoder at a time.
 _AT_ONCE = 64
 
 
-class Pair(NamedTuple):
+class FrozenFeatures(NamedTuple):
     """What the encoder says of the items of one modality, on the CPU, and which two each row has."""
 
     items: Float[Tensor, "items width"]
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
 
 def encoded(
     backbone: Backbone, data: TrainingSet, recipe: Detection, workers: int, progress: Progress, note: Note
-) -> dict[str, Pair]:
+) -> dict[str, FrozenFeatures]:
     """What the frozen encoder says of every distinct image and caption of `data`, once.
 
     Raises `DataError` for an image that cannot be read, unless the recipe skips its rows and `note` says so;
@@ -46,7 +46,7 @@ def encoded(
     """
     used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
     # Each picture is asked for once, so none is kept in memory.
-    pictures = Pictures(
+    pictures = ImageStore(
         data.images,
         used,
         backbone.preparation,
@@ -72,10 +72,10 @@ def encoded(
 
 
 def _images(
-    backbone: Backbone, pictures: Pictures, used: Int[ndarray, "items"], progress: Progress
+    backbone: Backbone, pictures: ImageStore, used: Int[ndarray, "items"], progress: Progress
 ) -> Float[Tensor, "items width"]:
     inner, device = _inner(backbone), backbone.device()
-    asked = [Asked(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
+    asked = [ImageRequest(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
     parts: list[Tensor] = []
     with closing(pictures.batches(asked)) as stream, torch.inference_mode():
         for batch in stream:
@@ -85,7 +85,7 @@ def _images(
     return _finite(torch.cat(parts), backbone.name, "images")
 
 
-def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> Pair:
+def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> FrozenFeatures:
     """Captions alike are encoded once, sorted by length so that little is padding."""
     roles = ("caption", "negative_caption")
     used = np.unique(np.concatenate([data.need(role) for role in roles]))
@@ -105,11 +105,11 @@ def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> Pair
 
 def _pair(
     data: TrainingSet, roles: tuple[str, str], used: ndarray, found: Float[Tensor, "items width"]
-) -> Pair:
+) -> FrozenFeatures:
     rows = np.stack([np.searchsorted(used, data.need(role)) for role in roles], axis=1)
     # Plain memory: what inference gave takes part in no gradients.
     plain = found.clone()
-    return Pair(plain, rows)
+    return FrozenFeatures(plain, rows)
 
 
 def _inner(backbone: Backbone) -> Any:

@@ -15,12 +15,12 @@ from counterfoil.scorers.networks import Answer
 from counterfoil.train.answers import joined, leaves, tensors
 from counterfoil.train.prefetch import Batch
 from counterfoil.train.state import random_state, set_random_state
-from counterfoil.train.validation import Aim
+from counterfoil.train.validation import ValidationObjective
 
 
 def gradients(
     model: nn.Module,
-    aim: Aim,
+    aim: ValidationObjective,
     batches: Sequence[Batch],
     *,
     fabric: Fabric,

@@ -21,7 +21,7 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImageRequest:
     """The pictures of one batch: positions of images and, where they are to be varied, a key for each."""
 
     positions: Int[ndarray, "n"]
@@ -29,7 +29,7 @@ class Asked:
     variation: Variation = UNVARIED
 
 
-class Pictures:
+class ImageStore:
     """The images at `used` positions, prepared.
 
     Where all of them fit into `kept` bytes (and are not varied) they are prepared once, now, and kept as
@@ -87,7 +87,7 @@ class Pictures:
         """Whether the pictures are kept, so that nothing is decoded any more."""
         return self._pixels is not None
 
-    def batches(self, asked: Sequence[Asked]) -> Generator[Sequence[ndarray], None, None]:
+    def batches(self, asked: Sequence[ImageRequest]) -> Generator[Sequence[ndarray], None, None]:
         """Each batch's pictures, (height, width, 3) bytes each, in order."""
         if self._pixels is not None:
             for each in asked:
@@ -141,7 +141,7 @@ def _there(image: Image) -> bool:
 class _Images(Sequence[Sequence[Image]]):
     """The images of each batch, looked up when they are asked for: no list of all is made."""
 
-    def __init__(self, images: Sequence[Image], asked: Sequence[Asked], size: tuple[int, int]) -> None:
+    def __init__(self, images: Sequence[Image], asked: Sequence[ImageRequest], size: tuple[int, int]) -> None:
         self._images, self._asked, self._size = images, asked, size
 
     def __len__(self) -> int:

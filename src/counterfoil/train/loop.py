@@ -21,9 +21,9 @@ from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
 from counterfoil.train.augmentation import UNVARIED, Variation
 from counterfoil.train.batches import course_of, length
-from counterfoil.train.dataloaders import stock
-from counterfoil.train.devices import Trained, launched, on_first
-from counterfoil.train.forgetting import Guard, Watch
+from counterfoil.train.dataloaders import dataloaders
+from counterfoil.train.devices import WrappedNetwork, launched, on_first
+from counterfoil.train.forgetting import ForgettingGuard, Watch
 from counterfoil.train.gather import gather
 from counterfoil.train.gradients import gradients
 from counterfoil.train.journal import Journal
@@ -31,12 +31,12 @@ from counterfoil.train.objectives import objective as objective_of
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.running_metrics import Readings
+from counterfoil.train.running_metrics import RunningMetrics
 from counterfoil.train.saving import Saver
 from counterfoil.train.schedule import learning_rate
 from counterfoil.train.selection import Selection, Validate
-from counterfoil.train.state import Standing
-from counterfoil.train.validation import Aim, Validation
+from counterfoil.train.state import TrainState
+from counterfoil.train.validation import Validation, ValidationObjective
 
 #: The journal of a training, in its folder.
 JOURNAL = "journal.csv"
@@ -70,7 +70,7 @@ def fit(
     *,
     validation: TrainingSet | None = None,
     validate: Validate | None = None,
-    guard: Guard | None = None,
+    guard: ForgettingGuard | None = None,
     out: str | Path | None = None,
     resume: bool = True,
     device: str = "auto",
@@ -81,7 +81,7 @@ def fit(
     journal_every: int = 10,
     tensorboard: bool = False,
     look_first: bool = False,
-    objective: Callable[[Recipe], Aim] = objective_of,
+    objective: Callable[[Recipe], ValidationObjective] = objective_of,
     progress: Progress = silent,
     note: Note = warn,
 ) -> Fitted:
@@ -113,10 +113,10 @@ def fit(
 
     # What is there already: this training, and then it goes on from where it was saved, or none.
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
-    now = Standing() if state is None else Standing(**state["standing"])
+    now = TrainState() if state is None else TrainState(**state["standing"])
 
     # The rows, without those whose pictures cannot be read, and what is done to them in each stage.
-    ready = partial(stock, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
+    ready = partial(dataloaders, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
     ready = partial(ready, pin=place.type == "cuda", progress=progress, note=note)
     skip = recipe.unreadable == "skip"
     variations = [Variation.of(stage) for stage in stages]
@@ -132,7 +132,7 @@ def fit(
 
     # The weights, the journal, and the guard's first look.
     fabric.to_device(network)
-    readings = Readings(place)
+    readings = RunningMetrics(place)
     if state is not None:
         with training_state.fitting(out):
             network.load_state_dict(state["network"])
@@ -275,7 +275,7 @@ def _set_up(network: Network, stage: Recipe, fabric: Fabric) -> tuple[nn.Module,
         # One kernel for all parameters: where they are many and small, a loop over them takes as long as the
         # rest of the step.
         groups = [{**group, "fused": True} for group in groups]
-    model, optimiser = fabric.setup(Trained(network), optimiser_of(groups, stage))
+    model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
     return model, optimiser
 
 

@@ -104,7 +104,7 @@ def objective(recipe: Recipe) -> Objective:
     )
 
 
-def suited(backbone: Backbone, recipe: Recipe) -> Backbone:
+def with_heads(backbone: Backbone, recipe: Recipe) -> Backbone:
     """The backbone with the heads on top that the recipe trains; one that has them already is left as it is.
 
     New heads start from the recipe's seed. Raises `ModelError` for a network with heads of another kind.
@@ -239,5 +239,5 @@ def _lacks(what: str, recipe: Recipe) -> ModelError:
     return ModelError(
         f"the network does not give {what}",
         where=f"recipe {recipe.name}",
-        hint="put heads on top of it with train.objectives.suited",
+        hint="put heads on top of it with train.objectives.with_heads",
     )

@@ -24,7 +24,7 @@ def decays(name: str, parameter: nn.Parameter, recipe: Recipe) -> bool:
     return parameter.ndim >= 2 and not any(part in name for part in _NEVER_DECAY)
 
 
-def trained(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.Parameter], ...]:
+def trained_parameters(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.Parameter], ...]:
     """The parameters that the recipe trains, with their names, in the network's order.
 
     The temperature is trained beside them unless the recipe keeps it fixed. Raises `InputError` where the
@@ -43,7 +43,7 @@ def parameter_groups(network: Network, recipe: Recipe) -> list[dict[str, Any]]:
     is opened, so that a second stage may train what the first one froze. The same network and recipe always
     give the same groups in the same order, as resuming needs.
     """
-    named = trained(network, recipe)
+    named = trained_parameters(network, recipe)
     opened = {id(parameter) for _, parameter in named}
     for parameter in network.parameters():
         parameter.requires_grad_(id(parameter) in opened)

@@ -16,9 +16,9 @@ from counterfoil.data.training import TrainingSet
 from counterfoil.scorers.base import text_of
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.augmentation import UNVARIED, Variation, without_words
-from counterfoil.train.batches import Part
-from counterfoil.train.images import Asked, Pictures
-from counterfoil.train.tokens import Tokens
+from counterfoil.train.batches import BatchPart
+from counterfoil.train.images import ImageRequest, ImageStore
+from counterfoil.train.tokens import TokenTable
 
 #: Batches that are prepared ahead of the one in work.
 _AHEAD = 3
@@ -44,8 +44,8 @@ class Feed:
 
     data: TrainingSet
     backbone: Backbone
-    pictures: Pictures
-    tokens: Tokens
+    pictures: ImageStore
+    tokens: TokenTable
     image_roles: Sequence[str] = ("image",)
     caption_roles: Sequence[str] = ("caption",)
     variation: Variation = UNVARIED
@@ -56,19 +56,19 @@ class Feed:
     #: pictures are in memory, there is nothing to be gained, and handing over costs more than preparing.
     works_ahead: bool = True
 
-    def batches(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
+    def batches(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         """A batch for each of `parts`, in order; raises here what preparing them raises in a thread."""
         prepared = self._prepared(parts)
         return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
 
-    def _prepared(self, parts: Sequence[Part]) -> Generator[Batch, None, None]:
+    def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
                 yield self.finish(
                     Batch(part.epoch, part.rows, self.backbone.pixels(pixels), self._words(part))
                 )
 
-    def _words(self, part: Part) -> Tensor:
+    def _words(self, part: BatchPart) -> Tensor:
         positions = self._positions(self.caption_roles, part)
         if not self.variation.word_drop:
             return self.tokens.of(positions)
@@ -82,24 +82,24 @@ class Feed:
             ]
         )
 
-    def _keys(self, roles: Sequence[str], part: Part) -> list[tuple[int, ...]]:
+    def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
         return [(self.seed, part.epoch, int(row), role) for role in range(len(roles)) for row in part.rows]
 
-    def _positions(self, roles: Sequence[str], part: Part) -> ndarray:
+    def _positions(self, roles: Sequence[str], part: BatchPart) -> ndarray:
         return np.concatenate([self.data.need(role)[part.rows] for role in roles])
 
-    def asked(self, part: Part) -> Asked:
+    def asked(self, part: BatchPart) -> ImageRequest:
         """The pictures of one batch."""
         positions = self._positions(self.image_roles, part)
         if not self.variation.of_pictures:
-            return Asked(positions)
-        return Asked(positions, tuple(self._keys(self.image_roles, part)), self.variation)
+            return ImageRequest(positions)
+        return ImageRequest(positions, tuple(self._keys(self.image_roles, part)), self.variation)
 
 
-class _Lookup(Sequence[Asked]):
+class _Lookup(Sequence[ImageRequest]):
     """The pictures of each batch, worked out when they are asked for."""
 
-    def __init__(self, feed: Feed, parts: Sequence[Part]) -> None:
+    def __init__(self, feed: Feed, parts: Sequence[BatchPart]) -> None:
         self._feed, self._parts = feed, parts
 
     def __len__(self) -> int:

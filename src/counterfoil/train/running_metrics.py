@@ -24,7 +24,7 @@ class _Pending(NamedTuple):
     event: Any
 
 
-class Readings:
+class RunningMetrics:
     """Means of what the steps since the last entry of the journal said.
 
     On a CPU values are read at once, so a step that went wrong is stopped before it changes the weights. On

@@ -17,8 +17,8 @@ from counterfoil.train import state
 from counterfoil.train.devices import of_all
 from counterfoil.train.journal import Journal
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.running_metrics import Readings
-from counterfoil.train.state import Standing
+from counterfoil.train.running_metrics import RunningMetrics
+from counterfoil.train.state import TrainState
 
 #: Steps between two questions, among several processes, whether it is time to save.
 _TOGETHER = 25
@@ -57,7 +57,7 @@ class Saver:
         return due
 
     def save(
-        self, now: Standing, readings: Readings, journal: Journal, optimiser: optim.Optimizer | None
+        self, now: TrainState, readings: RunningMetrics, journal: Journal, optimiser: optim.Optimizer | None
     ) -> None:
         """Write down all that it takes to go on from here; where the last weights count, those too.
 

@@ -11,11 +11,11 @@ from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.devices import on_first
-from counterfoil.train.evaluation_mode import asked
+from counterfoil.train.evaluation_mode import evaluation_mode
 from counterfoil.train.forgetting import Watch
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import Saver
-from counterfoil.train.state import Standing
+from counterfoil.train.state import TrainState
 from counterfoil.train.validation import Validation, better
 
 #: What a network that is ready to answer is asked: numbers by name.
@@ -56,7 +56,7 @@ class Selection:
         self._progress, self._note = progress, note
         self._weights: Mapping[str, Tensor] | None = None
 
-    def look(self, now: Standing) -> tuple[dict[str, float], bool]:
+    def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
         """Validate: what the journal says of it, and whether these weights are the best so far.
 
         If so they are kept, as a checkpoint too, and `now` says so. What is forgotten on the way is measured
@@ -90,12 +90,12 @@ class Selection:
             entry[guard.name] = self._watch.last
         return entry, improved
 
-    def stale(self, now: Standing) -> bool:
+    def stale(self, now: TrainState) -> bool:
         """Whether no validation was better for as many steps as the stage has patience."""
         patience = self._stages[now.stage].patience
         return self._measure != "last" and patience is not None and now.step - now.stale_since >= patience
 
-    def put_back(self, now: Standing) -> None:
+    def put_back(self, now: TrainState) -> None:
         """Give the network the weights that were best; where no validation decided it keeps the last."""
         if not now.best_step:
             return
@@ -104,10 +104,10 @@ class Selection:
             self._weights = self._saver.checkpointed()
         self._backbone.network.load_state_dict(self._weights)
 
-    def _decides(self, now: Standing) -> bool:
+    def _decides(self, now: TrainState) -> bool:
         return self._measure != "last" and self._stages[now.stage].select == self._measure
 
 
 def _ask(validate: Validate, backbone: Backbone) -> dict[str, float]:
-    with asked(backbone):
+    with evaluation_mode(backbone):
         return {name: float(value) for name, value in validate(backbone).items()}

@@ -35,7 +35,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 @dataclass
-class Standing:
+class TrainState:
     """How far a training has come, as plain values. What is not in it follows from recipe and data.
 
     `step` counts over all stages, `at` within the one it is in; the order of the data follows from them.
@@ -202,7 +202,7 @@ def load(folder: Path) -> dict[str, Any] | None:
 
 
 class _Standing(Stored):
-    """`Standing`, as the file has it."""
+    """`TrainState`, as the file has it."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -19,7 +19,7 @@ _SAMPLE = 4096
 _FIXED = -1
 
 
-class Tokens:
+class TokenTable:
     """The token ids of captions by their position, as `tokens` would give them for each batch.
 
     Tokenizers cut or pad a batch to its longest caption, or always to one width. Both can be put together

@@ -20,9 +20,9 @@ from counterfoil.metrics.ranks import Positives, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train.answers import joined
-from counterfoil.train.batches import Part, in_order
-from counterfoil.train.evaluation_mode import asked
-from counterfoil.train.images import Asked
+from counterfoil.train.batches import BatchPart, in_order
+from counterfoil.train.evaluation_mode import evaluation_mode
+from counterfoil.train.images import ImageRequest
 from counterfoil.train.losses import similarity
 from counterfoil.train.prefetch import Batch, Feed
 from counterfoil.train.recipes import Recipe
@@ -32,7 +32,7 @@ _BLOCK = 512
 
 
 @runtime_checkable
-class Aim(Protocol):
+class ValidationObjective(Protocol):
     """What training minimises, as `objectives.Objective` does: which roles are encoded, and their loss."""
 
     @property
@@ -106,7 +106,7 @@ class Validation:
     """Rows that are not learnt from, ready to be asked about."""
 
     feed: Feed
-    objective: Aim
+    objective: ValidationObjective
     batch_size: int
     #: Whether retrieval over all rows is measured as well.
     retrieval: bool = False
@@ -116,7 +116,7 @@ class Validation:
     least: int = 1
 
     @classmethod
-    def of(cls, feed: Feed, objective: Aim, recipe: Recipe) -> "Validation":
+    def of(cls, feed: Feed, objective: ValidationObjective, recipe: Recipe) -> "Validation":
         """The validation of what a recipe trains, within batches as it trains on.
 
         Raises `InputError` for fewer rows than its loss can be of.
@@ -148,14 +148,14 @@ class Validation:
         parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < self.least else parts
         mine = parts[fabric.global_rank :: fabric.world_size]
         cut = [
-            Part(part.epoch, part.rows[at : at + self.batch_size])
+            BatchPart(part.epoch, part.rows[at : at + self.batch_size])
             for part in mine
             for at in range(0, len(part.rows), self.batch_size)
         ]
         roles = {"image_roles": len(self.objective.images), "text_roles": len(self.objective.texts)}
         sums = torch.zeros(2, dtype=torch.float64)
         backbone = self.feed.backbone
-        with asked(backbone), closing(self.feed.batches(cut)) as batches:
+        with evaluation_mode(backbone), closing(self.feed.batches(cut)) as batches:
             for done, part in enumerate(mine, start=1):
                 some = islice(batches, -(-len(part.rows) // self.batch_size))
                 with fabric.autocast():
@@ -187,7 +187,7 @@ class Validation:
 
     def _pictures(self, positions: ndarray, fabric: Fabric) -> Tensor:
         backbone, size = self.feed.backbone, self.batch_size
-        asked_for = [Asked(positions[at : at + size]) for at in range(0, len(positions), size)]
+        asked_for = [ImageRequest(positions[at : at + size]) for at in range(0, len(positions), size)]
         found = []
         with closing(self.feed.pictures.batches(asked_for)) as stream:
             for arrays in stream:

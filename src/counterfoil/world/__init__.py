@@ -3,7 +3,7 @@
 Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training_files`.
 """
 
-from counterfoil.world.animation import Reel
+from counterfoil.world.animation import Animation
 from counterfoil.world.captions import Meaning, Phrase, text
 from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS, Contrast, edit
@@ -21,11 +21,11 @@ from counterfoil.world.styles import STYLES
 __all__ = [
     "STYLES",
     "SUBSETS",
+    "Animation",
     "Annotator",
     "Contrast",
     "Meaning",
     "Phrase",
-    "Reel",
     "Scene",
     "Thing",
     "annotate",

@@ -29,10 +29,10 @@ _CROSSINGS = {"right": (0, 2), "left": (2, 0), "down": (0, 2), "up": (2, 0)}
 
 
 @dataclass(frozen=True)
-class Reel:
+class Animation:
     """A moving scene as frames that are drawn when they are asked for: a `FrameStack`.
 
-    >>> reel = Reel(moving("right", np.random.default_rng(0)), 48, "natural")
+    >>> reel = Animation(moving("right", np.random.default_rng(0)), 48, "natural")
     >>> len(reel), reel.frame(3).size
     (16, (48, 48))
     """

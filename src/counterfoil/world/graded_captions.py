@@ -26,7 +26,7 @@ _LOOKED_AT = 40
 
 
 @dataclass(frozen=True)
-class Told:
+class GradedCaptions:
     """A scene, true sentences about it, and per level (1 to 4) a caption to ask about, also as said."""
 
     scene: Scene
@@ -35,7 +35,7 @@ class Told:
     said: tuple[str, ...]
 
 
-def tell(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[Told]:
+def tell(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[GradedCaptions]:
     """`n` different scenes with a candidate of each level and references.
 
     Wrong captions are edits of a scene's own ("nearly" as a rule) and what was said of others. Candidates of
@@ -66,14 +66,14 @@ def _told(
     pool: list[Meaning],
     edited: dict[Meaning, Scene],
     rng: np.random.Generator,
-) -> list[Told]:
+) -> list[GradedCaptions]:
     table = level_table(pool, list(scenes))
     # How long captions are, without an opening and with one, which takes the verb of a relation away.
     long = [words([text(meaning, opening=opening) for meaning in pool]) for opening in OPENINGS[:2]]
     number = {scene: i for i, scene in enumerate(scenes)}
     source = np.asarray([number[edited[meaning]] if meaning in edited else -1 for meaning in pool])
     ranks = np.asarray(list(permutations(range(len(LEVELS)))))
-    told: list[Told] = []
+    told: list[GradedCaptions] = []
     for column, (scene, true) in enumerate(scenes.items()):
         fits = [np.flatnonzero(table[:, column] == at) for at in range(1, len(LEVELS))]
         if not all(map(len, fits)):
@@ -94,7 +94,7 @@ def _told(
         said = tuple(text(meaning, opening=opening) for meaning in candidates)
         others = [meaning for meaning in true if meaning != right][:REFERENCES]
         references = tuple(text(meaning, opening=one_of(OPENINGS, rng)) for meaning in others)
-        told.append(Told(scene, references, candidates, said))
+        told.append(GradedCaptions(scene, references, candidates, said))
         if len(told) == n:
             break
     return told

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.world.animation import Reel
+from counterfoil.world.animation import Animation
 from counterfoil.world.render import draw, encode
 from counterfoil.world.scenes import Scene
 
@@ -16,12 +16,12 @@ AS_PIXELS = 96
 
 
 @dataclass(frozen=True)
-class Drawn:
+class LazyDrawing:
     """A scene that is drawn when its bytes are asked for; a source of images like any other.
 
     >>> import numpy as np
     >>> from counterfoil.world.scenes import sample_scene
-    >>> Drawn(sample_scene(np.random.default_rng(0)), 48, "natural").read()[1:4]
+    >>> LazyDrawing(sample_scene(np.random.default_rng(0)), 48, "natural").read()[1:4]
     b'PNG'
     """
 
@@ -53,7 +53,7 @@ def sized(benchmark: Benchmark, size: int) -> Benchmark:
         benchmark,
         images=tuple(
             replace(image, source=replace(image.source, size=size))
-            if isinstance(image.source, Drawn | Reel)
+            if isinstance(image.source, LazyDrawing | Animation)
             else image
             for image in benchmark.images
         ),

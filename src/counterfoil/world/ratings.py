@@ -19,7 +19,7 @@ from counterfoil.data.references import References
 from counterfoil.world.captions import Meaning, matches
 from counterfoil.world.graded_captions import tell
 from counterfoil.world.grading import LEVELS, claims, levels
-from counterfoil.world.lazy_drawings import Drawn
+from counterfoil.world.lazy_drawings import LazyDrawing
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import (
     Items,
@@ -43,7 +43,7 @@ _PER_IMAGE = 3
 
 
 @dataclass(frozen=True)
-class Weighed(Drawn):
+class GradedDrawing(LazyDrawing):
     """A scene drawn when it is read whose captions are right by degrees: `world:oracle` gives levels."""
 
 
@@ -183,7 +183,9 @@ def _weighed(items: Items, size: int, lazy: bool, progress: Progress) -> tuple[I
     """The pictures; those that are drawn when read know that captions are right by degrees."""
     made = items.images(size, lazy=lazy, progress=progress)
     return tuple(
-        replace(image, source=Weighed(**vars(image.source))) if isinstance(image.source, Drawn) else image
+        replace(image, source=GradedDrawing(**vars(image.source)))
+        if isinstance(image.source, LazyDrawing)
+        else image
         for image in made
     )
 

@@ -14,7 +14,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.lazy_drawings import AS_PIXELS, Drawn
+from counterfoil.world.lazy_drawings import AS_PIXELS, LazyDrawing
 from counterfoil.world.render import STYLES, draw_many, encode
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
@@ -209,7 +209,7 @@ class Items:
 
     def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
         """All pictures, drawn now, or each when it is read."""
-        drawn = [Drawn(scene, size, style, _where(i)) for i, (scene, style) in enumerate(self.scenes)]
+        drawn = [LazyDrawing(scene, size, style, _where(i)) for i, (scene, style) in enumerate(self.scenes)]
         sources = drawn if lazy else _painted(drawn, progress)
         return tuple(Image(_named(i), source) for i, source in enumerate(sources))
 
@@ -223,12 +223,12 @@ def painted(benchmark: Benchmark) -> Benchmark:
 
     Raises `ValueError` where a picture is no drawing.
     """
-    drawn = [image.source for image in benchmark.images if isinstance(image.source, Drawn)]
+    drawn = [image.source for image in benchmark.images if isinstance(image.source, LazyDrawing)]
     images = zip(benchmark.images, _painted(drawn, silent), strict=True)
     return replace(benchmark, images=tuple(replace(image, source=source) for image, source in images))
 
 
-def _painted(drawn: Sequence[Drawn], progress: Progress) -> list[Source]:
+def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
     sources: list[Source] = []
     for start in range(0, len(drawn), _BATCH):
         batch = drawn[start : start + _BATCH]

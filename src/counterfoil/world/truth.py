@@ -59,7 +59,7 @@ def _build(meaning: Meaning) -> object:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _SceneColumns:
     """Scenes as sets of things.
 
     `sizes` (scenes,) is how many things there are, `everything` the set of all, `having` the set of those
@@ -78,7 +78,7 @@ class _Columns:
         return [kind(1 << i) for i in range(int(self.sizes.max()))]
 
 
-def _columns(scenes: Sequence[Scene]) -> _Columns:
+def _columns(scenes: Sequence[Scene]) -> _SceneColumns:
     sizes = np.asarray([len(scene.things) for scene in scenes], dtype=np.int64)
     most = int(sizes.max())
     if most > 32:
@@ -118,10 +118,10 @@ def _columns(scenes: Sequence[Scene]) -> _Columns:
     inside = together & ~hollow[:, :, None] & hollow[:, None, :]
     related["inside"] = as_sets(inside).T
     related["around"] = as_sets(inside.swapaxes(1, 2)).T
-    return _Columns(sizes, as_sets(present), having, related)
+    return _SceneColumns(sizes, as_sets(present), having, related)
 
 
-def _decide(meanings: list[Meaning], columns: _Columns) -> Flags:
+def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
     """The truth of captions of one build: (captions, scenes)."""
     first = meanings[0]
     counts = [phrase.count for phrase in first.phrases]
@@ -144,7 +144,7 @@ def _decide(meanings: list[Meaning], columns: _Columns) -> Flags:
     return true & related
 
 
-def _fits(phrases: list[Phrase], columns: _Columns) -> Sets:
+def _fits(phrases: list[Phrase], columns: _SceneColumns) -> Sets:
     """The things that each phrase fits: (phrases, scenes)."""
     found = np.repeat(columns.everything[None], len(phrases), axis=0)
     nothing = np.zeros_like(columns.everything)
@@ -154,7 +154,9 @@ def _fits(phrases: list[Phrase], columns: _Columns) -> Sets:
     return found
 
 
-def _pairs(fits: list[Sets], counts: list[int], relation: str, columns: _Columns) -> list[tuple[Sets, Sets]]:
+def _pairs(
+    fits: list[Sets], counts: list[int], relation: str, columns: _SceneColumns
+) -> list[tuple[Sets, Sets]]:
     """What the first two phrases may speak of under their relation; empty sets where they may not."""
     pairs = []
     for one in _choices(fits[0], counts[0], columns):
@@ -169,7 +171,7 @@ def _pairs(fits: list[Sets], counts: list[int], relation: str, columns: _Columns
     return pairs
 
 
-def _choices(fits: Sets, count: int, columns: _Columns) -> list[Sets]:
+def _choices(fits: Sets, count: int, columns: _SceneColumns) -> list[Sets]:
     """What a phrase may speak of: one of the things that fit it, or all of them under a numeral."""
     return [fits] if count > 1 else [fits & bit for bit in columns.bits]
 

@@ -13,7 +13,7 @@ from counterfoil.data.ratings import Rated
 from counterfoil.data.records import Caption
 from counterfoil.data.references import References
 from counterfoil.data.videos import Video
-from counterfoil.world.animation import MOTIONS, Reel, moving
+from counterfoil.world.animation import MOTIONS, Animation, moving
 from counterfoil.world.captions import Meaning, text
 from counterfoil.world.describing import describe
 from counterfoil.world.edits import SUBSETS, edit
@@ -43,7 +43,7 @@ _SAID, _EDITED = 24, 8
 
 
 @dataclass(frozen=True)
-class Told:
+class ClipCaptions:
     """A clip and what is said of it: one caption per grade, in the order of `GRADES`, and references."""
 
     motion: str
@@ -80,7 +80,7 @@ def clips(
     check_styles([style])
     rng = stream("clips", seed)
     ranks = np.asarray(list(permutations(range(len(GRADES)))))
-    told: list[Told] = []
+    told: list[ClipCaptions] = []
     while len(told) * len(GRADES) < n:
         if len(told) % len(ranks) == 0:
             ranks = rng.permutation(ranks)
@@ -96,7 +96,7 @@ def clips(
     return Benchmark(
         card=card_of("world-clips", n),
         images=tuple(
-            Video(f"clip-{i:05d}", Reel(one.frames, size, style, where=f"clip {i} of the world"))
+            Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
             for i, one in enumerate(told)
         ),
         captions=tuple(Caption(f"caption-{i:05d}", said) for said, i in items.texts.items()),
@@ -112,7 +112,7 @@ def clips(
     )
 
 
-def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) -> Told | None:
+def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) -> ClipCaptions | None:
     """A clip and what may be said of it; None where too little can.
 
     `rank` says of each grade how many words longer its caption is than the shortest (`told.in_order`).
@@ -139,7 +139,7 @@ def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) 
     others = [true for true in said["whole"] if true != candidates[0]]
     rows = sorted(rng.permutation(len(others))[:REFERENCES])
     references = tuple(text(said["whole"][others[i]], opening=one_of(OPENINGS, rng)) for i in rows)
-    return Told(motion, frames, candidates, references)
+    return ClipCaptions(motion, frames, candidates, references)
 
 
 def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning]:

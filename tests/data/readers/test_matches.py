@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data.readers.matches import Places, own, search
+from counterfoil.data.readers.matches import IdPositions, own, search
 from counterfoil.errors import DataError
 
 IDS = st.lists(st.integers(0, 50), max_size=20)
@@ -16,13 +16,13 @@ IDS = st.lists(st.integers(0, 50), max_size=20)
 @given(st.lists(st.integers(0, 50), unique=True, max_size=20), IDS)
 def test_places_are_those_of_a_dictionary(ids: list[int], asked: list[int]) -> None:
     place = {each: at for at, each in enumerate(ids)}
-    found = Places(np.array(ids, dtype=np.int64), "image", "x").of(np.array(asked, dtype=np.int64))
+    found = IdPositions(np.array(ids, dtype=np.int64), "image", "x").of(np.array(asked, dtype=np.int64))
     assert found.tolist() == [place.get(each, -1) for each in asked]
 
 
 def test_an_id_twice() -> None:
     with pytest.raises(DataError, match="x: image id occurs twice; given: 7"):
-        Places(np.array([7, 3, 7]), "image", "x")
+        IdPositions(np.array([7, 3, 7]), "image", "x")
 
 
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=20))

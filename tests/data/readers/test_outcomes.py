@@ -8,19 +8,19 @@ import pytest
 from counterfoil.data.cards import card
 from counterfoil.data.readers import sugarcrepe, winoground
 from counterfoil.data.readers.outcomes import from_table
-from counterfoil.data.tables import Table, read_table
+from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError
 
 
 def test_tables_that_carry_no_questions() -> None:
-    scores = Table({"id": ["0"], "score": [0.5]}, "a.csv")
+    scores = DataTable({"id": ["0"], "score": [0.5]}, "a.csv")
     for name in ("bivlc", "sugarcrepe", "winoground", "pairs"):
         assert from_table(card(name), scores) is None
-    assert from_table(card("winoground"), Table({"label": ["cat", "dog"]}, "a.csv")) is None
+    assert from_table(card("winoground"), DataTable({"label": ["cat", "dog"]}, "a.csv")) is None
 
 
 def test_too_few_labels_are_not_winoground() -> None:
-    table = Table({"label": [f"0_c{c}_i{i}" for c in (0, 1) for i in (0, 1)]}, "a.jsonl")
+    table = DataTable({"label": [f"0_c{c}_i{i}" for c in (0, 1) for i in (0, 1)]}, "a.jsonl")
     with pytest.raises(
         DataError, match=r"a\.jsonl: not the number of questions Winoground has; given: 1; allowed: 400"
     ):
@@ -53,7 +53,7 @@ def test_sugarcrepe_ids_are_the_readers(shared_data: Path) -> None:
         name: [cell for cell, keep in zip(cells, shared, strict=True) if keep]
         for name, cells in table.columns.items()
     }
-    again = from_table(card("sugarcrepe"), Table(cut, "cut.csv"))
+    again = from_table(card("sugarcrepe"), DataTable(cut, "cut.csv"))
     assert again is not None
     assert again.questions.ids == files.questions.ids
 

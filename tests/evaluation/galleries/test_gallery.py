@@ -7,7 +7,7 @@ import pytest
 
 from counterfoil.data.scores import Rankings
 from counterfoil.errors import InputError
-from counterfoil.evaluation.evaluate import Interval, evaluate
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
 from counterfoil.evaluation.galleries import chance as gallery_chance
 from counterfoil.evaluation.galleries import measures as gallery_measures
 from counterfoil.evaluation.galleries import retrieval
@@ -41,10 +41,10 @@ def test_intervals(galleries) -> None:
     alone = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400, measures=["mean_map_at_r"])
     assert list(alone.measures) == ["mean_map_at_r"]
     assert alone.measures["mean_map_at_r"].value == result.measures["mean_map_at_r"].value
-    wilson = evaluate(asked.benchmark, asked.rankings, scorer="s", interval=Interval.WILSON)
+    wilson = evaluate(asked.benchmark, asked.rankings, scorer="s", interval=IntervalMethod.WILSON)
     assert wilson.measures["mean_mrr"].value == result.measures["mean_mrr"].value
     with pytest.raises(InputError, match="a gallery has no folds"):
-        evaluate(asked.benchmark, asked.rankings, scorer="s", interval=Interval.FOLDS)
+        evaluate(asked.benchmark, asked.rankings, scorer="s", interval=IntervalMethod.FOLDS)
 
 
 def test_groups_are_of_queries(galleries) -> None:

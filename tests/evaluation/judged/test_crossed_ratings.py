@@ -66,7 +66,9 @@ def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats() -
     benchmark = judged(40, 200, 200, rng)
     unique = Sharing(benchmark.sharing.images, np.arange(200)[:, None])
     assert np.array_equal(unique.components, np.arange(200) % 40)
-    assert np.array_equal(rated.shared_by(benchmark.sharing, rated.Interval.BOOTSTRAP).units, unique.units)
+    assert np.array_equal(
+        rated.shared_by(benchmark.sharing, rated.IntervalMethod.BOOTSTRAP).units, unique.units
+    )
 
 
 def test_differences_know_of_captions_too() -> None:

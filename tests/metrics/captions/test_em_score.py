@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.errors import DataError
 from counterfoil.metrics.captions.em_score import EMScore, mean_of, video_whole, with_references, with_videos
-from counterfoil.metrics.captions.token_match import Frequencies, Phrase
+from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
 
 SOS, EOS, LENGTH = 50, 51, 9
 
@@ -33,12 +33,12 @@ class Load:
         ids = [SOS, *words, EOS]
         return ids + [0] * (LENGTH - len(ids)), unit(self.rng.normal(size=(len(ids), self.width)))
 
-    def phrases(self, corpus: list[list[int]]) -> tuple[list[Phrase], list[list[Phrase]]]:
+    def phrases(self, corpus: list[list[int]]) -> tuple[list[TokenizedCaption], list[list[TokenizedCaption]]]:
         idf = Frequencies.of([np.array(ids) for ids in corpus]).with_end()
 
-        def made(caption: tuple[list[int], np.ndarray]) -> Phrase:
+        def made(caption: tuple[list[int], np.ndarray]) -> TokenizedCaption:
             ids, vectors = caption
-            return Phrase(vectors, idf.weights(np.array(ids[: len(vectors)])), vectors[-1])
+            return TokenizedCaption(vectors, idf.weights(np.array(ids[: len(vectors)])), vectors[-1])
 
         return [made(c) for c in self.captions], [[made(r) for r in own] for own in self.references]
 
@@ -199,13 +199,13 @@ def test_a_caption_of_marks_alone_and_weights_of_nothing() -> None:
     weights = idf.weights(np.array([SOS, EOS]))
     # The begin has no weight, the end the mean: the caption is its mark of the end.
     assert weights[0] == 0 < weights[1]
-    found = with_videos([Phrase(vectors, weights, vectors[-1])], [video])
+    found = with_videos([TokenizedCaption(vectors, weights, vectors[-1])], [video])
     assert found.precision[0] == pytest.approx((video @ vectors[1]).max())
     # A corpus of one caption weighs nothing: its tokens count alike, where the released code has a NaN.
     nothing = Frequencies.of(documents[:1]).with_end().weights(np.array([SOS, 3, EOS]))
     assert nothing.tolist() == [0, 0, 0]
     three = unit(rng.normal(size=(3, 4)))
-    found = with_videos([Phrase(three, nothing, three[-1])], [video])
+    found = with_videos([TokenizedCaption(three, nothing, three[-1])], [video])
     assert found.precision[0] == pytest.approx((three @ video.T).max(axis=1).mean())
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import DataError
-from counterfoil.metrics.captions.token_match import Frequencies, Phrase, greedy, token_match
+from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption, greedy, token_match
 
 
-def phrase(rng: np.random.Generator, tokens: int, width: int = 5) -> Phrase:
+def phrase(rng: np.random.Generator, tokens: int, width: int = 5) -> TokenizedCaption:
     vectors = rng.normal(size=(tokens, width))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return Phrase(vectors, rng.uniform(0, 2, tokens), vectors[-1])
+    return TokenizedCaption(vectors, rng.uniform(0, 2, tokens), vectors[-1])
 
 
-def slow(candidate: Phrase, other: Phrase) -> tuple[float, float, float]:
+def slow(candidate: TokenizedCaption, other: TokenizedCaption) -> tuple[float, float, float]:
     """BERTScore's sums, token by token."""
     similar = [[float(np.dot(t, r)) for r in other.vectors] for t in candidate.vectors]
     precision = sum(w * max(row) for w, row in zip(candidate.weights, similar, strict=True))
@@ -54,7 +54,7 @@ def test_what_holds_of_any_vectors() -> None:
         assert more.f1 >= fewer.f1 - 1e-12
         # Neither the scale of weights nor the order of tokens says anything.
         turned = rng.permutation(len(one.vectors))
-        mixed = Phrase(one.vectors[turned], 7 * one.weights[turned], one.whole)
+        mixed = TokenizedCaption(one.vectors[turned], 7 * one.weights[turned], one.whole)
         assert greedy(mixed, [other]).f1 == pytest.approx(there.f1)
 
 

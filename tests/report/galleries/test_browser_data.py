@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.scores import Placed, Rankings, Scores
+from counterfoil.data.scores import DirectionRanks, Rankings, Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -55,7 +55,7 @@ def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
         none, depth = np.empty(0, np.int64), np.full(len(table), table.shape[1])
         kept = np.take_along_axis(table, order, axis=1).astype(np.float32)
         shares = precision_at_r(table, right, cap=None)[None]
-        sides.append(Placed(none, none, depth, order, kept, shares))
+        sides.append(DirectionRanks(none, none, depth, order, kept, shares))
     return benchmark, Rankings(sides[0], sides[1]), scores
 
 

@@ -15,8 +15,8 @@ import pytest
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.report.ledger import Entry, Verdict, all_papers, reproduce, summary
 from counterfoil.report.ledger.compute import _row
-from counterfoil.report.ledger.evidence import Evidence
-from counterfoil.report.ledger.paper import Paper, Table
+from counterfoil.report.ledger.evidence import ReleasedFiles
+from counterfoil.report.ledger.paper import Paper, PaperTable
 
 PAPER = all_papers()["eccv-caption"]
 CELLS = {
@@ -465,10 +465,10 @@ class TestRecipes:
     """What a slip in the paper's file gives."""
 
     def attempt(self, **said: object) -> Entry:
-        table = Table.model_validate(
+        table = PaperTable.model_validate(
             {"name": "T", "columns": [{"name": "c"}], "rows": [{"name": "PVSE", "cells": ["1"], **said}]}
         )
-        (entry,) = _row(PAPER, table, table.rows[0], Evidence(None, {}))
+        (entry,) = _row(PAPER, table, table.rows[0], ReleasedFiles(None, {}))
         return entry
 
     def test_columns_that_do_not_fit(self) -> None:

@@ -18,7 +18,7 @@ from scipy.stats import pearsonr
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
 from counterfoil.metrics import choice, quad
 from counterfoil.report.ledger import Basis, Entry, Verdict, all_papers, files, reproduce, summary
-from counterfoil.report.ledger.evidence import Evidence, mask
+from counterfoil.report.ledger.evidence import ReleasedFiles, mask
 from counterfoil.report.ledger.recipes import chance
 
 #: Every cell of BiVLC and Winoground that the released files contradict, with what they say.
@@ -441,7 +441,9 @@ class TestAsking:
 
     def test_a_group_that_is_not_there_is_an_error(self, tmp_path: Path) -> None:
         write_tags(tmp_path)
-        benchmark, _ = Evidence(tmp_path, {"winoground": ["winoground/tags.csv"]}).questions("winoground")
+        benchmark, _ = ReleasedFiles(tmp_path, {"winoground": ["winoground/tags.csv"]}).questions(
+            "winoground"
+        )
         with pytest.raises(DataError, match="no such group; given: Nouns; allowed: Object, "):
             mask(benchmark, ("Nouns",))
         assert mask(benchmark, ("Object", "Both")).sum() == 141 + 26

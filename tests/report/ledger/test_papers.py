@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from counterfoil.errors import DataError
 from counterfoil.report.ledger.entry import parse
-from counterfoil.report.ledger.paper import Cell, Paper, Row, Spec, Table, all_papers, chosen
+from counterfoil.report.ledger.paper import Paper, PaperCell, PaperRow, PaperTable, Spec, all_papers, chosen
 from counterfoil.report.ledger.recipes import RECIPES
 
 BIVLC, WINOGROUND = all_papers()["bivlc"], all_papers()["winoground"]
@@ -24,7 +24,7 @@ PREDICATES = {"1 Main Pred": 292, "2 Main Preds": 108}
 VISUAL = {"Symbolic": 28, "Pragmatics": 17, "Same Image Series": 23}
 
 
-def table(paper: Paper, name: str) -> Table:
+def table(paper: Paper, name: str) -> PaperTable:
     return next(table for table in paper.tables if table.name == name)
 
 
@@ -198,7 +198,7 @@ class TestBivlc:
 
 class TestReading:
     def test_the_nearer_to_the_cell_the_stronger(self) -> None:
-        made = Table.model_validate(
+        made = PaperTable.model_validate(
             {
                 "name": "Table 9",
                 "recipe": "mean",
@@ -212,12 +212,12 @@ class TestReading:
 
     def test_a_row_of_the_wrong_length_is_refused(self) -> None:
         with pytest.raises(ValueError, match="row 'm': 1 cells, 2 columns"):
-            Table(name="T", columns=({"name": "A"}, {"name": "B"}), rows=(["m", "1"],))
+            PaperTable(name="T", columns=({"name": "A"}, {"name": "B"}), rows=(["m", "1"],))
 
     def test_a_cell_that_is_no_number_is_refused(self) -> None:
         with pytest.raises(DataError, match="not a printed number; given: '12,34'"):
-            Cell(printed="12,34")
-        assert Row(name="m", cells=("",)).cells[0].printed == ""
+            PaperCell(printed="12,34")
+        assert PaperRow(name="m", cells=("",)).cells[0].printed == ""
 
     def test_papers_are_found_by_name_and_number(self) -> None:
         every = all_papers()

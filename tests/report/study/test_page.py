@@ -23,7 +23,7 @@ from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
 from counterfoil.report import drawing, page_frame
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import lines as study_lines
-from counterfoil.report.study.page import Trained, page
+from counterfoil.report.study.page import TrainingSummary, page
 
 from ..conftest import quad_benchmark, run_of
 from ..outlines import Outline, own_script
@@ -92,7 +92,7 @@ def study(
         order=order,
         comparisons=(quads, choices, galleries),
         trained=[
-            Trained(name, f"what <{name}> saw", 12345, 678, 9.5, 2, _history(i))
+            TrainingSummary(name, f"what <{name}> saw", 12345, 678, 9.5, 2, _history(i))
             for i, name in enumerate(MODELS)
         ],
         sweeps=dials,

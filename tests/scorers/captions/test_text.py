@@ -13,7 +13,7 @@ from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions import java
 from counterfoil.scorers.captions.base import TextMetric
 from counterfoil.scorers.captions.registry import METRICS
-from counterfoil.scorers.captions.text import Reading, load
+from counterfoil.scorers.captions.text import TextMeasure, load
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 
@@ -21,7 +21,7 @@ WORDS = "a the man dog cat horse red small rides runs on in grass street , quick
 NAMES = ["bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d", "length"]
 
 
-def metric(name: str, **settings: str) -> Reading:
+def metric(name: str, **settings: str) -> TextMeasure:
     return load(name, Options(settings=settings))
 
 

@@ -20,7 +20,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import json_file
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, Left, finished, spoken
+from counterfoil.data.readers.human_ratings import CaptionTable, Skipped, clean_caption, finished
 from counterfoil.data.references import References
 from counterfoil.data.video_files import find
 from counterfoil.data.videos import FrameFeatures, Video
@@ -45,7 +45,7 @@ class _Entry:
 
 
 @dataclass
-class _Rows:
+class _Paragraphs:
     """A row per sentence: whose it is, its caption, its segment, its references."""
 
     owners: list[int] = field(default_factory=list)
@@ -75,7 +75,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
             given=odd[0],
         )
     timed, written = (_entries(data / name) for name in (TIMES, REFERENCES))
-    captions, left, rows = Captions(), Left(), _Rows()
+    captions, left, rows = CaptionTable(), Skipped(), _Paragraphs()
     ids: list[str] = []
     videos: list[Video] = []
     folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
@@ -179,7 +179,7 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
         if not isinstance(sentences, list) or not sentences:
             raise DataError("no sentences", where=where, given=shown(sentences))
         found[name] = [
-            spoken(
+            clean_caption(
                 each.get("sentence") if isinstance(each, dict) else each,
                 f"{where}, sentence {at + 1}",
                 "sentence",
@@ -210,7 +210,9 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
         raise DataError("a duration or a time is no number of seconds", where=where, given=shown(entry))
     if not isinstance(sentences, list) or len(sentences) != len(times) or not sentences:
         raise DataError("not a time for every sentence", where=where, given=shown(entry))
-    texts = [spoken(each, f"{where}, sentence {at + 1}", "sentence") for at, each in enumerate(sentences)]
+    texts = [
+        clean_caption(each, f"{where}, sentence {at + 1}", "sentence") for at, each in enumerate(sentences)
+    ]
     return _Entry(duration, texts, times)
 
 

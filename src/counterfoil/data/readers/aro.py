@@ -10,7 +10,7 @@ from counterfoil.data.readers.hub import hub_rows
 from counterfoil.data.readers.photos import Photos, cell_source, image_folder
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, integers, labels, texts
+from counterfoil.data.tables import DataTable, integers, labels, texts
 from counterfoil.errors import DataError
 
 _IMAGES = ("image", "images", "image_path")
@@ -65,14 +65,14 @@ def read_order(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return check_counts(found)
 
 
-def _rows(card: Card, data: Path | None, name: str) -> Table:
+def _rows(card: Card, data: Path | None, name: str) -> DataTable:
     if data is None:
         return hub_rows(card, _IMAGES)
     return open_rows(data, _IMAGES, split=card.split, names=(name,) if name else ())
 
 
 def _pairs(
-    card: Card, data: Path | None, images: Path | None, table: Table, grouping: str, names: Sequence[str]
+    card: Card, data: Path | None, images: Path | None, table: DataTable, grouping: str, names: Sequence[str]
 ) -> Benchmark:
     count = Counter(names)
     kept = tuple(
@@ -90,7 +90,7 @@ def _pairs(
     return check_counts(found)
 
 
-def _images(table: Table, data: Path | None, images: Path | None) -> list[Image]:
+def _images(table: DataTable, data: Path | None, images: Path | None) -> list[Image]:
     """An image per row. Files are called by name and box, so that rows of one photograph and box share it."""
     column = next((name for name in _IMAGES if name in table), None)
     if column is None:
@@ -110,7 +110,7 @@ def _images(table: Table, data: Path | None, images: Path | None) -> list[Image]
     ]
 
 
-def _boxes(table: Table) -> list[tuple[int, int, int, int] | None]:
+def _boxes(table: DataTable) -> list[tuple[int, int, int, int] | None]:
     """(left, top, right, bottom) per row, of columns `bbox_x` to `bbox_h` or of cells `bbox` {x, y, w, h}."""
     if "bbox" in table:
         for row, cell in enumerate(table["bbox"]):
@@ -119,7 +119,7 @@ def _boxes(table: Table) -> list[tuple[int, int, int, int] | None]:
                     "not a box", where=table.where(row, "bbox"), given=cell, allowed="{x, y, w, h}"
                 )
         sides = {f"bbox_{side}": [cell.get(side) for cell in table["bbox"]] for side in "xywh"}
-        table = Table(sides, table.source, table.kind, table.parts)
+        table = DataTable(sides, table.source, table.kind, table.parts)
     if not all(column in table for column in _BOX):
         return [None] * len(table)
     x, y, w, h = (integers(table, column) for column in _BOX)

@@ -8,7 +8,7 @@ from counterfoil.data.readers.hub import hub_rows
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, labels, texts
+from counterfoil.data.tables import DataTable, labels, texts
 
 _IMAGES = ("image", "negative_image")
 _TYPES = ("add", "replace", "swap")
@@ -46,7 +46,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     )
 
 
-def kinds(table: Table) -> dict[str, tuple[str, ...]]:
+def kinds(table: DataTable) -> dict[str, tuple[str, ...]]:
     """The groupings `type` ("add", ...) and `subset` ("add_obj", ...) of the columns type and subtype.
 
     Raises `DataError` for a label that BiVLC and SugarCrepe do not have, naming the row.
@@ -55,7 +55,7 @@ def kinds(table: Table) -> dict[str, tuple[str, ...]]:
     return {"type": types, "subset": tuple(f"{a}_{b}" for a, b in zip(types, subtypes, strict=True))}
 
 
-def captions_only(card: Card, table: Table) -> Benchmark:
+def captions_only(card: Card, table: DataTable) -> Benchmark:
     """BiVLC as a released table of outcomes carries it: captions, types and subtypes, no images."""
     ids = [str(row) for row in range(len(table))]
     return check_counts(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.columns import shown
 from counterfoil.data.questions import Ids
-from counterfoil.data.readers.matches import Places
+from counterfoil.data.readers.matches import IdPositions
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
@@ -73,8 +73,8 @@ def read_captions(files: Sequence[Path]) -> Captioned:
         source=source,
     )
     try:
-        Places(merged.images, "image", source)
-        Places(merged.captions, "caption", source)
+        IdPositions(merged.images, "image", source)
+        IdPositions(merged.captions, "caption", source)
     except DataError as error:
         raise DataError(f"{error}, over all files", hint="name one of the files with --data") from None
     return merged
@@ -89,7 +89,7 @@ def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
     """
     source = ", ".join(str(file) for file in files)
     found = [_instances(file, *_age(file)) for file in files]
-    known = Places(np.unique(np.concatenate([covered for covered, _, _ in found])), "image", source)
+    known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in found])), "image", source)
     lacking = np.flatnonzero(known.of(images) < 0)
     if len(lacking):
         raise DataError(
@@ -99,7 +99,7 @@ def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
             hint="give the instances files of the same images",
         )
     categories, column = np.unique(np.concatenate([each for _, _, each in found]), return_inverse=True)
-    row = Places(images, "image", source).of(np.concatenate([each for _, each, _ in found]))
+    row = IdPositions(images, "image", source).of(np.concatenate([each for _, each, _ in found]))
     codes = np.zeros((len(images), len(categories)), dtype=bool)
     codes[row[row >= 0], column[row >= 0]] = True
     return codes
@@ -160,8 +160,8 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
     of_image = _whole(annotations, "image_id", f"{path}, annotations")
     captions = _whole(annotations, "id", f"{path}, annotations")
     texts = _texts(annotations, "caption", f"{path}, annotations")
-    owners = Places(ids, "image", path).of(of_image)
-    Places(captions, "caption", path)
+    owners = IdPositions(ids, "image", path).of(of_image)
+    IdPositions(captions, "caption", path)
     if not len(captions):
         raise DataError("no captions", where=path)
     if (owners < 0).any():

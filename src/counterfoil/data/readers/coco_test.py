@@ -20,7 +20,7 @@ from counterfoil.data.readers.coco_files import (
 )
 from counterfoil.data.readers.coco_ids import find, place, read_ids, read_positives, said
 from counterfoil.data.readers.karpathy import read_split
-from counterfoil.data.readers.matches import Places, gallery, search
+from counterfoil.data.readers.matches import IdPositions, gallery, search
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
@@ -92,8 +92,8 @@ class CocoTest:
         With `every`, all images and captions are queries, those that the files do not list without right
         answers; else those listed. Raises `DataError` for a query that is no item of the test half.
         """
-        images = Places(self.images, "image", self.source)
-        captions = Places(self.captions, "caption", self.source)
+        images = IdPositions(self.images, "image", self.source)
+        captions = IdPositions(self.captions, "caption", self.source)
         return (
             _search(i2t, images, captions, every=every),
             _search(t2i, captions, images, every=every),
@@ -139,7 +139,7 @@ def read_test(data: Path | None) -> CocoTest:
     return _with_texts(found, read_captions(written)) if written else found
 
 
-def _search(path: Path, queries: Places, items: Places, *, every: bool) -> Search:
+def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool) -> Search:
     ids, row, right = read_positives(path)
     at = queries.of(ids)
     if (at < 0).any():
@@ -186,9 +186,9 @@ _WAYS = ("image_to_caption", "caption_to_image")
 def _listed(ids: Path, owners: Path, back: Path) -> CocoTest:
     """The test half from its list of caption ids and the two files that say whose they are."""
     captions = read_ids(ids)
-    Places(captions, "caption", ids)
+    IdPositions(captions, "caption", ids)
     known, row, image = read_positives(owners)
-    at = Places(known, "caption", owners).of(captions)
+    at = IdPositions(known, "caption", owners).of(captions)
     counts = np.bincount(row, minlength=len(known))
     if (at < 0).any() or (counts != 1).any():
         wrong = captions[np.argmax(at < 0)] if (at < 0).any() else known[np.argmax(counts != 1)]
@@ -234,7 +234,7 @@ def _karpathy(path: Path) -> CocoTest:
             images.append(image)
             texts.append(text)
     ids = np.array(captions, dtype=np.int64)
-    Places(ids, "caption", path)
+    IdPositions(ids, "caption", path)
     return replace(_blocks(ids, np.array(images, dtype=np.int64), str(path)), texts=tuple(texts))
 
 
@@ -262,7 +262,7 @@ def _karpathy_images(path: Path) -> list[tuple[int, list[tuple[int, str]]]]:
 
 
 def _with_texts(test: CocoTest, written: Captioned) -> CocoTest:
-    at = Places(written.captions, "caption", written.source).of(test.captions)
+    at = IdPositions(written.captions, "caption", written.source).of(test.captions)
     if (at < 0).any():
         lacking = test.captions[at < 0]
         raise _incomplete(written.source, len(lacking), len(at), int(lacking[0]))

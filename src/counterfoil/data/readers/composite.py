@@ -20,7 +20,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.flickr8k import FOLDERS
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, Left, placed, rated, rating, spoken
+from counterfoil.data.readers.human_ratings import CaptionTable, Skipped, clean_caption, placed, rated, rating
 from counterfoil.data.readers.reference_captions import (
     Written,
     coco_captions,
@@ -48,7 +48,7 @@ _PICTURES = (".jpg", ".jpeg", ".png")
 
 
 @dataclass
-class _Rows:
+class _Candidates:
     """Candidates as they are read, three after each other for every row of a file."""
 
     names: list[str] = field(default_factory=list)
@@ -86,11 +86,11 @@ def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Ben
             where=data,
             hint="the folder holds the three tables of the release, and the captions of the images",
         )
-    rows, left = _Rows(), Left()
+    rows, left = _Candidates(), Skipped()
     for name, file in files.items():
         left.out("rows at the end of a file, without an image,", _add(rows, name, file))
     written = _written(data)
-    captions = Captions()
+    captions = CaptionTable()
     names, pictures = placed(rows.images)
     candidates = [captions.add(text, name) for text, name in zip(rows.texts, rows.names, strict=True)]
     references = None
@@ -128,7 +128,7 @@ def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Ben
     )
 
 
-def _add(rows: _Rows, name: str, path: Path) -> int:
+def _add(rows: _Candidates, name: str, path: Path) -> int:
     """Read one file into `rows`; the number of rows at its end that have no image."""
     table = _cells(path)
     header = [cell.strip() for cell in table[0]] if table else []
@@ -159,7 +159,7 @@ def _add(rows: _Rows, name: str, path: Path) -> int:
             rows.names.append(f"{_SOURCES[name]}/{number}/{each}")
             rows.sources.append(_SOURCES[name])
             rows.images.append(image)
-            rows.texts.append(spoken(cells[at + each], f"{where}, text {each}"))
+            rows.texts.append(clean_caption(cells[at + each], f"{where}, text {each}"))
             rows.ratings.append(rating(cells[at + texts + each].strip(), f"{where}, rating {each}"))
     return len(table) - 1 - len(body)
 

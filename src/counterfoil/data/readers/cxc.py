@@ -17,8 +17,8 @@ from counterfoil.data.questions import Ids
 from counterfoil.data.readers.coco_files import called_by_id, photographs
 from counterfoil.data.readers.coco_ids import find, place, said
 from counterfoil.data.readers.coco_test import CocoTest, captions_of, read_test, same_pairs
-from counterfoil.data.readers.matches import Places, gallery, search
-from counterfoil.data.tables import Table, floats, read_table, texts
+from counterfoil.data.readers.matches import IdPositions, gallery, search
+from counterfoil.data.tables import DataTable, floats, read_table, texts
 from counterfoil.errors import DataError, MissingExtraError
 
 TABLE = "sits_test.csv"
@@ -84,8 +84,8 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
         found.append(
             (
                 *_searches(
-                    Places(test.captions, "caption", test.source).of(captions),
-                    Places(test.images, "image", test.source).of(images),
+                    IdPositions(test.captions, "caption", test.source).of(captions),
+                    IdPositions(test.images, "image", test.source).of(images),
                     right,
                     test.captions,
                     test.images,
@@ -110,8 +110,8 @@ def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) ->
     captions, pictures, scores, original = ratings(table)
     caption_ids, image_ids = (_first_use(each, original) for each in (captions, pictures))
     caption, image = (
-        Places(caption_ids, "caption", path).of(captions),
-        Places(image_ids, "image", path).of(pictures),
+        IdPositions(caption_ids, "caption", path).of(captions),
+        IdPositions(image_ids, "image", path).of(pictures),
     )
     owners = np.full(len(caption_ids), -1, dtype=np.int64)
     owners[caption[original]] = image[original]
@@ -131,7 +131,7 @@ def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) ->
     )
 
 
-def ratings(table: Table) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
+def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
     """Caption id, image id and score of every row, and whether the caption was written for the image.
 
     Raises `DataError` naming the row whose score is no number from 0 to 5, or whose ids are not COCO's.
@@ -146,7 +146,7 @@ def ratings(table: Table) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.boo
     return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores, original
 
 
-def _ids(table: Table, column: str, mark: str) -> Ids:
+def _ids(table: DataTable, column: str, mark: str) -> Ids:
     """ "COCO_val2014:sentid:732091" and "COCO_val2014_000000365325.jpg" as numbers."""
     found = np.empty(len(table), dtype=np.int64)
     for row, cell in enumerate(texts(table, column)):

@@ -17,9 +17,9 @@ from counterfoil.data.readers.coco_ids import place
 from counterfoil.data.readers.coco_test import captions_of
 from counterfoil.data.readers.cxc import TABLE, ratings
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import finished, once_each
+from counterfoil.data.readers.human_ratings import finished, unique_ids
 from counterfoil.data.readers.karpathy import SPLITS, read_split
-from counterfoil.data.readers.matches import Places
+from counterfoil.data.readers.matches import IdPositions
 from counterfoil.data.tables import read_table
 from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
@@ -50,7 +50,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     sources = photographs(files, ("val2014", "train2017", "val2017"), data, images)
     items, said = called_by_id(image_ids, sources, caption_ids, texts)
     questions = Rated(
-        once_each([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
+        unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
         groupings={"sampling": labels(table, "sampling_method")},
         captions=candidates,
         images=shown,
@@ -80,7 +80,7 @@ def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
     karpathy = place(folder, _KARPATHY)
     if files:
         written = read_captions(files)
-        at = Places(written.captions, "caption", written.source).of(captions)
+        at = IdPositions(written.captions, "caption", written.source).of(captions)
         known = {
             name: written.texts[where]
             for name, where in zip(captions.tolist(), at.tolist(), strict=True)

@@ -20,7 +20,15 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, Left, once_each, placed, rated, rating, spoken
+from counterfoil.data.readers.human_ratings import (
+    CaptionTable,
+    Skipped,
+    clean_caption,
+    placed,
+    rated,
+    rating,
+    unique_ids,
+)
 from counterfoil.data.readers.token_file import read_tokens
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
@@ -80,7 +88,7 @@ def _read(
     if data is None:
         raise not_on_hub(card)
     path = _file(data, names)
-    captions, left = Captions(), Left()
+    captions, left = CaptionTable(), Skipped()
     if path.suffix.lower() == ".json":
         rows, written = _of_json(path, captions, raters, left)
         source = str(path)
@@ -105,7 +113,7 @@ def _read(
     left.out("rows whose candidate is a reference", int((~after.kept).sum()))
     notes = [f"{after.dropped:,} references equal to a candidate taken out"] if after.dropped else []
     kept = np.flatnonzero(after.kept)
-    ids = once_each([rows[at].name for at in kept])
+    ids = unique_ids([rows[at].name for at in kept])
     sources = photographs([(name,) for name in files], FOLDERS, data, images)
     return rated(
         card,
@@ -135,7 +143,7 @@ def _file(data: Path, names: Sequence[str]) -> Path:
 
 
 def _of_text(
-    path: Path, tokens: Path, captions: Captions, raters: int, left: Left
+    path: Path, tokens: Path, captions: CaptionTable, raters: int, left: Skipped
 ) -> tuple[list[_Row], Mapping[str, Sequence[int]]]:
     entries = read_tokens(tokens)
     written = {image: [captions.add(text, name) for name, text in own] for image, own in entries.items()}
@@ -169,7 +177,7 @@ def _of_text(
 
 
 def _of_json(
-    path: Path, captions: Captions, raters: int, left: Left
+    path: Path, captions: CaptionTable, raters: int, left: Skipped
 ) -> tuple[list[_Row], Mapping[str, Sequence[int]]]:
     value = json_file(path)
     if not isinstance(value, dict) or not value:
@@ -184,7 +192,9 @@ def _of_json(
         image = Path(str(entry.get("image_path") or f"{key}.jpg")).name
         if image in written:
             raise DataError("an image occurs twice", where=place, given=image)
-        texts = [spoken(text, f"{place}, reference {at + 1}", "reference") for at, text in enumerate(own)]
+        texts = [
+            clean_caption(text, f"{place}, reference {at + 1}", "reference") for at, text in enumerate(own)
+        ]
         written[image] = captions.add_all(texts, image)
         # The released file has an entry per rating: those of one candidate follow each other.
         last = ""
@@ -194,7 +204,7 @@ def _of_json(
                 raise DataError(
                     "not a judgement", where=where, given=shown(each), allowed="caption and rating"
                 )
-            text = spoken(each["caption"], where)
+            text = clean_caption(each["caption"], where)
             number = rating(each["rating"], where, missing=True)
             left.out("ratings that are NaN", int(math.isnan(number)))
             if text == last and len(rows[-1].ratings) < raters:

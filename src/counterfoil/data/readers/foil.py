@@ -21,7 +21,14 @@ from counterfoil.data.questions import Ids
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, Left, finished, once_each, placed, spoken
+from counterfoil.data.readers.human_ratings import (
+    CaptionTable,
+    Skipped,
+    clean_caption,
+    finished,
+    placed,
+    unique_ids,
+)
 from counterfoil.data.readers.reference_captions import coco_captions, karpathy_part, of_image
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
@@ -130,7 +137,7 @@ def _benchmark(
     one: bool,
     drawn: bool,
 ) -> Benchmark:
-    left, captions = Left(), Captions()
+    left, captions = Skipped(), CaptionTable()
     notes = [f"one pair of each image, drawn with seed {SEED}"] if drawn else []
     candidates = np.array(
         [
@@ -177,7 +184,7 @@ def _benchmark(
     ids, pictures = placed([pair.image for pair in pairs])
     sources = photographs([(files[image],) for image in ids], ("val2014",), data, images)
     questions = Preference.between(
-        once_each([pair.name for pair in pairs]),
+        unique_ids([pair.name for pair in pairs]),
         candidates,
         pictures,
         np.tile([1.0, 0.0], (len(pairs), 1)),
@@ -218,13 +225,15 @@ def _pairs(path: Path) -> tuple[dict[str, str], list[_Pair]]:
     files: dict[str, str] = {}
     for at, image in enumerate(value["images"], start=1):
         where = f"{path}, images, entry {at}"
-        files[_whole(image, "id", where)] = spoken(_field(image, "file_name", where), where, "file name")
+        files[_whole(image, "id", where)] = clean_caption(
+            _field(image, "file_name", where), where, "file name"
+        )
     groups: dict[str, tuple[list[dict[str, str]], list[dict[str, str]]]] = {}
     for at, each in enumerate(value["annotations"], start=1):
         where = f"{path}, annotations, entry {at}"
         entry = {
             "image": _whole(each, "image_id", where),
-            "caption": spoken(_field(each, "caption", where), where),
+            "caption": clean_caption(_field(each, "caption", where), where),
             "word": str(each.get("target_word") or ""),
             "name": str(each.get("foil_id", at)),
         }

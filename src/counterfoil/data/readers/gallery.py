@@ -19,7 +19,7 @@ from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.tables import Table, floats, labels, texts
+from counterfoil.data.tables import DataTable, floats, labels, texts
 from counterfoil.errors import DataError
 
 
@@ -76,7 +76,7 @@ class _Named:
         return self.number[key]
 
 
-def _images(table: Table, folder: Path) -> tuple[list[Image], Ids]:
+def _images(table: DataTable, folder: Path) -> tuple[list[Image], Ids]:
     """Distinct images and the position of each row's."""
     cells = table["image"]
     given = _keys(table, "image_id")
@@ -103,7 +103,7 @@ def _images(table: Table, folder: Path) -> tuple[list[Image], Ids]:
     ], positions
 
 
-def _captions(table: Table) -> tuple[list[Caption], Ids]:
+def _captions(table: DataTable) -> tuple[list[Caption], Ids]:
     """Distinct captions and the position of each row's."""
     written = texts(table, "caption")
     given = _keys(table, "caption_id")
@@ -120,7 +120,7 @@ def _captions(table: Table) -> tuple[list[Caption], Ids]:
     return [Caption(key, written[row]) for key, row in zip(ids, named.rows, strict=True)], positions
 
 
-def _keys(table: Table, column: str) -> tuple[str, ...] | None:
+def _keys(table: DataTable, column: str) -> tuple[str, ...] | None:
     """A column of ids of which none is empty, if there is one."""
     if column not in table:
         return None
@@ -130,7 +130,7 @@ def _keys(table: Table, column: str) -> tuple[str, ...] | None:
     return found
 
 
-def _gains(table: Table) -> NDArray[np.float64]:
+def _gains(table: DataTable) -> NDArray[np.float64]:
     if "relevance" not in table:
         return np.ones(len(table))
     gains = floats(table, "relevance")
@@ -146,7 +146,7 @@ def _gains(table: Table) -> NDArray[np.float64]:
     return gains
 
 
-def _check_once(table: Table, image: Ids, caption: Ids, n_captions: int) -> None:
+def _check_once(table: DataTable, image: Ids, caption: Ids, n_captions: int) -> None:
     pair = image * n_captions + caption
     _, first = np.unique(pair, return_index=True)
     again = np.setdiff1d(np.arange(len(pair)), first)
@@ -159,7 +159,7 @@ def _check_once(table: Table, image: Ids, caption: Ids, n_captions: int) -> None
 
 
 def _owners(
-    table: Table, pictures: Sequence[Image], n_captions: int, caption: Ids, pairs: tuple[Ids, Ids]
+    table: DataTable, pictures: Sequence[Image], n_captions: int, caption: Ids, pairs: tuple[Ids, Ids]
 ) -> Ids:
     owners = np.full(n_captions, -1, dtype=np.int64)
     if "written_for" not in table:

@@ -10,11 +10,11 @@ from typing import Any
 from counterfoil.data.benchmark import Card
 from counterfoil.data.readers.rows import arrow_rows
 from counterfoil.data.releases import serving
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, MissingExtraError
 
 
-def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> Table:
+def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTable:
     """The rows of the card's hub data set; cells of the columns `images` stay on disk until asked for.
 
     Raises `MissingExtraError` without `datasets`, and `DataError` saying what to do where the data set is not

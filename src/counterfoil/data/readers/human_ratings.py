@@ -20,7 +20,7 @@ from counterfoil.errors import DataError
 
 
 @dataclass
-class Captions:
+class CaptionTable:
     """Captions as they are met, one per text, called by the name that the text was first met under."""
 
     items: list[Caption] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Captions:
 
 
 @dataclass
-class Left:
+class Skipped:
     """What a reader left out and why, counted, to be said where the benchmark comes from."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Left:
     def said(self, source: str, *more: str) -> str:
         """The source with what was left out behind it.
 
-        >>> left = Left()
+        >>> left = Skipped()
         >>> left.out("rows without a rating", 3)
         >>> left.said("a.csv", "", "no references")
         'a.csv (3 rows without a rating left out; no references)'
@@ -68,10 +68,10 @@ class Left:
         return f"{source} ({'; '.join(parts)})" if parts else source
 
 
-def spoken(cell: object, where: object, what: str = "caption") -> str:
+def clean_caption(cell: object, where: object, what: str = "caption") -> str:
     """A caption with its white space collapsed; raises `DataError` for what is no text, and for an empty one.
 
-    >>> spoken(7, "a.csv, row 2")
+    >>> clean_caption(7, "a.csv, row 2")
     Traceback (most recent call last):
     counterfoil.errors.DataError: a.csv, row 2: a caption is no text; given: 7; allowed: a text
     """
@@ -100,10 +100,10 @@ def rating(cell: object, where: object, *, missing: bool = False) -> float:
     return number
 
 
-def once_each(names: Sequence[str]) -> tuple[str, ...]:
+def unique_ids(names: Sequence[str]) -> tuple[str, ...]:
     """Ids made unique: the second question of one name is called NAME/2, the third NAME/3.
 
-    >>> once_each(["a", "b", "a"])
+    >>> unique_ids(["a", "b", "a"])
     ('a', 'b', 'a/2')
     """
     seen: dict[str, int] = {}
@@ -131,7 +131,7 @@ def rated(
     ratings: NDArray[np.float64],
     *,
     references: References | None,
-    left: Left,
+    left: Skipped,
     source: str,
     notes: Sequence[str] = (),
     path: Path | None,

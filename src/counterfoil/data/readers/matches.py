@@ -21,10 +21,10 @@ from counterfoil.metrics.ranks import Positives
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class IdPositions:
     """Positions of whole-number ids; raises `DataError` where an id occurs twice.
 
-    >>> Places(np.array([30, 10, 20]), "image", "ids.npy").of(np.array([10, 40, 30]))
+    >>> IdPositions(np.array([30, 10, 20]), "image", "ids.npy").of(np.array([10, 40, 30]))
     array([ 1, -1,  0])
     """
 

@@ -3,14 +3,14 @@
 import re
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.columns import Table
+from counterfoil.data.columns import DataTable
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 
 _LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
 _CAPTIONS = {"caption", "negative_caption", "type", "subtype"}
 
 
-def from_table(card: Card, table: Table) -> Benchmark | None:
+def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
 
     * BiVLC: a row per instance with caption, negative_caption, type and subtype. Images are not at hand.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from counterfoil.data.columns import Table
+from counterfoil.data.columns import DataTable
 from counterfoil.errors import DataError
 
 #: What a column may be called, by its name here.
@@ -14,13 +14,13 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def named(table: Table, wanted: Sequence[str]) -> Table:
+def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
     """The table with the columns in `wanted` under these names, whatever their case and their alias.
 
     Columns of other names stay; all names are in lower case. Raises `DataError` where two columns are one
     but for their case.
 
-    >>> list(named(Table({"Filename": ["a.jpg"], "Caption": ["a cat"]}, "mine.csv"), ["image"]).columns)
+    >>> list(named(DataTable({"Filename": ["a.jpg"], "Caption": ["a cat"]}, "mine.csv"), ["image"]).columns)
     ['image', 'caption']
     """
     lower: dict[str, str] = {}
@@ -37,4 +37,4 @@ def named(table: Table, wanted: Sequence[str]) -> Table:
         if found is not None and name not in lower:
             renamed[lower[found]] = name
     columns = {renamed[name]: cells for name, cells in table.columns.items()}
-    return Table(columns, table.source, table.kind, table.parts)
+    return DataTable(columns, table.source, table.kind, table.parts)

@@ -15,13 +15,21 @@ from counterfoil.data.columns import floats, labels, names, shown
 from counterfoil.data.questions import Ids
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, Left, finished, placed, rated, rating, spoken
+from counterfoil.data.readers.human_ratings import (
+    CaptionTable,
+    Skipped,
+    clean_caption,
+    finished,
+    placed,
+    rated,
+    rating,
+)
 from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
-from counterfoil.data.tables import Table, texts
+from counterfoil.data.tables import DataTable, texts
 from counterfoil.errors import DataError
 
 _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
@@ -47,10 +55,10 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
             allowed="rating, rating_1, ...",
         )
     ids, (files, pictures) = _ids(table), _pictures(table, folder)
-    captions = Captions()
+    captions = CaptionTable()
     candidates = np.array(
         [
-            captions.add(spoken(cell, table.where(row, "caption")), f"c{row}")
+            captions.add(clean_caption(cell, table.where(row, "caption")), f"c{row}")
             for row, cell in enumerate(table["caption"])
         ],
         dtype=np.int64,
@@ -67,7 +75,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         pictures,
         given,
         references=_references(table, captions),
-        left=Left(),
+        left=Skipped(),
         source=table.source,
         path=data,
         groupings=_groupings(table),
@@ -82,10 +90,10 @@ def read_preferences(card: Card, data: Path | None, images: Path | None) -> Benc
     """
     table, folder = _opened(card, data, images)
     ids, (files, pictures) = _ids(table), _pictures(table, folder)
-    captions = Captions()
+    captions = CaptionTable()
     sides = [
         [
-            captions.add(spoken(cell, table.where(row, column)), f"{column}{row}")
+            captions.add(clean_caption(cell, table.where(row, column)), f"{column}{row}")
             for row, cell in enumerate(table[column])
         ]
         for column in ("caption_a", "caption_b")
@@ -106,7 +114,7 @@ def read_preferences(card: Card, data: Path | None, images: Path | None) -> Benc
     return finished(card, captions.items, files, questions, source=table.source, path=data)
 
 
-def _opened(card: Card, data: Path | None, images: Path | None) -> tuple[Table, Path]:
+def _opened(card: Card, data: Path | None, images: Path | None) -> tuple[DataTable, Path]:
     if data is None:
         raise not_on_hub(card)
     table = named(open_rows(data, ALIASES["image"]), ("image", "caption"))
@@ -117,11 +125,11 @@ def _title(data: Path | None) -> str:
     return "" if data is None else data.stem
 
 
-def _ids(table: Table) -> tuple[str, ...]:
+def _ids(table: DataTable) -> tuple[str, ...]:
     return names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
 
 
-def _pictures(table: Table, folder: Path) -> tuple[list[Image], Ids]:
+def _pictures(table: DataTable, folder: Path) -> tuple[list[Image], Ids]:
     """Distinct images, and the position of each row's."""
     keys = [
         cell if isinstance(cell, str) else f"image of row {row + 1}"
@@ -134,14 +142,14 @@ def _pictures(table: Table, folder: Path) -> tuple[list[Image], Ids]:
     return [Image(key, cell_source(table, "image", first[key], folder)) for key in distinct], positions
 
 
-def _rated(table: Table, row: int, column: str) -> float:
+def _rated(table: DataTable, row: int, column: str) -> float:
     cell = table[column][row]
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return float("nan")
     return rating(cell, table.where(row, column), missing=True)
 
 
-def _votes(table: Table) -> np.ndarray:
+def _votes(table: DataTable) -> np.ndarray:
     if "votes_a" in table and "votes_b" in table:
         votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
         bad = np.flatnonzero((votes < 0).any(axis=1) | (votes.sum(axis=1) == 0))
@@ -169,7 +177,7 @@ def _votes(table: Table) -> np.ndarray:
     return np.array([[each == "a", each == "b"] for each in chosen], dtype=np.float64)
 
 
-def _references(table: Table, captions: Captions) -> References | None:
+def _references(table: DataTable, captions: CaptionTable) -> References | None:
     columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
     if not columns:
         return None
@@ -180,7 +188,9 @@ def _references(table: Table, captions: Captions) -> References | None:
             cell = table[name][row]
             listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
             own += [
-                captions.add(spoken(each, table.where(row, name), "reference"), f"r{row}_{len(own) + at}")
+                captions.add(
+                    clean_caption(each, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
+                )
                 for at, each in enumerate(listed)
                 if each is not None and str(each).strip()
             ]
@@ -188,5 +198,5 @@ def _references(table: Table, captions: Captions) -> References | None:
     return References.of(rows)
 
 
-def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
+def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     return {name: labels(table, name) for name in ("type", "source") if name in table}

@@ -10,7 +10,7 @@ from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.photos import cell_source
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, labels, names, texts
+from counterfoil.data.tables import DataTable, labels, names, texts
 from counterfoil.errors import DataError
 
 _IMAGES = ("image", "negative_image")
@@ -46,16 +46,16 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return choices(card, ids, captions, sides[0], _groupings(table), source=table.source, path=data)
 
 
-def _ids(table: Table) -> tuple[str, ...]:
+def _ids(table: DataTable) -> tuple[str, ...]:
     if "id" not in table:
         return tuple(str(row) for row in range(len(table)))
     if table.kind != "folder":
         return names(table, "id")
     inside = [f"{subset}/{name}" for subset, name in zip(table["subset"], labels(table, "id"), strict=True)]
-    return names(Table({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
+    return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
 
 
-def _images(table: Table, column: str, ids: Sequence[str], side: int, folder: Path) -> list[Image]:
+def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder: Path) -> list[Image]:
     """Files are called by the path in the cell, so that rows of one image share it."""
     return [
         Image(
@@ -72,7 +72,7 @@ def _own(card: Card, data: Path, *, form: str, size: int) -> Card:
     return card.model_copy(update={"title": data.stem, "form": form, "size": size, "measures": measures})
 
 
-def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
+def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     found = {}
     if "type" in table:
         found["type"] = labels(table, "type")

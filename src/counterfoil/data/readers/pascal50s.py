@@ -20,7 +20,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.ratings import Preference
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, finished, placed, spoken
+from counterfoil.data.readers.human_ratings import CaptionTable, clean_caption, finished, placed
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.errors import DataError
@@ -66,7 +66,7 @@ def read_pascal(card: Card, data: Path | None, images: Path | None) -> Benchmark
         _variable(loaded, name, pairs) for name in ("new_input", "category", "new_data")
     )
     names = _categories(category, systems, pairs)
-    captions = Captions()
+    captions = CaptionTable()
     found = _votes(
         captions, _pairs(input_, pairs), _variable(_load(consensus), "triplets", consensus), consensus
     )
@@ -93,7 +93,7 @@ def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchma
         if pairs is None
         else _pairs(_variable(_load(pairs), "new_input", pairs), pairs)
     )
-    captions = Captions()
+    captions = CaptionTable()
     found = _votes(captions, given, triplets, consensus)
     names = tuple(CATEGORIES[0] if number < _RIGHT else CATEGORIES[1] for number in range(len(given)))
     files = [*([pairs] if pairs else []), consensus]
@@ -103,7 +103,7 @@ def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchma
 def _benchmark(
     card: Card,
     pairs: _Pairs,
-    captions: Captions,
+    captions: CaptionTable,
     groupings: dict[str, tuple[str, ...]],
     files: Sequence[Path],
     data: Path,
@@ -140,7 +140,7 @@ def _benchmark(
 
 
 def _votes(
-    captions: Captions, pairs: list[tuple[str, str, str]], triplets: NDArray[Any], path: Path
+    captions: CaptionTable, pairs: list[tuple[str, str, str]], triplets: NDArray[Any], path: Path
 ) -> _Pairs:
     rows = triplets.reshape(-1)
     if len(rows) != JUDGED * len(pairs):
@@ -268,7 +268,7 @@ def _inner(value: Any) -> Any:
 
 def _text(value: Any, where: str) -> str:
     inner = _inner(value)
-    return spoken("" if isinstance(inner, np.ndarray) and not inner.size else inner, where)
+    return clean_caption("" if isinstance(inner, np.ndarray) and not inner.size else inner, where)
 
 
 def _number(value: Any, where: str) -> float:

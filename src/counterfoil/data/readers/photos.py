@@ -8,7 +8,7 @@ from typing import Any
 
 from counterfoil.data.readers.rows import CellSource
 from counterfoil.data.records import BytesSource, FileSource, Source
-from counterfoil.data.tables import Table
+from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError
 
 
@@ -60,7 +60,7 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
     return beside if beside.is_dir() else None
 
 
-def cell_source(table: Table, column: str, row: int, folder: Path | None) -> Source | None:
+def cell_source(table: DataTable, column: str, row: int, folder: Path | None) -> Source | None:
     """The image of one cell: bytes, `{"bytes", "path"}`, or a path relative to `folder`.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result

@@ -19,7 +19,7 @@ from counterfoil.data.readers.coco_files import annotation_folder, captions_file
 from counterfoil.data.readers.coco_ids import find, place, read_ids
 from counterfoil.data.readers.coco_test import CAPTIONS, IDS, KARPATHY, parts, read_test
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.matches import Places, gallery
+from counterfoil.data.readers.matches import IdPositions, gallery
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible
@@ -148,7 +148,7 @@ def _holds_test(data: Path) -> bool:
         if len(written.captions) >= _TEST_CAPTIONS:
             raise
         return False
-    return bool((Places(written.captions, "caption", written.source).of(ids) >= 0).all())
+    return bool((IdPositions(written.captions, "caption", written.source).of(ids) >= 0).all())
 
 
 def _instances(data: Path, splits: list[str]) -> list[Path]:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from counterfoil.data.columns import shown
 from counterfoil.data.records import FileSource
-from counterfoil.data.tables import EXTENSIONS, Part, Table, first_double, read_table, stack
+from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, first_double, read_table, stack
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import broken, check_size, values
 from counterfoil.inputs.files import regular
@@ -64,7 +64,7 @@ def open_rows(
     split: str = "",
     names: Sequence[str] = (),
     subsets: bool = False,
-) -> Table:
+) -> DataTable:
     """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
 
     In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
@@ -82,7 +82,7 @@ def open_rows(
     return read_table(path)
 
 
-def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> Table:
+def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
     """The rows of Parquet files that make one data set, in the order given."""
     tables = []
     for file in files:
@@ -104,7 +104,7 @@ def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | 
     return _joined(tables, source)
 
 
-def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> Table:
+def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> DataTable:
     """The rows of Arrow files that make one data set, in the order given; the files are mapped, not read."""
     tables = []
     for file in files:
@@ -122,7 +122,7 @@ def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> 
 
 def _open_folder(
     folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
-) -> Table:
+) -> DataTable:
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(each.name for each in folder.iterdir() if (each / "state.json").is_file())
         chosen = split if split in splits else splits[0] if len(splits) == 1 else None
@@ -153,7 +153,7 @@ def _open_folder(
     return read_table(tables[0])
 
 
-def _open_saved(folder: Path, images: Sequence[str]) -> Table:
+def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
     state = read_json(folder / "state.json")
     if not isinstance(state, dict) or not isinstance(state.get("_data_files"), list):
         raise DataError("not the state of a saved data set", where=folder / "state.json")
@@ -191,19 +191,19 @@ def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
     return [name for name in images if name in schema.names and holds_bytes(schema.field(name).type)]
 
 
-def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> Table:
+def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> DataTable:
     columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in table.column_names}
     for name in lazy:
         columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
-    return Table(columns, str(file), kind, (Part(str(file), rows),))
+    return DataTable(columns, str(file), kind, (TablePart(str(file), rows),))
 
 
-def _joined(tables: Sequence[Table], source: str | None) -> Table:
+def _joined(tables: Sequence[DataTable], source: str | None) -> DataTable:
     if len(tables) == 1:
         only = tables[0]
-        return Table(only.columns, source or only.source, only.kind, only.parts)
+        return DataTable(only.columns, source or only.source, only.kind, only.parts)
     joined = stack(tables, source=source or str(Path(tables[0].source).parent))
-    return Table(joined.columns, joined.source, tables[0].kind, joined.parts)
+    return DataTable(joined.columns, joined.source, tables[0].kind, joined.parts)
 
 
 def _cell(path: Path, column: str, row: int) -> Any:

@@ -10,7 +10,7 @@ from counterfoil.data.readers.build import check_counts, choices
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.photos import Photos
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, read_table, stack, texts
+from counterfoil.data.tables import DataTable, read_table, stack, texts
 from counterfoil.errors import DataError
 
 #: In the order of the result tables that BiVLC's authors released.
@@ -69,7 +69,7 @@ def subset_files(data: Path, subsets: Sequence[str]) -> list[Path]:
 def of_rows(
     card: Card,
     ids: Sequence[str],
-    rows: Table,
+    rows: DataTable,
     candidates: Sequence[str],
     images: Path | None,
     *,
@@ -96,7 +96,7 @@ def of_rows(
     )
 
 
-def captions_only(card: Card, table: Table, images: Path | None = None) -> Benchmark:
+def captions_only(card: Card, table: DataTable, images: Path | None = None) -> Benchmark:
     """SugarCrepe as a released table of outcomes carries it: file names, captions, types and subtypes.
 
     The tables list every file's items in order, so an item's number is its place in its subset; where
@@ -112,5 +112,5 @@ def captions_only(card: Card, table: Table, images: Path | None = None) -> Bench
         if skipped and subset == DROPPED[0] and number >= DROPPED[1]:
             number += 1
         ids.append(f"{subset}/{number}")
-    rows = Table({**table.columns, "subset": subsets}, table.source, table.kind, table.parts)
+    rows = DataTable({**table.columns, "subset": subsets}, table.source, table.kind, table.parts)
     return of_rows(card, ids, rows, ("caption", "negative_caption"), images)

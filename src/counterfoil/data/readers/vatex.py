@@ -19,7 +19,14 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.frames import Sampling
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import Captions, Left, once_each, placed, rated, spoken
+from counterfoil.data.readers.human_ratings import (
+    CaptionTable,
+    Skipped,
+    clean_caption,
+    placed,
+    rated,
+    unique_ids,
+)
 from counterfoil.data.references import References
 from counterfoil.data.video_files import find
 from counterfoil.data.videos import Video
@@ -64,11 +71,11 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
         if len(found) != n:
             raise DataError("not a row per candidate", where=file, given=len(found), allowed=str(n))
     ratings = _ratings(plain_pickle(files[2]), n, files[2])
-    captions = Captions()
+    captions = CaptionTable()
     candidates, listed = [], []
     for row, cell in enumerate(spoken_of):
         where = f"{files[0]}, row {row + 1}"
-        candidates.append(captions.add(spoken(cell, where), f"c{row}"))
+        candidates.append(captions.add(clean_caption(cell, where), f"c{row}"))
         own = _listed(written[row], f"{files[1]}, row {row + 1}")
         if len(own) < references:
             raise DataError(
@@ -77,24 +84,25 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
                 given=len(own),
                 allowed=f"{references} or more",
             )
-        texts = [spoken(each, f"{files[1]}, row {row + 1}", "reference") for each in own[:references]]
+        texts = [clean_caption(each, f"{files[1]}, row {row + 1}", "reference") for each in own[:references]]
         listed.append(captions.add_all(texts, f"r{row}"))
     of_row = [
-        spoken(each, f"{files[3]}, row {row + 1}", "name of a video") for row, each in enumerate(shown_of)
+        clean_caption(each, f"{files[3]}, row {row + 1}", "name of a video")
+        for row, each in enumerate(shown_of)
     ]
     videos, positions = placed(of_row)
     folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
     sources = find(folder, videos) if folder is not None else {}
     return rated(
         card,
-        once_each(of_row),
+        unique_ids(of_row),
         captions.items,
         [Video(name, sources.get(name), sampling=Sampling(count=FRAMES)) for name in videos],
         np.array(candidates, dtype=np.int64),
         positions,
         ratings,
         references=References.of(listed),
-        left=Left(),
+        left=Skipped(),
         source=str(data),
         path=data,
         corpus=data / CORPUS,

@@ -13,7 +13,7 @@ from counterfoil.data.readers.hub import hub_rows
 from counterfoil.data.readers.photos import Photos, cell_source, image_folder
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import Table, integers, labels, names, texts
+from counterfoil.data.tables import DataTable, integers, labels, names, texts
 from counterfoil.errors import DataError
 
 _IMAGES = ("image_0", "image_1")
@@ -94,7 +94,7 @@ def labelled(card: Card, ids: Sequence[str], *, source: str) -> Benchmark:
     return found
 
 
-def _rows(card: Card, data: Path | None) -> Table:
+def _rows(card: Card, data: Path | None) -> DataTable:
     if data is None:
         return hub_rows(card, _IMAGES)
     return open_rows(data, _IMAGES, split=card.split, names=_FILES)
@@ -106,7 +106,7 @@ def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
     return [[Image(f"{name}_i{k}", sources[files[name, k]]) for name in ids] for k in (0, 1)]
 
 
-def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
+def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     """The groupings whose columns the table has: rows in the layout of Winoground need not be tagged."""
     found: dict[str, tuple[str, ...]] = {}
     if "collapsed_tag" in table:
@@ -125,7 +125,7 @@ def _groupings(table: Table) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _expected(card: Card, table: Table) -> Card:
+def _expected(card: Card, table: DataTable) -> Card:
     """The card with the counts of those groups that the table can have."""
     of_column = {"collapsed_tag": _COLLAPSED, "num_main_preds": ("1 Main Pred", "2 Main Preds")}
     lacking = {group for column, groups in of_column.items() if column not in table for group in groups}

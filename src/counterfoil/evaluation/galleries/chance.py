@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.evaluation.galleries.means import mean
 from counterfoil.evaluation.galleries.retrieval import POLICIES, per_item
 from counterfoil.metrics.class_rules import Plausible
@@ -49,7 +49,7 @@ def constant(benchmark: Benchmark) -> Rankings:
             above = np.where(present, 0, -1)
             level = np.where(present, sizes[found.queries], 0)
         sides.append(
-            Placed(above, level, sizes, none.astype(np.int32), none.astype(np.float32), shares=shares)
+            DirectionRanks(above, level, sizes, none.astype(np.int32), none.astype(np.float32), shares=shares)
         )
     return Rankings(sides[0], sides[1])
 

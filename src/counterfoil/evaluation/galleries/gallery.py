@@ -16,7 +16,7 @@ from counterfoil.evaluation.galleries.chance import chance_per_item
 from counterfoil.evaluation.galleries.means import columns, mean
 from counterfoil.evaluation.galleries.measures import SIDES
 from counterfoil.evaluation.galleries.retrieval import measured, per_item, tied
-from counterfoil.evaluation.question_means import Interval, dependence, facts
+from counterfoil.evaluation.question_means import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
@@ -30,8 +30,8 @@ def no_folds(benchmark: Benchmark) -> InputError:
     return InputError(
         "a gallery has no folds: a query needs all of its items",
         where=benchmark.name,
-        given=f"interval '{Interval.FOLDS}'",
-        allowed=tuple(one for one in Interval if one is not Interval.FOLDS),
+        given=f"interval '{IntervalMethod.FOLDS}'",
+        allowed=tuple(one for one in IntervalMethod if one is not IntervalMethod.FOLDS),
     )
 
 
@@ -41,7 +41,7 @@ def evaluate_gallery(
     *,
     scorer: str,
     ties: Ties,
-    interval: Interval,
+    interval: IntervalMethod,
     draws: int,
     seed: int,
     measures: Sequence[str] | None,
@@ -78,7 +78,7 @@ def evaluate_gallery(
                 **facts(benchmark, interval, draws=draws, seed=seed),
                 **(
                     {"method": "bootstrap"}
-                    if interval is Interval.AUTO and not benchmark.sharing.crossed
+                    if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed
                     else {}
                 ),
             },
@@ -92,7 +92,7 @@ def _estimates(
     values: Mapping[str, NDArray[np.float64]],
     chances: Mapping[str, float],
     *,
-    interval: Interval,
+    interval: IntervalMethod,
     shared: NDArray[np.int64] | Sharing,
     draws: int,
     seed: int,
@@ -111,7 +111,7 @@ def _estimates(
     # Values within rounding of 1 are 1: a mean of shares may end in 1 + 2e-16.
     value = {name: min(1.0, mean(benchmark, values[name])) for name in names}
     effective = [float(sum(counts[name])) for name in names]
-    if interval is Interval.WILSON:
+    if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
         table, averages = columns(benchmark, values, names)

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Search
-from counterfoil.data.scores import Answers, Placed, Rankings
+from counterfoil.data.scores import Answers, DirectionRanks, Rankings
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.galleries.measures import SIDES, expand, measure_names, recall_k
 from counterfoil.metrics import ranking
@@ -37,7 +37,7 @@ _ASKED = {"i2t": "image to text", "t2i": "text to image"}
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class QueryValues:
     """Each measure's value per query, and why the others that exist have none: the rankings were cut."""
 
     values: Mapping[str, Float[ndarray, "n"]]
@@ -78,7 +78,7 @@ def measured(
     *,
     ties: Ties = Ties.STRICT,
     measures: Sequence[str] | None = None,
-) -> Measured:
+) -> QueryValues:
     """Each measure's value per query; with `measures` None all that the rankings can support.
 
     Raises `InputError` where the rankings were cut before what a measure needs that was asked for by name, or
@@ -125,7 +125,7 @@ def measured(
     if unsupported and (measures is not None or not values):
         name, reason = next(iter(unsupported.items()))
         raise InputError(f"{name} cannot be measured: {reason}", where=benchmark.name)
-    return Measured(values, unsupported)
+    return QueryValues(values, unsupported)
 
 
 def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
@@ -179,7 +179,7 @@ def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
 
 
 def _values_of(
-    search: Search, placed: Placed, sizes: Int[ndarray, "queries"], ties: Ties
+    search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"], ties: Ties
 ) -> Callable[[str], Float[ndarray, "queries"]]:
     """The function that gives a measure's values in one direction."""
     if isinstance(search.positives, Plausible):
@@ -199,7 +199,7 @@ def _measure(base: str) -> Callable[..., Float[ndarray, "queries"]]:
     return partial(ranking.recall_at_k, k=k) if k else _MEASURES[base]
 
 
-def _side_ranks(search: Search, placed: Placed, sizes: Int[ndarray, "queries"]) -> Ranks:
+def _side_ranks(search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
     # Parts may differ in size. A rank does not depend on how large the gallery is, only whether a ranking is
     # whole does: those that are get the depth of the largest part.
     largest = int(sizes.max(initial=0))

@@ -28,7 +28,7 @@ from counterfoil.data.folder_schemas import Direction
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.question_tables import check_order, unpacked
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.run_schemas import (
     PREFIXES,
@@ -38,7 +38,7 @@ from counterfoil.evaluation.run_schemas import (
     check_questions,
     misfits,
 )
-from counterfoil.inputs.columns import Column, Schema, notes
+from counterfoil.inputs.columns import ColumnSchema, Schema, notes
 from counterfoil.inputs.models import Stored, check_model
 from counterfoil.inputs.parsed import parse_json
 from counterfoil.metrics.class_rules import Plausible
@@ -49,18 +49,18 @@ SCORES, ITEMS, GALLERY, TOPS = "scores.parquet", "items.parquet", "gallery.parqu
 #: The tables, in the order they are written.
 FILES = (SCORES, ITEMS, GALLERY, TOPS)
 
-_POSITION = Column("whole", low=0)
-_SOMETIMES = Column("whole", null=True, low=0)
-_CODE = Column("bytes", null=True)
+_POSITION = ColumnSchema("whole", low=0)
+_SOMETIMES = ColumnSchema("whole", null=True, low=0)
+_CODE = ColumnSchema("bytes", null=True)
 
 #: What they hold.
 SCHEMAS = {
     SCORES: Schema(
         {
-            "question": Column("text"),
-            "item": Column("text", null=True),
+            "question": ColumnSchema("text"),
+            "item": ColumnSchema("text", null=True),
             "position": _SOMETIMES,
-            "gain": Column("real", low=0),
+            "gain": ColumnSchema("real", low=0),
             "above": _SOMETIMES,
             "level": _POSITION,
         }
@@ -68,28 +68,30 @@ SCHEMAS = {
     ITEMS: Schema(
         {
             **QUESTION,
-            "direction": Column("text"),
+            "direction": ColumnSchema("text"),
             "query": _POSITION,
             "cluster": _POSITION,
             "part": _POSITION,
             "depth": _POSITION,
             "code": _CODE,
         },
-        {**PREFIXES, "share:": Column("real", null=True, nan=True, low=0, high=1)},
+        {**PREFIXES, "share:": ColumnSchema("real", null=True, nan=True, low=0, high=1)},
     ),
     GALLERY: Schema(
         {
-            "kind": Column("text"),
-            "id": Column("text"),
-            "text": Column("text", null=True),
+            "kind": ColumnSchema("text"),
+            "id": ColumnSchema("text"),
+            "text": ColumnSchema("text", null=True),
             "owner": _SOMETIMES,
             "part": _SOMETIMES,
-            "photo": Column("text", null=True),
-            "crop": Column("wholes", null=True),
+            "photo": ColumnSchema("text", null=True),
+            "crop": ColumnSchema("wholes", null=True),
             "code": _CODE,
         }
     ),
-    TOPS: Schema({**QUESTION, "items": Column("wholes", low=-1), "scores": Column("reals", nan=True)}),
+    TOPS: Schema(
+        {**QUESTION, "items": ColumnSchema("wholes", low=-1), "scores": ColumnSchema("reals", nan=True)}
+    ),
 }
 
 _SIDES = ("i2t", "t2i")
@@ -126,7 +128,7 @@ def _from_tables(
     queries, members, tops = tables[ITEMS], tables[GALLERY], tables[TOPS]
     where = folder / ITEMS
     said = parse_json(notes(queries).get("gallery", "{}"), where=f"{where}, metadata", finite=True)
-    facts = check_model(said, _Facts, where=f"{where}, metadata").model_dump()
+    facts = check_model(said, _GalleryFacts, where=f"{where}, metadata").model_dump()
     images, captions = _items(members, folder / GALLERY)
     split = int(facts["i2t"]["queries"])
     ids = tuple(queries["question"].to_pylist())
@@ -170,7 +172,7 @@ def _from_tables(
         searches.append(Search(query[rows], found))
         placed.append(
             _check_placed(
-                Placed(
+                DirectionRanks(
                     _whole(listed, "above"),
                     _whole(listed, "level"),
                     depth[rows],
@@ -270,7 +272,7 @@ def _queries(benchmark: Benchmark, rankings: Rankings, items: Mapping[str, NDArr
     )
 
 
-def _facts(search: Search, placed: Placed) -> dict[str, Any]:
+def _facts(search: Search, placed: DirectionRanks) -> dict[str, Any]:
     rule = search.positives
     return {
         "queries": len(search),
@@ -316,14 +318,16 @@ class _Side(Direction):
     top: Count
 
 
-class _Facts(Stored):
+class _GalleryFacts(Stored):
     """What the metadata of `items.parquet` say of the gallery."""
 
     i2t: _Side
     t2i: _Side
 
 
-def _check_placed(placed: Placed, size: int, position: NDArray[np.int64] | None, folder: Path) -> Placed:
+def _check_placed(
+    placed: DirectionRanks, size: int, position: NDArray[np.int64] | None, folder: Path
+) -> DirectionRanks:
     """Itself; raises `DataError` where there are more items than the gallery of `size` has, or too few.
 
     `position` are the right answers' own, -1 where the gallery does not hold them.

@@ -12,7 +12,7 @@ from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.weighted_correlation import MEASURES, Drawn
+from counterfoil.metrics.weighted_correlation import MEASURES, WeightedCorrelation
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.sharing import Sharing
 
@@ -48,5 +48,5 @@ class RatedColumns:
         return np.stack([rated.correlations(ready, [weights])[:, where] for ready in self._ready], axis=1)
 
     @cached_property
-    def _ready(self) -> tuple[tuple[Drawn, ...], ...]:
+    def _ready(self) -> tuple[tuple[WeightedCorrelation, ...], ...]:
         return tuple(rated.prepared(parts, self.clusters) for parts in self.points)

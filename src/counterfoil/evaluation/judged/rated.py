@@ -23,12 +23,12 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.question_means import Interval, facts
+from counterfoil.evaluation.question_means import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.correlation_influence import influences
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
-from counterfoil.metrics.weighted_correlation import Drawn
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
@@ -87,13 +87,15 @@ def points(
     return tuple(found)
 
 
-def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[Drawn, ...]:
+def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[WeightedCorrelation, ...]:
     """The points made ready for samples; `clusters` numbers the questions' clusters from 0."""
-    return tuple(Drawn.of(part.scores, part.ratings, clusters[part.questions]) for part in parts)
+    return tuple(
+        WeightedCorrelation.of(part.scores, part.ratings, clusters[part.questions]) for part in parts
+    )
 
 
 def correlations(
-    parts: Sequence[Drawn], weights: Iterable[Float[ndarray, "draws c"]]
+    parts: Sequence[WeightedCorrelation], weights: Iterable[Float[ndarray, "draws c"]]
 ) -> Float[ndarray, "draws 4"]:
     """The four measures in each of many samples, which say how often each cluster counts: means over `parts`.
 
@@ -120,7 +122,7 @@ def measured(
     chosen: Bool[ndarray, "n"],
     names: Sequence[str],
     *,
-    interval: Interval = Interval.AUTO,
+    interval: IntervalMethod = IntervalMethod.AUTO,
     draws: int,
     seed: int,
     level: float = 0.95,
@@ -155,11 +157,11 @@ def measured(
     }
 
 
-def shared_by(sharing: Sharing, interval: Interval) -> Sharing:
+def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
     """What questions share under an interval: by `bootstrap` their images alone."""
-    if interval is Interval.BOOTSTRAP:
+    if interval is IntervalMethod.BOOTSTRAP:
         return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
-    return replace(sharing, always_crossed=interval is Interval.CROSSED)
+    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
 
 
 def percentiles(found: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
@@ -176,7 +178,7 @@ def evaluate_rated(
     *,
     scorer: str,
     ties: Ties,
-    interval: Interval,
+    interval: IntervalMethod,
     draws: int,
     seed: int,
     measures: Sequence[str] | None,

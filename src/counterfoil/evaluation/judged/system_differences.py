@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.judged.system_draws import LEAST, MEASURES, Drawing, measures
+from counterfoil.evaluation.judged.system_draws import LEAST, MEASURES, SystemDraws, measures
 from counterfoil.evaluation.judged.system_scores import SystemScores
 from counterfoil.evaluation.result import or_none
 from counterfoil.stats.resampling import sign_draws
@@ -47,7 +47,7 @@ class SystemDifference:
 
 
 def differences_of(
-    human: str, columns: Mapping[str, tuple[SystemScores, SystemScores]], drawing: Drawing
+    human: str, columns: Mapping[str, tuple[SystemScores, SystemScores]], drawing: SystemDraws
 ) -> list[SystemDifference]:
     """Every pair of metrics over the systems that both (and people) have."""
     made: list[tuple[str, str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]] = []
@@ -95,7 +95,7 @@ def _swapped(
     second: SystemScores,
     theirs: SystemScores,
     values: NDArray[np.float64],
-    drawing: Drawing,
+    drawing: SystemDraws,
 ) -> NDArray[np.float64]:
     """p of "both metrics could as well be swapped", image by image or system by system.
 

@@ -35,7 +35,7 @@ _AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SystemDraws:
     """What is drawn anew, and how often."""
 
     over: Over

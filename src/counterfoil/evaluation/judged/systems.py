@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.system_differences import SystemDifference, differences_of
-from counterfoil.evaluation.judged.system_draws import LEAST, MEASURES, Drawing, Over, measures
+from counterfoil.evaluation.judged.system_draws import LEAST, MEASURES, Over, SystemDraws, measures
 from counterfoil.evaluation.judged.system_scores import SystemScores, together
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.correlation import middle_ranks
@@ -156,7 +156,7 @@ def system_correlations(
     }
     if len(images) > 1:
         raise InputError("metrics and people are about different images", given=sorted(images))
-    drawing = Drawing(over, next(iter(images), 0), draws, seed, level)
+    drawing = SystemDraws(over, next(iter(images), 0), draws, seed, level)
     found, differences, notes = [], [], []
     for human, scores in people.items():
         columns = {name: _both(of, scores, everyone, name, human) for name, of in metrics.items()}
@@ -211,7 +211,7 @@ def _both(
 
 
 def _correlate(
-    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: Drawing
+    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: SystemDraws
 ) -> list[SystemCorrelation]:
     n = len(own.fixed)
     values = measures(np.stack([own.fixed, theirs.fixed], axis=1)[None])[0, :, 0, 1]
@@ -236,7 +236,9 @@ def _correlate(
     ]
 
 
-def _one_person(human: str, judges: Mapping[str, SystemScores], drawing: Drawing) -> list[SystemCorrelation]:
+def _one_person(
+    human: str, judges: Mapping[str, SystemScores], drawing: SystemDraws
+) -> list[SystemCorrelation]:
     """The mean over judges of each one's correlation with the mean of the others; none for a single judge."""
     if len(judges) < 2:
         return []
@@ -281,7 +283,7 @@ def _said(own: SystemScores, others: SystemScores) -> NDArray[np.bool_]:
 
 
 def _why_missing(
-    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: Drawing
+    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: SystemDraws
 ) -> list[str]:
     """Sentences about what has no value or no interval."""
     if np.ptp(own.fixed) == 0:

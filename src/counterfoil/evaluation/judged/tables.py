@@ -27,7 +27,7 @@ from counterfoil.data.references import References
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.data.videos import Video
 from counterfoil.evaluation.run_schemas import PREFIXES, QUESTION, check_answers, check_crops, misfits
-from counterfoil.inputs.columns import Column, Schema, check_columns, notes
+from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns, notes
 from counterfoil.inputs.models import Stored, check_model
 
 SCORES, ITEMS = "scores.parquet", "items.parquet"
@@ -38,40 +38,40 @@ FILES = (SCORES, ITEMS, CAPTIONS, IMAGES)
 
 _SIDES = ("a", "b")
 
-_SECONDS = Column("real", null=True, low=0, required=False)
+_SECONDS = ColumnSchema("real", null=True, low=0, required=False)
 
 #: What they hold, as far as it is the same in all runs; the questions' own columns depend on their form.
 SCHEMAS = {
     SCORES: Schema(QUESTION),
-    ITEMS: Schema({**QUESTION, "cluster": Column("whole", low=0)}, PREFIXES),
-    CAPTIONS: Schema({"id": Column("text"), "text": Column("text", null=True)}),
+    ITEMS: Schema({**QUESTION, "cluster": ColumnSchema("whole", low=0)}, PREFIXES),
+    CAPTIONS: Schema({"id": ColumnSchema("text"), "text": ColumnSchema("text", null=True)}),
     IMAGES: Schema(
         {
-            "id": Column("text"),
-            "photo": Column("text", null=True),
-            "crop": Column("wholes", null=True),
+            "id": ColumnSchema("text"),
+            "photo": ColumnSchema("text", null=True),
+            "crop": ColumnSchema("wholes", null=True),
             "start": _SECONDS,
             "end": _SECONDS,
         }
     ),
 }
 
-_RATING = Column("real", null=True, nan=True)
-_POSITION, _LIST = Column("whole", low=0), Column("wholes", low=0)
+_RATING = ColumnSchema("real", null=True, nan=True)
+_POSITION, _LIST = ColumnSchema("whole", low=0), ColumnSchema("wholes", low=0)
 _RATED = Schema(
     {
         "candidate_at": _POSITION,
         "image_at": _POSITION,
         "r0": _RATING,
-        "references_at": Column("wholes", low=0, required=False),
+        "references_at": ColumnSchema("wholes", low=0, required=False),
     },
     {f"r{digit}": _RATING for digit in range(10)},
 )
 _PREFERENCE = Schema(
-    {"label": Column("whole", low=0, high=1)}
-    | {f"votes_{side}": Column("real", low=0) for side in _SIDES}
+    {"label": ColumnSchema("whole", low=0, high=1)}
+    | {f"votes_{side}": ColumnSchema("real", low=0) for side in _SIDES}
     | {f"{side}{end}": _LIST for side in _SIDES for end in ("_at", "_images_at")}
-    | {f"{side}_references_at": Column("wholes2", low=0, required=False) for side in _SIDES}
+    | {f"{side}_references_at": ColumnSchema("wholes2", low=0, required=False) for side in _SIDES}
 )
 _POSITIONS = pa.list_(pa.int64())
 

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.errors import DataError
-from counterfoil.metrics.captions.token_match import Phrase, greedy, without_references
+from counterfoil.metrics.captions.token_match import TokenizedCaption, greedy, without_references
 
 #: Of several references: the largest of each part on its own, as released, or the one of the largest score,
 #: as in PAC-S equation 8. The first is never below the second.
@@ -53,7 +53,7 @@ class EMScore:
 
 
 def with_videos(
-    captions: Sequence[Phrase],
+    captions: Sequence[TokenizedCaption],
     videos: Sequence[Float[ndarray, "_ width"]],
     *,
     padding: Padding = "none",
@@ -65,7 +65,7 @@ def with_videos(
     count alike. `batch` matters to `padding` "released" alone. Raises `DataError` for a video without frames,
     naming the row, and for vectors of another width than the caption's.
 
-    >>> caption = Phrase(np.eye(2), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    >>> caption = TokenizedCaption(np.eye(2), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     >>> with_videos([caption], [np.array([[0.6, 0.8]])]).full
     array([0.8])
     """
@@ -81,7 +81,7 @@ def with_videos(
                 given=f"{frames.shape[1]} and {caption.vectors.shape[1]} numbers each",
             )
         whole = video_whole(frames)
-        film = Phrase(frames, np.ones(len(frames)), whole)
+        film = TokenizedCaption(frames, np.ones(len(frames)), whole)
         found = greedy(caption, [film], floored=(floors[0][[row]], floors[1][[row]]))
         coarse = caption.whole.astype(np.float64) @ whole
         rows[row] = found.precision[0], found.recall[0], found.f1[0], coarse
@@ -89,8 +89,8 @@ def with_videos(
 
 
 def with_references(
-    captions: Sequence[Phrase],
-    references: Sequence[Sequence[Phrase]],
+    captions: Sequence[TokenizedCaption],
+    references: Sequence[Sequence[TokenizedCaption]],
     *,
     best: Best = "component",
     padding: Padding = "none",

@@ -20,7 +20,7 @@ from counterfoil.metrics.captions.clip_score import harmonic_mean
 
 
 @dataclass(frozen=True, eq=False)
-class Phrase:
+class TokenizedCaption:
     """A caption token by token, from the mark of its begin to that of its end.
 
     `vectors` (tokens, width) are unit vectors; `weights` (tokens,) are 0 or more and need not sum to 1;
@@ -35,9 +35,9 @@ class Phrase:
     def shares(self) -> Float[ndarray, "tokens"]:
         """(tokens,) the weights over their sum; where all are 0 every token counts alike.
 
-        >>> Phrase(np.eye(2), np.array([1.0, 3.0]), np.ones(2)).shares
+        >>> TokenizedCaption(np.eye(2), np.array([1.0, 3.0]), np.ones(2)).shares
         array([0.25, 0.75])
-        >>> Phrase(np.eye(2), np.zeros(2), np.ones(2)).shares
+        >>> TokenizedCaption(np.eye(2), np.zeros(2), np.ones(2)).shares
         array([0.5, 0.5])
         """
         weights = self.weights.astype(np.float64)
@@ -108,14 +108,16 @@ class Matched:
     f1: Float[ndarray, "rows"]
 
 
-def token_match(candidates: Sequence[Phrase], references: Sequence[Sequence[Phrase]]) -> Matched:
+def token_match(
+    candidates: Sequence[TokenizedCaption], references: Sequence[Sequence[TokenizedCaption]]
+) -> Matched:
     """Each candidate against its references; of P, R and F1 the largest over them, each on its own.
 
     A caption without words (nothing between its two marks) has 0 with everything, as in BERTScore's code.
     Raises `DataError` naming the first row without references. Zhang et al., section 3.
 
-    >>> cat = Phrase(np.eye(3), np.array([0.0, 1.0, 0.0]), np.ones(3))
-    >>> dog = Phrase(np.eye(3)[[0, 2, 2]], np.array([0.0, 1.0, 0.0]), np.ones(3))
+    >>> cat = TokenizedCaption(np.eye(3), np.array([0.0, 1.0, 0.0]), np.ones(3))
+    >>> dog = TokenizedCaption(np.eye(3)[[0, 2, 2]], np.array([0.0, 1.0, 0.0]), np.ones(3))
     >>> token_match([cat, cat], [[dog], [dog, cat]]).f1
     array([0., 1.])
     """
@@ -131,8 +133,8 @@ def token_match(candidates: Sequence[Phrase], references: Sequence[Sequence[Phra
 
 
 def greedy(
-    candidate: Phrase,
-    others: Sequence[Phrase],
+    candidate: TokenizedCaption,
+    others: Sequence[TokenizedCaption],
     *,
     floored: tuple[Bool[ndarray, "others"], Bool[ndarray, "others"]] | None = None,
 ) -> Matched:
@@ -142,7 +144,7 @@ def greedy(
     largest cosine is not below 0, in P and in R: what padding does in released codes (see `em_score`). Raises
     `DataError` where a side has no tokens at all. Zhang et al., section 3.
 
-    >>> two, one = (Phrase(np.eye(2)[:n], np.ones(n), np.ones(2)) for n in (2, 1))
+    >>> two, one = (TokenizedCaption(np.eye(2)[:n], np.ones(n), np.ones(2)) for n in (2, 1))
     >>> found = greedy(two, [one])
     >>> found.precision, found.recall, found.f1.round(4)
     (array([0.5]), array([1.]), array([0.6667]))

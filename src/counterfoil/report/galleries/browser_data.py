@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.data.galleries import Search
-from counterfoil.data.scores import Placed, Rankings
+from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
@@ -84,7 +84,9 @@ def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, 
     return np.where(hit, np.where(gains >= 1, 1, 2), 0).reshape(items.shape)
 
 
-def missed(search: Search, placed: Placed) -> tuple[Int[ndarray, "queries 3"], Bool[ndarray, "queries"]]:
+def missed(
+    search: Search, placed: DirectionRanks
+) -> tuple[Int[ndarray, "queries 3"], Bool[ndarray, "queries"]]:
     """The first right answer that is not among the first items shown, per query, and whether there is one.
 
     Its item, the first place at which it may stand and the last (where other items score the same); the
@@ -112,7 +114,7 @@ def missed(search: Search, placed: Placed) -> tuple[Int[ndarray, "queries 3"], B
     return found, there
 
 
-def first_right(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
+def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
     """The first and the last place at which a query's first right answer may stand, 0 where nobody knows.
 
     The two differ where it scores the same as a wrong one. By rule it is looked for among the items that were
@@ -136,7 +138,7 @@ def first_right(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
     return found
 
 
-def _first_kept(search: Search, placed: Placed) -> Int[ndarray, "queries 2"]:
+def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
     found = np.zeros((len(search), 2), dtype=np.int64)
     items = placed.top.astype(np.int64)
     if not items.shape[1]:
@@ -251,7 +253,7 @@ def _rankings(run: Run) -> Rankings:
     return run.answers
 
 
-def _first(placed: Placed) -> Int[ndarray, "queries first"]:
+def _first(placed: DirectionRanks) -> Int[ndarray, "queries first"]:
     return _padded(placed.top.astype(np.int64), -1)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import UnknownNameError
 from counterfoil.report.ledger.entry import Basis, Entry, Verdict, judge, parse
-from counterfoil.report.ledger.evidence import Evidence, NoDataError
-from counterfoil.report.ledger.paper import Paper, Row, Spec, Table, chosen
-from counterfoil.report.ledger.recipes import RECIPES, Case, Finding
+from counterfoil.report.ledger.evidence import NoDataError, ReleasedFiles
+from counterfoil.report.ledger.paper import Paper, PaperRow, PaperTable, Spec, chosen
+from counterfoil.report.ledger.recipes import RECIPES, Case, Recomputed
 
 
 def reproduce(
@@ -35,7 +35,7 @@ def reproduce(
     """
     entries: list[Entry] = []
     for paper in chosen(papers):
-        evidence = Evidence(data, paper.questions, released=paper.released, note=note)
+        evidence = ReleasedFiles(data, paper.questions, released=paper.released, note=note)
         rows = [(table, row) for table in paper.tables for row in table.rows]
         for done, (table, row) in enumerate(rows):
             progress(f"reproduce {paper.name}", done, len(rows))
@@ -57,7 +57,7 @@ def files(
     """
     rows = []
     for paper in chosen(papers):
-        evidence = Evidence(data, paper.questions, released=paper.released)
+        evidence = ReleasedFiles(data, paper.questions, released=paper.released)
         for places in paper.files():
             found = next((path for name in places if (path := evidence.find(name)) is not None), None)
             where = "" if found is None else str(found.relative_to(data or Path()))
@@ -65,7 +65,7 @@ def files(
     return tuple(rows)
 
 
-def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry]:
+def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles) -> list[Entry]:
     found = []
     for column, cell in zip(table.columns, row.cells, strict=True):
         if not cell.printed:
@@ -100,14 +100,14 @@ def _row(paper: Paper, table: Table, row: Row, evidence: Evidence) -> list[Entry
     return found
 
 
-def _known(spec: Spec, finding: Finding) -> str:
+def _known(spec: Spec, finding: Recomputed) -> str:
     """Why a number differs, if it is the number that the reason is about."""
     if spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME:
         return ""
     return spec.reason or ""
 
 
-def _attempt(case: Case) -> tuple[Finding | None, str]:
+def _attempt(case: Case) -> tuple[Recomputed | None, str]:
     """The recomputed number, or none and why."""
     spec: Spec = case.spec
     if spec.missing:

@@ -15,7 +15,7 @@ from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
-from counterfoil.engine.caption_scoring import judge
+from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
@@ -33,7 +33,7 @@ class NoDataError(Exception):
     """A number cannot be recomputed here; the text says why. Never leaves the ledger."""
 
 
-class Evidence:
+class ReleasedFiles:
     """The released files under `folder`; None is no data at all.
 
     `questions` maps a benchmark to the places in the folder where its questions may lie; the first that is
@@ -120,7 +120,9 @@ class Evidence:
         """What a caption metric gives to each candidate that people rated."""
         return self._once(
             ("judged", benchmark, metric),
-            lambda: judge(self.questions(benchmark)[0], self._metric(metric), note=self._note).values,
+            lambda: (
+                score_benchmark(self.questions(benchmark)[0], self._metric(metric), note=self._note).values
+            ),
         )
 
     def example(self, candidates: str, references: str, metric: str) -> float:

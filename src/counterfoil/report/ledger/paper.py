@@ -67,7 +67,7 @@ class Spec(BaseModel):
         return {name: value for name in Spec.model_fields if (value := getattr(self, name)) is not None}
 
 
-class Cell(Spec):
+class PaperCell(Spec):
     """A printed number; empty where the paper's table has a blank."""
 
     printed: str
@@ -78,23 +78,23 @@ class Cell(Spec):
         return {"printed": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
-    def _is_number(self) -> "Cell":
+    def _is_number(self) -> "PaperCell":
         if self.printed:
             parse(self.printed)
         return self
 
 
-class Column(Spec):
+class PaperColumn(Spec):
     """What stands at the head of a column."""
 
     name: str
 
 
-class Row(Spec):
+class PaperRow(Spec):
     """A row of printed numbers: `["CLIP", "75.83", ...]` for short."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[PaperCell, ...]
 
     @model_validator(mode="before")
     @classmethod
@@ -102,15 +102,15 @@ class Row(Spec):
         return {"name": given[0], "cells": given[1:]} if isinstance(given, list) else given
 
 
-class Table(Spec):
+class PaperTable(Spec):
     """One table of a paper, or the numbers of one section of its text."""
 
     name: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[PaperColumn, ...]
+    rows: tuple[PaperRow, ...]
 
     @model_validator(mode="after")
-    def _is_rectangular(self) -> "Table":
+    def _is_rectangular(self) -> "PaperTable":
         for row in self.rows:
             if len(row.cells) != len(self.columns):
                 raise ValueError(
@@ -118,12 +118,12 @@ class Table(Spec):
                 )
         return self
 
-    def spec(self, row: Row, column: Column, cell: Cell) -> Spec:
+    def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
         """All that is said about one cell; the nearer to the cell, the stronger."""
         return Spec(**{**self.said(), **column.said(), **row.said(), **cell.said()})
 
 
-class Model(BaseModel):
+class PaperModel(BaseModel):
     """Where the answers of one row of a paper's tables lie."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -158,10 +158,10 @@ class Paper(BaseModel):
     title: str
     #: Benchmark to the places where its questions may lie, relative to the folder of data.
     questions: dict[str, tuple[str, ...]] = {}
-    models: dict[str, Model] = {}
+    models: dict[str, PaperModel] = {}
     #: Files of the folder of data to the names under which they were published, where those are others.
     released: dict[str, str] = {}
-    tables: tuple[Table, ...]
+    tables: tuple[PaperTable, ...]
     inputs: tuple[Grid, ...] = ()
 
     def files(self) -> tuple[tuple[str, ...], ...]:

@@ -23,7 +23,7 @@ _ASKED = {
 
 
 @dataclass(frozen=True)
-class Judged:
+class MetricSection:
     """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
 
     anchor: str
@@ -40,7 +40,7 @@ class CaptionPart:
     """All of the part; `known` says what the oracle got, whatever that is."""
 
     known: str
-    judged: tuple[Judged, ...]
+    judged: tuple[MetricSection, ...]
 
 
 def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
@@ -73,7 +73,7 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     )
 
 
-def _judged(comparison: Comparison) -> Judged:
+def _judged(comparison: Comparison) -> MetricSection:
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
     measure = tables.leading(comparison)
@@ -86,7 +86,7 @@ def _judged(comparison: Comparison) -> Judged:
         )
         for part, names in (("w", _side_by_side(comparison, measure)), ("n", [measure]))
     )
-    return Judged(
+    return MetricSection(
         anchor,
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),

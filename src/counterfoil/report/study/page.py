@@ -24,7 +24,7 @@ _BUDGET = 3_000_000
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingSummary:
     """How a model came about; `history` holds the rows of its journal (of one seed where there are more)."""
 
     name: str
@@ -61,7 +61,7 @@ def page(
     standfirst: str = "",
     order: Ordering | None = None,
     comparisons: Sequence[Comparison] = (),
-    trained: Sequence[Trained] = (),
+    trained: Sequence[TrainingSummary] = (),
     sweeps: Sequence[Sweep] = (),
     captions: Sequence[Comparison] = (),
     claims: Sequence[Finding] = (),
@@ -145,7 +145,7 @@ def _ordered(order: Ordering | None) -> Drawing | None:
     return Drawing("The trainings in order", "", wide, narrow)
 
 
-def _curves(trained: Sequence[Trained]) -> tuple[Drawing, ...]:
+def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     """The loss, and whatever was validated, as far as a journal has it more than once."""
     histories = {each.name: each.history for each in trained if each.history}
     counts: dict[str, int] = {}

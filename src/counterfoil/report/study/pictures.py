@@ -17,7 +17,7 @@ from counterfoil.report.pictures import Album
 
 
 @dataclass(frozen=True)
-class Pair:
+class PicturePair:
     """Two pictures with their captions, as the page shows a question."""
 
     kind: str
@@ -26,7 +26,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class RankedPictures:
     """A caption, the pictures it is true of, and what a model puts first: (picture, whether it is right)."""
 
     caption: str
@@ -36,7 +36,7 @@ class Shelf:
     first: tuple[tuple[str, bool], ...]
 
 
-def pairs(comparison: Comparison, album: Album) -> tuple[Pair, ...]:
+def pairs(comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
     """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
     benchmark = _pictured(comparison)
     if benchmark is None or not isinstance(benchmark.questions, Quad):
@@ -50,7 +50,7 @@ def pairs(comparison: Comparison, album: Album) -> tuple[Pair, ...]:
     chosen = _spread(labels, benchmark.clusters.tolist(), 8)
     numbers = album.add(benchmark.images, questions.images[chosen].tolist())
     return tuple(
-        Pair(
+        PicturePair(
             group(labels[at]),
             (album.uris[numbers[a]], album.uris[numbers[b]]),
             (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
@@ -86,7 +86,9 @@ def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
     return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
 
 
-def shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int = 6) -> tuple[Shelf, ...]:
+def shelves(
+    comparison: Comparison, album: Album, *, shown: int = 3, most: int = 6
+) -> tuple[RankedPictures, ...]:
     """Captions with several right pictures, and what the best model puts first for each."""
     benchmark = _pictured(comparison)
     if benchmark is None:
@@ -112,7 +114,7 @@ def shelves(comparison: Comparison, album: Album, *, shown: int = 3, most: int =
         if not numbers:
             continue
         found.append(
-            Shelf(
+            RankedPictures(
                 benchmark.captions[int(search.queries[row])].text or "",
                 tuple(album.uris[numbers[i]] for i in right[:most].tolist()),
                 max(0, len(right) - most),

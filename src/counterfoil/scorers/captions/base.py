@@ -64,7 +64,7 @@ class EmbeddingMetric(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
+class CaptionTokens:
     """A caption token by token, as a model sees it.
 
     `ids` are all ids that the tokenizer gave, padding included where the model has it (EMScore counts
@@ -84,7 +84,7 @@ class LocalEmbedder(Protocol):
 
     identity: Identity
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[Tokens]]:
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """For each batch of captions their tokens."""
         ...
 
@@ -105,9 +105,9 @@ class LocalMetric(Protocol):
 
     def of_parts(
         self,
-        candidates: Sequence[Tokens],
+        candidates: Sequence[CaptionTokens],
         images: Sequence[Float[ndarray, "frames width"]] | None,
-        references: Sequence[Sequence[Tokens]] | None,
+        references: Sequence[Sequence[CaptionTokens]] | None,
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
         """One number per row. What is counted over references is over those of these rows, or of `documents`.

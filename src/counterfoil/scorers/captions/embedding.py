@@ -33,8 +33,8 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_references, with_videos
 from counterfoil.metrics.captions.token_match import token_match
-from counterfoil.scorers.base import Identity, Options, only
-from counterfoil.scorers.captions.base import LocalEmbedder, Tokens
+from counterfoil.scorers.base import Identity, Options, reject_unused_options
+from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, decided, read
 from counterfoil.scorers.captions.token_weights import Corpus, Counting, Phrases, frequencies
 from counterfoil.scorers.dual import DualEncoder
@@ -59,7 +59,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     if name not in KINDS:
         raise UnknownNameError("metric of embeddings", name, KINDS)
     where = f"metric:{name}"
-    only(where, options, "precision", "prompt", "backbone", "settings")
+    reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
     if not options.backbone:
         raise InputError(
             "a model has to stand behind this metric",
@@ -181,9 +181,9 @@ class FrameMetric(Counting):
 
     def of_parts(
         self,
-        candidates: Sequence[Tokens],
+        candidates: Sequence[CaptionTokens],
         images: Sequence[Float[ndarray, "_ width"]] | None,
-        references: Sequence[Sequence[Tokens]] | None,
+        references: Sequence[Sequence[CaptionTokens]] | None,
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row, EMScore's full F1.
@@ -195,9 +195,9 @@ class FrameMetric(Counting):
 
     def parts(
         self,
-        candidates: Sequence[Tokens],
+        candidates: Sequence[CaptionTokens],
         images: Sequence[Float[ndarray, "_ width"]] | None,
-        references: Sequence[Sequence[Tokens]] | None,
+        references: Sequence[Sequence[CaptionTokens]] | None,
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> EMScore:
         """Precision, recall, F1 and coarse score of each row; see `counterfoil.metrics.captions.em_score`."""
@@ -227,9 +227,9 @@ class TokenMetric(Counting):
 
     def of_parts(
         self,
-        candidates: Sequence[Tokens],
+        candidates: Sequence[CaptionTokens],
         images: Sequence[Float[ndarray, "_ width"]] | None,
-        references: Sequence[Sequence[Tokens]] | None,
+        references: Sequence[Sequence[CaptionTokens]] | None,
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row: F1, or the part that is set.

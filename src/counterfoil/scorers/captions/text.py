@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions import bleu, cider, ngrams, ptb, rouge
-from counterfoil.scorers.base import Identity, Options, only
+from counterfoil.scorers.base import Identity, Options, reject_unused_options
 from counterfoil.scorers.captions import meteor, spice
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.store import digest_file
@@ -42,7 +42,7 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TextMeasure:
     """A metric of texts. `items` gives a number per row of words, `whole` one for all; None is their mean.
 
     `sums` are what the whole is made of, where that adds up over rows.
@@ -138,7 +138,7 @@ def _meteor_of(candidates: Texts, references: Lists, processes: int) -> meteor.M
     return meteor.meteor(candidates, references, processes=processes)
 
 
-def load(name: str, options: Options) -> Reading:
+def load(name: str, options: Options) -> TextMeasure:
     """The metric called `name` ("cider"), as `options.settings` has it.
 
     All can be set `tokens` ("ptb" or "blanks"). Of BLEU, `length` is the reference length that a candidate is
@@ -161,7 +161,7 @@ def load(name: str, options: Options) -> Reading:
     """
     if name not in _LOADERS:
         raise UnknownNameError("metric of texts", name, _LOADERS)
-    only(f"metric:{name}", options, "settings")
+    reject_unused_options(f"metric:{name}", options, "settings")
     return _LOADERS[name](name, _Settings(f"metric:{name}", options.settings))
 
 
@@ -205,15 +205,15 @@ class _Settings:
         whole: Callable[[Texts, Lists], float] | None = None,
         sums: Sums | None = None,
         **decided: Any,
-    ) -> Reading:
+    ) -> TextMeasure:
         """The metric, with all that decides its numbers in its identity."""
         tokens = self.one_of("tokens", TOKENS)
-        return Reading(
+        return TextMeasure(
             Identity(self.metric, options={"tokens": tokens, **decided}), needs, tokens, items, whole, sums
         )
 
 
-def _bleu(name: str, settings: _Settings) -> Reading:
+def _bleu(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "length")
     order = int(name.removeprefix("bleu-")) - 1
     length: Any = settings.one_of("length", get_args(bleu.Length))
@@ -228,12 +228,12 @@ def _bleu(name: str, settings: _Settings) -> Reading:
     )
 
 
-def _rouge(name: str, settings: _Settings) -> Reading:
+def _rouge(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens")
     return settings.metric_of(lambda candidates, references, _: rouge.of_load(_load(candidates, references)))
 
 
-def _cider(name: str, settings: _Settings) -> Reading:
+def _cider(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "df", *(["variant"] if name == "cider" else []))
     variant: Any = settings.one_of("variant", get_args(cider.Variant))
     source, frequencies, counted = settings.get("df", "references"), None, "references"
@@ -251,7 +251,7 @@ def _cider(name: str, settings: _Settings) -> Reading:
     )
 
 
-def _meteor(name: str, settings: _Settings) -> Reading:
+def _meteor(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "processes")
     processes = settings.count("processes")
     meteor.ready()
@@ -262,7 +262,7 @@ def _meteor(name: str, settings: _Settings) -> Reading:
     )
 
 
-def _spice(name: str, settings: _Settings) -> Reading:
+def _spice(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "models")
     folder = settings.get("models", "")
     models = Path(folder) if folder else None
@@ -273,7 +273,7 @@ def _spice(name: str, settings: _Settings) -> Reading:
     )
 
 
-def _length(name: str, settings: _Settings) -> Reading:
+def _length(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens")
     return settings.metric_of(
         lambda candidates, *_: np.array([len(text.split()) for text in candidates], dtype=np.float64),
@@ -281,7 +281,7 @@ def _length(name: str, settings: _Settings) -> Reading:
     )
 
 
-_LOADERS: Mapping[str, Callable[[str, _Settings], Reading]] = {
+_LOADERS: Mapping[str, Callable[[str, _Settings], TextMeasure]] = {
     **{f"bleu-{order}": _bleu for order in (1, 2, 3, 4)},
     "rouge-l": _rouge,
     "cider": _cider,

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.metrics.captions.token_match import Frequencies, Phrase
+from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.base import LocalEmbedder, Tokens
+from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.scorers.captions.settings import Settings
 from counterfoil.store import digest_file
@@ -124,8 +124,8 @@ def frequencies(
     idf: str,
     corpus: Corpus | None,
     local: LocalEmbedder,
-    candidates: Sequence[Tokens],
-    references: Sequence[Sequence[Tokens]] | None,
+    candidates: Sequence[CaptionTokens],
+    references: Sequence[Sequence[CaptionTokens]] | None,
     documents: Int64[ndarray, "documents"] | None = None,
 ) -> Frequencies | None:
     """The document frequencies that the setting `idf` asks for, None where every token counts alike.
@@ -153,9 +153,9 @@ class Phrases:
     def __init__(self, frequencies: Frequencies | None, *, marks: bool) -> None:
         self._frequencies = frequencies
         self._marks = marks
-        self._made: dict[int, tuple[Tokens, Phrase]] = {}
+        self._made: dict[int, tuple[CaptionTokens, TokenizedCaption]] = {}
 
-    def __call__(self, tokens: Tokens) -> Phrase:
+    def __call__(self, tokens: CaptionTokens) -> TokenizedCaption:
         """The phrase of these tokens."""
         known = self._made.get(id(tokens))
         if known is None:
@@ -163,11 +163,11 @@ class Phrases:
             known = self._made[id(tokens)] = tokens, self._phrase(tokens)
         return known[1]
 
-    def _phrase(self, tokens: Tokens) -> Phrase:
+    def _phrase(self, tokens: CaptionTokens) -> TokenizedCaption:
         if self._frequencies is None:
             weights = np.ones(len(tokens.used))
         else:
             weights = self._frequencies.weights(tokens.used)
         if not self._marks:
             weights[[0, -1]] = 0
-        return Phrase(tokens.vectors, weights, tokens.whole)
+        return TokenizedCaption(tokens.vectors, weights, tokens.whole)

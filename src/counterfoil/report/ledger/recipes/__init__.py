@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from counterfoil.report.ledger.recipes import captions, gallery, printed, questions
-from counterfoil.report.ledger.recipes.case import Case, Finding
+from counterfoil.report.ledger.recipes.case import Case, Recomputed
 from counterfoil.report.ledger.recipes.questions import chance
 
-__all__ = ["RECIPES", "Case", "Finding", "chance"]
+__all__ = ["RECIPES", "Case", "Recomputed", "chance"]
 
 #: Every recipe by the name that the papers' files use.
-RECIPES: Mapping[str, Callable[[Case], Finding]] = {
+RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
     recipe.__name__: recipe
     for recipe in (
         questions.mean,

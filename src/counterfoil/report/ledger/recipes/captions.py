@@ -8,7 +8,7 @@ from counterfoil.data.ratings import Rated
 from counterfoil.errors import DataError
 from counterfoil.evaluation.judged.rated import points
 from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c, spearman
-from counterfoil.report.ledger.recipes.case import Case, Finding
+from counterfoil.report.ledger.recipes.case import Case, Recomputed
 
 _CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "kendall_tau_b": kendall_tau_b,
@@ -17,7 +17,7 @@ _CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 }
 
 
-def judged(case: Case) -> Finding:
+def judged(case: Case) -> Recomputed:
     """How well a caption metric goes with what people gave, times 100.
 
     Source: PAC-S, section 4.2.
@@ -28,10 +28,10 @@ def judged(case: Case) -> Finding:
     scores = case.evidence.judged(benchmark, metric)
     found = points(_rated(case), scores)
     value = float(np.mean([_CORRELATIONS[measure](part.scores, part.ratings) for part in found]))
-    return Finding(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
+    return Recomputed(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
 
 
-def judgements(case: Case) -> Finding:
+def judgements(case: Case) -> Recomputed:
     """How many ratings (points), pairs of an image and a caption, or images there are, or which is the
     lowest or highest rating; `per` divides it.
     """
@@ -47,17 +47,17 @@ def judgements(case: Case) -> Finding:
     value = found[case.need("measure")]
     if case.spec.per is not None:
         value /= int(case.spec.per)
-    return Finding(value, case.evidence.source(case.need("benchmark")))
+    return Recomputed(value, case.evidence.source(case.need("benchmark")))
 
 
-def example(case: Case) -> Finding:
+def example(case: Case) -> Recomputed:
     """What a metric gives to all candidates of a file together, with the references of another.
 
     Source: the README of clipscore.
     """
     files = case.need("candidates"), case.need("references")
     value = case.evidence.example(*files, case.need("metric"))
-    return Finding(value, ", ".join(files))
+    return Recomputed(value, ", ".join(files))
 
 
 def _rated(case: Case) -> Rated:

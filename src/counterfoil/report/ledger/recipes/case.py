@@ -10,11 +10,11 @@ from numpy import ndarray
 from counterfoil.errors import DataError
 from counterfoil.metrics.correlation import pearson
 from counterfoil.report.ledger.entry import Basis
-from counterfoil.report.ledger.evidence import Evidence, NoDataError
-from counterfoil.report.ledger.paper import Model, Paper, Spec
+from counterfoil.report.ledger.evidence import NoDataError, ReleasedFiles
+from counterfoil.report.ledger.paper import Paper, PaperModel, Spec
 
 
-class Finding(NamedTuple):
+class Recomputed(NamedTuple):
     """A recomputed number, in the unit of the paper, and what it was computed from."""
 
     value: float | int
@@ -29,7 +29,7 @@ class Case:
     paper: Paper
     row: str
     spec: Spec
-    evidence: Evidence
+    evidence: ReleasedFiles
 
     def need(self, field: str) -> str:
         """What the spec says under `field`; raises `DataError` where the paper's file forgot it."""
@@ -41,7 +41,7 @@ class Case:
         return str(value)
 
     @property
-    def model(self) -> Model | None:
+    def model(self) -> PaperModel | None:
         """Whose answers the row is about; None where it is about no model."""
         return self.paper.models.get(self.spec.model or self.row)
 

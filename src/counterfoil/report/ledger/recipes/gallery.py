@@ -7,10 +7,10 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Positives, list_ranks
-from counterfoil.report.ledger.recipes.case import Case, Finding
+from counterfoil.report.ledger.recipes.case import Case, Recomputed
 
 
-def positives(case: Case) -> Finding:
+def positives(case: Case) -> Recomputed:
     """How many right answers (or queries) a benchmark has in one direction.
 
     `measure` is "pairs", "queries", or the "fewest" or "most" right answers of a query. With `over` only the
@@ -30,12 +30,12 @@ def positives(case: Case) -> Finding:
     }
     value = found[case.need("measure")]
     if case.spec.per is None:
-        return Finding(value, place)
+        return Recomputed(value, place)
     whole = len(counts) if case.spec.per == "queries" else int(_counts(case, case.spec.per)[0].sum())
-    return Finding(value / whole, place)
+    return Recomputed(value / whole, place)
 
 
-def left_out(case: Case) -> Finding:
+def left_out(case: Case) -> Recomputed:
     """How many of the ids that the paper lists are neither a query nor a right answer of the benchmark."""
     benchmark, _ = case.evidence.questions(case.need("benchmark"))
     gallery, place, used = benchmark.gallery, case.evidence.source(benchmark.name), set()
@@ -44,10 +44,10 @@ def left_out(case: Case) -> Finding:
     for search, own, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
         used |= {own[at] for at in search.queries[search.defined].tolist()}
         used |= {others[at] for at in _positives(search, place).items.tolist() if at >= 0}
-    return Finding(len(set(case.spec.listed or ()) - used), place)
+    return Recomputed(len(set(case.spec.listed or ()) - used), place)
 
 
-def shown(case: Case) -> Finding:
+def shown(case: Case) -> Recomputed:
     """What a ranking is worth whose first R items are known, R being that of right answers, in per cent.
 
     Source: ECCV Caption, section 4.1.
@@ -59,7 +59,7 @@ def shown(case: Case) -> Finding:
     ranks = list_ranks([items], Positives.of([list(range(len(marks)))]), gallery=2 * len(marks))
     name, _, k = case.need("measure").rpartition("_at_")
     value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))
-    return Finding(100 * float(value[0]), f"{name} of {marks}")
+    return Recomputed(100 * float(value[0]), f"{name} of {marks}")
 
 
 def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:

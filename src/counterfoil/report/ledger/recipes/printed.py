@@ -11,19 +11,19 @@ from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import kendall_tau_b
 from counterfoil.report.ledger.entry import Basis
 from counterfoil.report.ledger.formula import evaluate
-from counterfoil.report.ledger.recipes.case import Case, Finding
+from counterfoil.report.ledger.recipes.case import Case, Recomputed
 
 # Means of printed numbers are rounded to so many decimals, so that equal ones are equal in floating point.
 _EXACT = 9
 
 
-def printed_mean(case: Case) -> Finding:
+def printed_mean(case: Case) -> Recomputed:
     """The mean of printed numbers."""
     (column,) = case.columns(case.spec.of, 1)
     return _derived(float(np.mean(list(column.values()))), _as_printed(case))
 
 
-def printed_correlation(case: Case) -> Finding:
+def printed_correlation(case: Case) -> Recomputed:
     """Pearson's r between two printed columns, over the rows that both have, or its p-value."""
     x, y = case.columns(case.spec.of, 2)
     rows = [row for row in x if row in y and row not in (case.spec.without or ())]
@@ -31,7 +31,7 @@ def printed_correlation(case: Case) -> Finding:
     return _derived(value, f"{_as_printed(case)} ({len(rows)} models)")
 
 
-def printed_tau(case: Case) -> Finding:
+def printed_tau(case: Case) -> Recomputed:
     """Kendall's tau-b between two measures over the rows of a table.
 
     A measure is a printed column, or the mean of several ("image to text" and "text to image").
@@ -44,7 +44,7 @@ def printed_tau(case: Case) -> Finding:
     return _derived(value, f"{_as_printed(case)} ({len(rows)} models)")
 
 
-def printed_best(case: Case) -> Finding:
+def printed_best(case: Case) -> Recomputed:
     """The largest number of a printed column, and whose it is."""
     (column,) = case.columns(case.spec.of, 1)
     best = max(column.values())
@@ -52,7 +52,7 @@ def printed_best(case: Case) -> Finding:
     return _derived(best, f"{_as_printed(case)}: {whose}")
 
 
-def in_row(case: Case) -> Finding:
+def in_row(case: Case) -> Recomputed:
     """A formula of the numbers that some columns have in the row of this name, or of numbers alone."""
     columns = case.columns(case.spec.of) if case.spec.of else []
     for reference, column in zip(case.spec.of or (), columns, strict=True):
@@ -61,12 +61,12 @@ def in_row(case: Case) -> Finding:
     return _arithmetic(case, [column[case.row] for column in columns])
 
 
-def in_sum(case: Case) -> Finding:
+def in_sum(case: Case) -> Recomputed:
     """A formula of the sums of printed columns, blanks left out."""
     return _arithmetic(case, [sum(column.values()) for column in case.columns(case.spec.of)])
 
 
-def preference(case: Case) -> Finding:
+def preference(case: Case) -> Recomputed:
     """The strength of one of several things by the Bradley-Terry model, of 100 in all.
 
     The columns of `of` hold how often each row was preferred to the column's thing, rows and columns in the
@@ -87,7 +87,7 @@ def preference(case: Case) -> Finding:
     return _derived(float(bradley_terry(wins)[rows.index(case.row)]), _as_printed(case))
 
 
-def annotator_bias(case: Case) -> Finding:
+def annotator_bias(case: Case) -> Recomputed:
     """What verifying the proposals of one model alone does to the models' results (total, own or others).
 
     `of` is the column of results on the benchmark made with that model's proposals, and has its name;
@@ -119,7 +119,7 @@ def _means(case: Case, references: tuple[str, ...] | None) -> dict[str, float]:
     }
 
 
-def _arithmetic(case: Case, numbers: list[float]) -> Finding:
+def _arithmetic(case: Case, numbers: list[float]) -> Recomputed:
     formula = case.need("formula")
     value = evaluate(formula, dict(zip(ascii_lowercase, numbers, strict=False)))
     if not case.spec.of:
@@ -132,5 +132,5 @@ def _as_printed(case: Case) -> str:
     return "as printed: " + "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
 
 
-def _derived(value: float, source: str) -> Finding:
-    return Finding(value, source, Basis.DERIVED)
+def _derived(value: float, source: str) -> Recomputed:
+    return Recomputed(value, source, Basis.DERIVED)
