@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from contracts.forms import ratings_of
 from counterfoil.cli.tables import (
     comparison_table,
     differences_table,
@@ -23,7 +24,6 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report.labels import parted
-from small_judgements import ratings_of
 
 
 @pytest.fixture

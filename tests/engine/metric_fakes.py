@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.data import Benchmark, BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.captions.base import CaptionTokens
-from small_judgements import paragraphs_of, ratings_of
 
 
 @dataclass

@@ -4,6 +4,7 @@ import json
 import numpy as np
 import pytest
 
+from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Outcomes, Quad, Scores
 from counterfoil.data.cards import card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
@@ -13,7 +14,6 @@ from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.metrics import quad
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Identity, Options
-from small_judgements import paragraphs_of, ratings_of
 
 
 def quads(ids, texts=None):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from contracts.forms import ratings_of
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
 from counterfoil.engine import align
@@ -15,7 +16,6 @@ from counterfoil.errors import ScoreError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Options
-from small_judgements import ratings_of
 
 #: Two pictures; the text "a dog" is rated for both, and the second question of x.jpg has a text of y.jpg.
 ASKED = ratings_of(

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
+from contracts.forms import grades, preferred, rated
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
 from counterfoil.data.scores import Scores
@@ -17,7 +18,6 @@ from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
-from small_judgements import grades, preferred, rated
 
 from .made_runs import gallery, run
 

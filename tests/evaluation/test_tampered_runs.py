@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contracts.forms import grades, rated
 from counterfoil.data import Scores
 from counterfoil.data.folder import load, save
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import load_run, save_run
 from faults.files import at, change_column, change_json, drop_column, json_faults, reseal
-from small_judgements import grades, rated
 
 Change = Callable[[Path], None]
 

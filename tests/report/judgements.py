@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from contracts.forms import pairs_of, ratings_of
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Scores
-from small_judgements import pairs_of, ratings_of
 
 from .conftest import NASTY, picture
 

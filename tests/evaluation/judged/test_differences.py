@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from contracts.forms import grades, preferred, rated
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
@@ -11,7 +12,6 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.replicates import Replicates
 from counterfoil.metrics.weighted_correlation import MEASURES
-from small_judgements import grades, preferred, rated
 
 
 def _run(name: str, benchmark: Benchmark, values, ties: str = "strict") -> Run:

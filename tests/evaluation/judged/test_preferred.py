@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from contracts.forms import preferred
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
 from counterfoil.metrics.ties import Ties
-from small_judgements import preferred
 
 
 def _votes(n: int, seed: int = 0) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
+from contracts.forms import grades, rated
 from counterfoil.data.ratings import Rated
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
@@ -19,7 +20,6 @@ from counterfoil.evaluation.evaluate import (
 )
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.weighted_correlation import MEASURES
-from small_judgements import grades, rated
 
 
 def test_an_oracle_is_right_throughout() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from contracts.forms import grades, preferred, rated
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.ratings import Preference, Rated
 from counterfoil.data.records import Caption
@@ -16,7 +17,6 @@ from counterfoil.data.videos import Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, load_run, save_run
-from small_judgements import grades, preferred, rated
 
 
 def _there_and_back(folder: Path, benchmark: Benchmark, answers: Answers) -> tuple[Run, Run]:

@@ -1,0 +1,381 @@
+"""Toy benchmarks of every form of question, and answers to them: small, exact on every machine.
+
+One function per form, with keyword arguments for what a test varies. `perfect_of` gives scores by the truth,
+`scores_of` random scores of few values, so that many tie. `rankings` is the slow twin of the engine's pass
+over a gallery: query by query, pair by pair.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import PIL.Image
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.data.references import References
+from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
+from counterfoil.metrics.ranks import Positives
+
+
+def quads(n: int = 12, *, share: int = 1, name: str = "toy", **card: Any) -> Benchmark:
+    """Quads of captions of their own; `share` consecutive ones have the first image in common.
+
+    Every third is of type "swap", the others "add".
+    """
+    first = np.arange(n) // share
+    return Benchmark(
+        _card("quad", name=name, title="Toy quads", groupings=("type",), **card),
+        (*(Image(f"{i}_i0") for i in range(first[-1] + 1)), *(Image(f"{i}_i1") for i in range(n))),
+        tuple(Caption(f"{i}_c{k}", f"caption {i} {k}") for i in range(n) for k in range(2)),
+        Quad(
+            tuple(str(i) for i in range(n)),
+            groupings={"type": tuple("swap" if i % 3 == 0 else "add" for i in range(n))},
+            captions=np.arange(2 * n).reshape(n, 2),
+            images=np.stack([first, first[-1] + 1 + np.arange(n)], axis=1),
+        ),
+    )
+
+
+def choices(
+    subsets: Mapping[str, int],
+    *,
+    k: int = 2,
+    correct: int = 1,
+    asks: Literal["image", "caption"] = "image",
+    macro: str = "subset",
+    **card: Any,
+) -> Benchmark:
+    """Choices among k items of their own, in subsets: {"add": 6, "swap": 2} makes six and two questions.
+
+    `asks` says what the query is: an "image" (choose among captions) or a "caption" (choose among images).
+    """
+    labels = tuple(label for label, count in subsets.items() for _ in range(count))
+    n = len(labels)
+    images, captions = (n, n * k) if asks == "image" else (n * k, n)
+    return Benchmark(
+        _card("choice", title="Toy choices", macro=macro, groupings=("subset",), **card),
+        tuple(Image(str(i)) for i in range(images)),
+        tuple(Caption(f"c{i}", f"caption {i}") for i in range(captions)),
+        Choice(
+            tuple(str(i) for i in range(n)),
+            groupings={"subset": labels},
+            query=np.arange(n),
+            candidates=np.arange(n * k).reshape(n, k),
+            correct=correct,
+            asks=asks,
+        ),
+    )
+
+
+def gallery(
+    images: range = range(6),
+    *,
+    name: str = "toy-gallery",
+    asked: slice = slice(None),
+    parts: int = 1,
+    rule: bool = False,
+    **card: Any,
+) -> Benchmark:
+    """Images with two captions each, right for them; the `asked` images, and their captions, are queries.
+
+    With `parts` image i is in part i modulo `parts`, with its captions. By `rule` all items of one class are
+    right for one another: image i shows class i modulo 3.
+    """
+    n = len(images)
+    i2t = np.arange(n)[asked]
+    t2i = np.arange(2 * n).reshape(n, 2)[asked].reshape(-1)
+    of_image = np.arange(n) % parts
+    right: list[Positives | Plausible] = [
+        Positives.of([[2 * i, 2 * i + 1] for i in i2t.tolist()]),
+        Positives.of([[i // 2] for i in t2i.tolist()]),
+    ]
+    if rule:
+        codes = np.arange(n)[:, None] % 3 == np.arange(3)
+        of_caption = codes[np.arange(2 * n) // 2]
+        right = [Plausible(codes[i2t], of_caption), Plausible(of_caption[t2i], codes)]
+        card = {"measures": ("pmrp",), **card}
+    return Benchmark(
+        _card("gallery", name=name, title=name.upper(), **card),
+        tuple(Image(str(i)) for i in images),
+        tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
+        Gallery(
+            (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
+            i2t=Search(i2t, right[0]),
+            t2i=Search(t2i, right[1]),
+            owners=np.arange(2 * n) // 2,
+            n_images=n,
+            image_parts=of_image if parts > 1 else None,
+            caption_parts=np.repeat(of_image, 2) if parts > 1 else None,
+        ),
+    )
+
+
+def ratings_of(
+    ratings: NDArray[np.float64],
+    images: NDArray[np.int64],
+    *,
+    ids: Sequence[str] = (),
+    shown: Sequence[Image] = (),
+    captions: Sequence[Caption] = (),
+    card: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Benchmark:
+    """Caption i is of image `images[i]` and rated `ratings[i]`; further captions are references."""
+    n = len(ratings)
+    questions = Rated(
+        tuple(ids) or tuple(f"q{i}" for i in range(n)),
+        captions=np.arange(n),
+        images=images,
+        ratings=ratings,
+        **more,
+    )
+    return _judged({"title": "Toy ratings", **(card or {})}, shown, captions, questions)
+
+
+def pairs_of(
+    votes: NDArray[np.float64],
+    images: NDArray[np.int64],
+    *,
+    ids: Sequence[str] = (),
+    shown: Sequence[Image] = (),
+    captions: Sequence[Caption] = (),
+    card: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Benchmark:
+    """Captions 2i and 2i + 1 are of image `images[i]` and got `votes[i]`; of equal votes the first."""
+    n = len(votes)
+    questions = Preference.between(
+        tuple(ids) or tuple(f"q{i}" for i in range(n)),
+        np.arange(2 * n).reshape(n, 2),
+        images,
+        votes,
+        (votes[:, 1] > votes[:, 0]).astype(np.int64),
+        **more,
+    )
+    return _judged({"title": "Toy pairs", **(card or {})}, shown, captions, questions)
+
+
+def paragraphs_of(
+    n: int,
+    sentences: int,
+    images: NDArray[np.int64],
+    *,
+    ids: Sequence[str] = (),
+    shown: Sequence[Image] = (),
+    captions: Sequence[Caption] = (),
+    references: References | None = None,
+    card: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Benchmark:
+    """Two paragraphs per question, the first preferred; `images` and `references` are of all sentences."""
+    owners = np.repeat(np.arange(n), 2 * sentences)
+    questions = Preference(
+        tuple(ids) or tuple(f"q{i}" for i in range(n)),
+        captions=np.arange(len(owners)),
+        images=images,
+        owners=owners,
+        sides=np.tile(np.repeat([0, 1], sentences), n),
+        votes=np.tile([[2.0, 1.0]], (n, 1)),
+        label=np.zeros(n, dtype=np.int64),
+        references=references,
+        **more,
+    )
+    return _judged(card or {}, shown, captions, questions)
+
+
+def rated(ratings: NDArray[np.float64], *, per_image: int = 5, groups: int = 0, **more: Any) -> Benchmark:
+    """Captions rated (n, raters), so many of each image; two references each."""
+    n = len(ratings)
+    return ratings_of(
+        ratings,
+        np.arange(n) // per_image,
+        captions=_written(n, n + 1),
+        groupings={"source": tuple("abcdefgh"[i % groups] for i in range(n))} if groups else {},
+        references=References.of([[n + i, n + i + 1] for i in range(n)]),
+        **more,
+    )
+
+
+def preferred(
+    votes: NDArray[np.float64], *, per_image: int = 2, groups: int = 0, macro: bool = False, **more: Any
+) -> Benchmark:
+    """Two captions of an image each, with (n, 2) votes; three references that both share."""
+    n = len(votes)
+    kinds = tuple(("HC", "HI", "HM", "MM")[i % groups] for i in range(n)) if groups else ()
+    return pairs_of(
+        votes,
+        np.arange(n) // per_image,
+        captions=_written(2 * n, n + 2),
+        card={"macro": "kind"} if macro else {},
+        groupings={"kind": kinds} if groups else {},
+        references=References.of([[2 * n + i, 2 * n + i + 1, 2 * n + i + 2] for i in range(n)]),
+        **more,
+    )
+
+
+def grades(n: int, *, raters: int = 1, seed: int = 0) -> NDArray[np.float64]:
+    """Ratings from 1 to 4, as many of each (n a multiple of 4)."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(np.arange(n) % 4 + 1.0) for _ in range(raters)], axis=1)
+
+
+def _written(candidates: int, references: int) -> list[Caption]:
+    return [Caption(f"c{i}", f"caption {i}") for i in range(candidates)] + [
+        Caption(f"r{i}", f"reference {i}") for i in range(references)
+    ]
+
+
+def _judged(
+    card: Mapping[str, Any],
+    shown: Sequence[Image],
+    captions: Sequence[Caption],
+    questions: Rated | Preference,
+) -> Benchmark:
+    n = int(questions.captions.max()) + 1
+    return Benchmark(
+        _card(questions.form, **card),
+        tuple(shown) or tuple(Image(f"i{i}", photo=f"p{i}") for i in range(questions.images.max() + 1)),
+        tuple(captions) or tuple(Caption(f"c{i}", f"caption {i}") for i in range(n)),
+        questions,
+    )
+
+
+def _card(form: str, **facts: Any) -> Card:
+    return Card(**{"name": f"toy-{form}", "title": f"Toy {form}", "form": form, **facts})
+
+
+def shown(benchmark: Benchmark) -> Benchmark:
+    """The same questions with pictures to open, each of colours of its own, and captions of 3 to 6 words."""
+    colours = ("red", "green", "blue", "yellow", "white", "black", "pink")
+    images = []
+    for number, image in enumerate(benchmark.images):
+        # Squares of 8 pixels in two colours, of which no two pictures have the same.
+        pixels = np.full((48, 40, 3), (37 * number % 256, 90, 255 - 11 * number % 256), dtype=np.uint8)
+        pixels[: 8 * (1 + number % 5), 8:24] = (250, 23 * number % 256, 10)
+        buffer = io.BytesIO()
+        PIL.Image.fromarray(pixels).save(buffer, "PNG")
+        images.append(replace(image, source=BytesSource(buffer.getvalue(), image.id)))
+    captions = tuple(
+        replace(caption, text=f"a {colours[i % 7]} {('cat', 'dog', 'bird')[i % 3]}{' in the sun' * (i % 2)}")
+        for i, caption in enumerate(benchmark.captions)
+    )
+    return replace(benchmark, images=tuple(images), captions=captions)
+
+
+def shape_of(benchmark: Benchmark) -> tuple[int, ...]:
+    """The shape of scores for a benchmark: of a gallery (images, captions), else that of its questions."""
+    if benchmark.card.form == "gallery":
+        return len(benchmark.images), len(benchmark.captions)
+    return benchmark.listed.shape
+
+
+def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArray[np.float64]:
+    """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant scorer."""
+    return np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
+
+
+def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
+    """Scores by the truth: 1 for pairs that belong together and 0 for others; of ratings their mean."""
+    questions = benchmark.questions
+    if isinstance(questions, Rated):
+        return np.nanmean(questions.ratings, axis=1)
+    found = np.zeros(shape_of(benchmark))
+    if isinstance(questions, Quad):
+        found[:] = np.eye(2)
+    elif isinstance(questions, Choice):
+        found[:, : questions.correct] = 1
+    elif isinstance(questions, Preference):
+        found[np.arange(len(found)), questions.label] = 1
+    else:
+        assert isinstance(questions, Gallery)
+        right = questions.i2t.positives
+        for row, image in enumerate(questions.i2t.queries):
+            if isinstance(right, Plausible):
+                found[image] = right.distances(np.array([row]))[0] <= right.thresholds[0]
+            else:
+                found[image, right.take(np.array([row])).items] = 1
+    return found
+
+
+def answers_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Answers:
+    """The answers that these scores make: rankings of a gallery, else the scores themselves."""
+    return rankings(benchmark, scores) if benchmark.card.form == "gallery" else Scores(scores)
+
+
+def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
+    """Right and wrong of scores under strict ties, decided question by question."""
+    questions = benchmark.questions
+    if isinstance(questions, Quad):
+        found = {
+            "ipos2t": [four[0, 0] > four[1, 0] for four in scores],
+            "ineg2t": [four[1, 1] > four[0, 1] for four in scores],
+            "tpos2i": [four[0, 0] > four[0, 1] for four in scores],
+            "tneg2i": [four[1, 1] > four[1, 0] for four in scores],
+        }
+    elif isinstance(questions, Preference):
+        found = {
+            "accuracy": [
+                two[label] > two[1 - label] for two, label in zip(scores, questions.label, strict=True)
+            ]
+        }
+    else:
+        assert isinstance(questions, Choice)
+        right = questions.correct
+        found = {"accuracy": [row[:right].min() > row[right:].max() for row in scores]}
+    return Outcomes({name: np.asarray(column, dtype=bool) for name, column in found.items()})
+
+
+def rankings(benchmark: Benchmark, scores: NDArray[np.float64], *, top: int = 4) -> Rankings:
+    """Where scores of all images with all captions put the right answers, and what they put first."""
+    asked = benchmark.gallery
+    return Rankings(
+        _placed(asked.i2t, scores, asked.image_parts, asked.caption_parts, top),
+        _placed(asked.t2i, scores.T, asked.caption_parts, asked.image_parts, top),
+    )
+
+
+def _placed(
+    search: Search,
+    lines: NDArray[np.float64],
+    of_query: NDArray[np.int64] | None,
+    of_item: NDArray[np.int64] | None,
+    top: int,
+) -> DirectionRanks:
+    above, level, depth, best, shares = [], [], [], [], []
+    for q, query in enumerate(search.queries):
+        line, seen = lines[query], np.arange(lines.shape[1])
+        if of_query is not None:
+            seen = np.flatnonzero(of_item == of_query[query])
+        depth.append(len(seen))
+        # In a gallery of parts no first items are kept.
+        best.append(sorted(seen, key=lambda i: (-line[i], i))[:top] if of_query is None else [])
+        if isinstance(search.positives, Plausible):
+            rule = search.positives
+            near = (rule.query_codes[q] != rule.item_codes[seen]).sum(axis=1)
+            shares.append(
+                [
+                    precision_at_r(line[seen][None], near[None] <= t, cap=rule.cap)[:, 0]
+                    for t in rule.thresholds
+                ]
+            )
+            continue
+        for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
+            above.append(int((line[seen] > line[item]).sum()) if item >= 0 else -1)
+            level.append(int((line[seen] == line[item]).sum()) if item >= 0 else 0)
+    first = np.array(best, dtype=np.int32).reshape(len(search), -1)
+    return DirectionRanks(
+        np.array(above, dtype=np.int64),
+        np.array(level, dtype=np.int64),
+        np.array(depth, dtype=np.int64),
+        first,
+        lines[search.queries[:, None], first].astype(np.float32),
+        np.transpose(np.array(shares), (1, 2, 0)) if shares else None,
+    )
