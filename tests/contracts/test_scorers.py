@@ -1,0 +1,278 @@
+"""One contract over all kinds of scorer, loaded by name and run by the engine as users do."""
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contracts import forms
+from counterfoil import catalog
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
+from counterfoil.engine import run
+from counterfoil.scorers.base import Options, Scorer
+
+#: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
+NEAR = 2e-6
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of scorer: its name with {} for the folder of files, and what it is asked.
+
+    `other` names files of other contents; `changes` are options that change scores, each by itself.
+    """
+
+    name: str
+    spec: str
+    benchmark: str = "quads"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    other: str = ""
+    changes: tuple[Mapping[str, Any], ...] = ()
+    torch: bool = False
+
+    def load(self, files: Path, *, spec: str = "", **changes: Any) -> Any:
+        """The scorer, loaded anew; {} stands for the folder in options too."""
+        options = {
+            name: Path(str(value).format(files)) if name == "ids" else _filled(value, files)
+            for name, value in {**self.options, **changes}.items()
+        }
+        return catalog.scorer((spec or self.spec).format(files), Options(device="cpu", **options))
+
+
+def _filled(value: Any, files: Path) -> Any:
+    return value.format(files) if isinstance(value, str) and value.startswith("ckpt") else value
+
+
+PROMPT = {"prompt": "a picture of {}"}
+HALF = {"precision": "bf16"}
+
+KINDS = (
+    Kind("constant", "blind:constant"),
+    Kind("random", "blind:random", changes=({"seed": 1},)),
+    Kind("length", "blind:length"),
+    Kind("pixels", "pixels:colours"),
+    Kind("scores", "given:{}/quads.csv", other="given:{}/quads-2.csv"),
+    Kind("column", "given:{}/rated.csv", "ratings", {"column": "first"}, changes=({"column": "second"},)),
+    Kind("embeddings", "embeddings:{}/items.npz", other="embeddings:{}/items-2.npz"),
+    Kind("similarity", "given:{}/all.npy", "gallery", {"ids": "{}/ids.npz"}, "given:{}/all-2.npy"),
+    Kind("rankings", "given:{}/lists.json", "gallery", other="given:{}/lists-2.json"),
+    Kind("metric of length", "metric:length", "ratings"),
+    Kind("ROUGE", "metric:rouge-l", "ratings"),
+    Kind("CIDEr", "metric:cider", "ratings"),
+    Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF), torch=True),
+    Kind("hf", "hf:{}/hf", changes=(PROMPT, HALF), torch=True),
+    Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
+    Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
+    Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
+    Kind("detector", "ckpt:{}/detector", other="ckpt:{}/detector-2", torch=True),
+    Kind(
+        "CLIP-S",
+        "metric:clip-s",
+        "ratings",
+        {"backbone": "ckpt:{}/small"},
+        changes=({"settings": {"prefix": "see "}}, {"backbone": "ckpt:{}/small-2"}),
+        torch=True,
+    ),
+)
+NAMES = [kind.name for kind in KINDS]
+OF_PAIRS = ("constant", "random", "length", "pixels")
+
+
+@pytest.fixture(params=KINDS, ids=NAMES)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    if found.torch:
+        pytest.importorskip("open_clip")
+        pytest.importorskip("transformers")
+    return found
+
+
+@pytest.fixture(scope="session")
+def benchmarks() -> dict[str, Benchmark]:
+    """Questions with pictures, by what they are called in the kinds above."""
+    found = {
+        "quads": forms.quads(4),
+        "gallery": forms.gallery(range(5)),
+        "ratings": forms.rated(forms.grades(8), per_image=2),
+    }
+    return {name: forms.shown(benchmark) for name, benchmark in found.items()}
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchmark]) -> Path:
+    """The files that the scorers above read, each twice with other contents."""
+    folder = tmp_path_factory.mktemp("scorers")
+    quads, gallery = benchmarks["quads"], benchmarks["gallery"]
+    for end, seed in (("", 0), ("-2", 1)):
+        rng = np.random.default_rng(seed)
+        four = enumerate(rng.integers(0, 9, (len(quads), 4)))
+        lines = [
+            "id,c0_i0,c0_i1,c1_i0,c1_i1",
+            *(f"{i},{a},{b},{c},{d}" for i, (a, b, c, d) in four),
+        ]
+        (folder / f"quads{end}.csv").write_text("\n".join(lines) + "\n")
+        np.savez(
+            folder / f"items{end}.npz",
+            images=rng.normal(size=(len(quads.images), 5)),
+            captions=rng.normal(size=(len(quads.captions), 5)),
+            image_ids=[image.id for image in quads.images],
+            caption_ids=[caption.id for caption in quads.captions],
+        )
+        every = rng.normal(size=forms.shape_of(gallery))
+        np.save(folder / f"all{end}.npy", every)
+        images, captions = (np.array([x.id for x in items]) for items in (gallery.images, gallery.captions))
+        lists = {
+            "i2t": {
+                image: captions[np.argsort(-row)].tolist() for image, row in zip(images, every, strict=True)
+            },
+            "t2i": {c: images[np.argsort(-row)].tolist() for c, row in zip(captions, every.T, strict=True)},
+        }
+        (folder / f"lists{end}.json").write_text(json.dumps(lists))
+    np.savez(folder / "ids.npz", image_ids=images, caption_ids=captions)
+    rated = [f"{name},{i % 3},{i % 5}" for i, name in enumerate(benchmarks["ratings"].questions.ids)]
+    (folder / "rated.csv").write_text("\n".join(["id,first,second", *rated]) + "\n")
+    _models(folder, [caption.text or "" for caption in quads.captions])
+    return folder
+
+
+def _models(folder: Path, texts: list[str]) -> None:
+    try:
+        import open_clip  # noqa: F401
+        import torch
+        import transformers  # noqa: F401
+    except ModuleNotFoundError:
+        return
+    from counterfoil.scorers import checkpoint, detector, pcme, small, tiny
+    from tiny_families import save_clip
+
+    tiny.write_random_checkpoint(folder / "open-clip")
+    save_clip(folder / "hf")
+
+    def saved(name: str, backbone: Any) -> None:
+        for parameter in backbone.network.parameters():
+            parameter.data += 0.05 * torch.randn_like(parameter)
+        checkpoint.save(folder / name, backbone, {})
+
+    with torch.random.fork_rng(devices=[]):
+        for end, seed in (("", 0), ("-2", 1)):
+            torch.manual_seed(seed)
+            saved(f"small{end}", small.backbone(texts, seed=seed))
+            saved(f"detector{end}", detector.on(small.backbone(texts, seed=seed)))
+        saved("pvse", pcme.pvse(small.backbone(texts)))
+        saved("pcme", pcme.pcme(small.backbone(texts)))
+
+
+@pytest.fixture(autouse=True)
+def short_captions_only() -> Iterator[None]:
+    """Small models read short captions only, and say which they cut."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*longer than the model reads")
+        yield
+
+
+def numbers(answers: Answers) -> np.ndarray:
+    """All numbers of an answer, in one row."""
+    if isinstance(answers, Scores):
+        return answers.values.reshape(-1)
+    if isinstance(answers, Outcomes):
+        return np.concatenate([np.asarray(right, dtype=float) for right in answers.right.values()])
+    assert isinstance(answers, Rankings)
+    return np.concatenate([each for side in (answers.i2t, answers.t2i) for each in (side.above, side.level)])
+
+
+def test_identities_are_stable_over_two_loads(kind: Kind, files: Path) -> None:
+    first, second = kind.load(files).identity, kind.load(files).identity
+    assert first == second
+    assert first.key == second.key
+    assert first.to_json() == json.loads(json.dumps(first.to_json()))
+
+
+def test_identities_differ_where_options_or_files_change_scores(
+    kind: Kind, files: Path, benchmarks: dict[str, Benchmark]
+) -> None:
+    benchmark = benchmarks[kind.benchmark]
+    scorer = kind.load(files)
+    before = numbers(run(benchmark, scorer))
+    for change in kind.changes:
+        changed = kind.load(files, **change)
+        assert changed.identity.key != scorer.identity.key, change
+        assert not np.array_equal(numbers(run(benchmark, changed)), before), change
+    if kind.other:
+        other = kind.load(files, spec=kind.other)
+        # Not by the name alone, which holds the path.
+        assert replace(other.identity, name="") != replace(scorer.identity, name="")
+        assert not np.array_equal(numbers(run(benchmark, other)), before) or "detector" in kind.spec
+
+
+def test_batches_of_one_and_of_many_give_equal_scores(
+    kind: Kind, files: Path, benchmarks: dict[str, Benchmark]
+) -> None:
+    scorer, benchmark = kind.load(files), benchmarks[kind.benchmark]
+    one, many = (numbers(run(benchmark, scorer, batch_size=size)) for size in (1, 64))
+    np.testing.assert_allclose(one, many, rtol=0, atol=NEAR if kind.torch else 0)
+
+
+# A gallery keeps its queries in their order.
+@pytest.mark.parametrize(
+    "kind", [each for each in KINDS if each.benchmark != "gallery"], indirect=True, ids=lambda kind: kind.name
+)
+def test_scores_do_not_depend_on_the_order_of_the_questions(
+    kind: Kind, files: Path, benchmarks: dict[str, Benchmark]
+) -> None:
+    scorer, benchmark = kind.load(files), benchmarks[kind.benchmark]
+    order = np.arange(len(benchmark))[::-1]
+    before, after = run(benchmark, scorer), run(benchmark.select(order), scorer)
+    if isinstance(before, Scores):
+        before = Scores(before.values[order])
+    else:
+        before = Outcomes({name: right[order] for name, right in before.right.items()})
+    np.testing.assert_allclose(numbers(after), numbers(before), rtol=0, atol=NEAR if kind.torch else 1e-12)
+
+
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_a_scorer_of_pairs_never_looks_at_their_order(
+    name: str, files: Path, benchmarks: dict[str, Benchmark]
+) -> None:
+    scorer = KINDS[NAMES.index(name)].load(files)
+    assert isinstance(scorer, Scorer)
+    captions, images = (part.reshape(-1) for part in benchmarks["quads"].listed.pairs())
+    pairs = [
+        (benchmarks["quads"].images[i], benchmarks["quads"].captions[c])
+        for c, i in zip(captions, images, strict=True)
+    ]
+    every = scorer.score(*zip(*pairs, strict=True))
+    order = np.random.default_rng(0).permutation(len(pairs))
+    np.testing.assert_array_equal(scorer.score(*zip(*[pairs[k] for k in order], strict=True)), every[order])
+    # Nor at the pairs beside it, which come twice here, or not at all.
+    np.testing.assert_array_equal(scorer.score(*zip(*(pairs + pairs), strict=True)), np.tile(every, 2))
+    np.testing.assert_array_equal(scorer.score(*zip(pairs[3], strict=True)), every[3:4])
+
+
+def test_only_models_import_torch(files: Path) -> None:
+    # One process for all, in which the first kind that imports a model library is named.
+    specs = [
+        (each.name, each.spec.format(files), {k: str(v).format(files) for k, v in each.options.items()})
+        for each in KINDS
+        if not each.torch
+    ]
+    code = (
+        "import json, sys\n"
+        "from pathlib import Path\n"
+        "from counterfoil import catalog\n"
+        "from counterfoil.scorers.base import Options\n"
+        "for name, spec, options in json.loads(sys.argv[1]):\n"
+        "    options |= {'ids': Path(options['ids'])} if 'ids' in options else {}\n"
+        "    catalog.scorer(spec, Options(**options))\n"
+        "    for module in ('torch', 'open_clip', 'transformers'):\n"
+        "        assert module not in sys.modules, f'{name} imports {module}'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(specs)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
