@@ -116,7 +116,7 @@ def test_known_numbers_from_cut_rankings(counterfoil, model_free: Path, shared_d
     assert said.code == 2
     assert "full rankings" in said.err
     assert said.err.count("\n") == 1
-    cut = results(counterfoil, given, "coco-1k", *data, "--beyond-is-wrong")[0]
+    cut = results(counterfoil, given, "coco-1k", *data, "--truncated-as-miss")[0]
     check(cut, {**KNOWN["coco-1k"], "recall_at_10": (0.7614, 0.70488)})
 
 

@@ -88,11 +88,11 @@ def test_several_answers_come_to_one(
 ) -> None:
     path = written(tmp_path, "image,caption,gain\n1,2,1\n" + "".join(f"9,9,{gain}\n" for gain in gains))
     for policy, expected in (("majority", majority), ("mean", mean)):
-        judged = read_judgements(path, direction="t2i", several=policy)
+        judged = read_judgements(path, direction="t2i", aggregate=policy)
         assert judged.directions[0].gain == pytest.approx([1, expected])
         assert (judged.pairs, judged.several) == (2, 1)
     with pytest.raises(InputError, match="unknown policy for several answers; given: vote"):
-        read_judgements(path, direction="t2i", several="vote")
+        read_judgements(path, direction="t2i", aggregate="vote")
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_a_rule_looks_at_the_first_r(
             np.testing.assert_array_equal(placed.shares, expected)
     # What is not listed is worse than nothing: a wrong answer.
     notes: list[str] = []
-    loose = rank_given(benchmark, cut, beyond_is_wrong=True, note=notes.append)
+    loose = rank_given(benchmark, cut, truncated_as_miss=True, note=notes.append)
     for placed, rows, right, r in zip(
         (loose.i2t, loose.t2i),
         ([row[:n] for row, n in zip(np.argsort(-scores, axis=1), lengths[0], strict=True)],
@@ -209,7 +209,7 @@ def test_cut_lists_support_what_they_reach() -> None:
     with pytest.raises(InputError, match="query 2: the ranking is too short for recall at 3; given: 2 items"):
         ranking.recall_at_k(ranks, 3)
     loose = rank_given(
-        benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), beyond_is_wrong=True, note=notes.append
+        benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), truncated_as_miss=True, note=notes.append
     )
     assert ranking.recall_at_k(of(benchmark, loose, "i2t"), 3)[:3].tolist() == [1, 1, 0]
     # The fourth image has no right answer: nothing is lost by its short list.
@@ -229,7 +229,7 @@ def refused(
     benchmark: Benchmark, given: GivenRankings, error: type[InputError], pattern: str, loosely: bool = False
 ) -> None:
     with pytest.raises(error, match=pattern) as raised:
-        rank_given(benchmark, given, beyond_is_wrong=loosely)
+        rank_given(benchmark, given, truncated_as_miss=loosely)
     assert "\n" not in str(raised.value)
 
 
@@ -325,7 +325,7 @@ def test_the_model_free_rankings_give_every_number(
         values |= {f"coco_1k_r{k}": mean("recall_at_k", ranks["coco-1k"], k) for k in (1, 5, 10)}
     else:
         notes: list[str] = []
-        found = rank_given(coco["coco-1k"], given, beyond_is_wrong=True, note=notes.append)
+        found = rank_given(coco["coco-1k"], given, truncated_as_miss=True, note=notes.append)
         loose = [of(coco["coco-1k"], found, side) for side in ("i2t", "t2i")]
         values["cut_1k_r10"] = mean("recall_at_k", loose, 10)
         assert "5000 rankings of images and 25000 of captions end before" in notes[0]

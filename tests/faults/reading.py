@@ -186,7 +186,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--k": ("0", "x", "99999999999"),
         "--measure": ("accuracy", "", "recall_at_x"),
         "--direction": ("both",),
-        "--several": ("best",),
+        "--aggregate": ("best",),
         "--undefined": ("maybe",),
         "--positives": ("nothing", "quads"),
         "--draws": ("0", "x"),

@@ -137,7 +137,7 @@ def test_a_cut_list_gives_the_value_of_the_whole_or_is_refused(query: Query, len
     along = [gains[i] for i in order]
     positives = ranks_of(*query).positives
     cut = list_ranks([order[:length]], positives, gallery=n)
-    assumed = list_ranks([order[:length]], positives, gallery=n, beyond_is_wrong=True)
+    assumed = list_ranks([order[:length]], positives, gallery=n, truncated_as_miss=True)
     for name, (measure, twin) in MEASURES.items():
         looked_at = min(2, len(wanted)) if name == "r_precision of 2" else PLACES.get(name, len(wanted))
         certain = name.startswith("rec") and any(along[:length])
@@ -273,7 +273,7 @@ def direction(folder: Path, side: str) -> dict[str, float]:
             ranking.recall_at_k(list_ranks(lists, small, gallery=len(columns)), 10)
         except InputError:
             refused += 1
-        cut_ranks.append(list_ranks(lists, small, gallery=len(columns), beyond_is_wrong=True))
+        cut_ranks.append(list_ranks(lists, small, gallery=len(columns), truncated_as_miss=True))
 
     coco, cxc, eccv = (join(parts) for parts in zip(*blocks, strict=True))
     found = {f"coco_5k_r{k}": ranking.recall_at_k(coco, k).mean() for k in (1, 5, 10)}

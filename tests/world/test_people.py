@@ -147,7 +147,7 @@ def test_judgements_are_read_back(pooled, tmp_path):
     sure = [Annotator("a"), Annotator("b"), Annotator("wrong", accuracy=0.0)]
     write_parquet(tmp_path / "judged.parquet", judge(pooled, right, sure, np.random.default_rng(1)))
     for several, of_right, of_wrong in (("majority", 1.0, 0.0), ("mean", 2 / 3, 1 / 3)):
-        judged = read_judgements(tmp_path / "judged.parquet", several=several)
+        judged = read_judgements(tmp_path / "judged.parquet", aggregate=several)
         assert (judged.pairs, judged.several, judged.unanswered) == (len(pairs), len(pairs), 0)
         (side,) = judged.directions
         gains = {

@@ -52,8 +52,8 @@ def command(
         Literal["i2t", "t2i"] | None,
         typer.Option(help="Only this one; that of all judgements where the table does not say."),
     ] = None,
-    several: Annotated[
-        Literal["majority", "mean"], typer.Option(help="What several answers to one pair come to.")
+    aggregate: Annotated[
+        Literal["majority", "mean"], typer.Option(help="How several answers to one pair are aggregated.")
     ] = "majority",
     undefined: Annotated[
         Literal["out", "zero"],
@@ -100,14 +100,14 @@ def command(
     terminal.check_drawing(html)
     measures = tuple(dict.fromkeys(name.strip() for name in measure.split(",")))
     with terminal.busy("reading judgements and lists", quiet=quiet):
-        judged = read_judgements(judgements, direction=direction, several=several)
+        judged = read_judgements(judgements, direction=direction, aggregate=aggregate)
         models = load(scores, ids=ids, widest=True)
         sets = _benchmarks(positives or [], data_folder(data))
     clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(sets), None))
     studies: list[AnnotatorBias] = []
     coverages: list[Coverage] = []
     counts: list[Multiplicity] = []
-    notes = _about(judged, several)
+    notes = _about(judged, aggregate)
     crossed = False
     for one in _of(judged.directions, direction):
         with terminal.progress(quiet=quiet) as report:
@@ -148,7 +148,7 @@ def command(
                 coverages,
                 counts,
                 notes,
-                policies={"several_answers": several, "queries_without_right_answers": undefined},
+                policies={"several_answers": aggregate, "queries_without_right_answers": undefined},
                 interval={
                     "method": "bootstrap over queries"
                     + ("" if clustering is None else ", those of one image together")
@@ -199,10 +199,10 @@ def _benchmarks(names: Sequence[str], data: Path | None) -> "list[Benchmark]":
     return found
 
 
-def _about(judged: Any, several: str) -> list[str]:
+def _about(judged: Any, aggregate: str) -> list[str]:
     notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
     if judged.several:
-        how = "the most frequent answer, of equals the lowest" if several == "majority" else "the mean gain"
+        how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
         notes.append(f"{judged.several:,} pairs have several answers: {how}")
     if judged.unanswered:
         notes.append(f"{judged.unanswered:,} rows have no answer and were left out")

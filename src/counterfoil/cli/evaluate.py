@@ -148,12 +148,12 @@ def command(
             rich_help_panel="Model",
         ),
     ] = "refuse",
-    behind: Annotated[
+    backbone: Annotated[
         str | None,
         typer.Option(
             "--scorer",
             metavar="SCORER",
-            help="The model behind a caption metric that looks at images.",
+            help="The model that a caption metric looks at images with.",
             rich_help_panel="Caption metrics",
         ),
     ] = None,
@@ -199,11 +199,12 @@ def command(
             rich_help_panel="Galleries",
         ),
     ] = 50,
-    beyond_is_wrong: Annotated[
+    truncated_as_miss: Annotated[
         bool,
         typer.Option(
-            "--beyond-is-wrong",
-            help="What stands behind the end of a cut ranking is wrong, as in numbers made from cut lists.",
+            "--truncated-as-miss",
+            help="Count a right answer beyond the end of a truncated ranking as a miss, as published numbers "
+            "from truncated lists do.",
             rich_help_panel="Galleries",
         ),
     ] = False,
@@ -237,7 +238,7 @@ def command(
     from counterfoil.metrics.ties import Ties
     from counterfoil.scorers.base import Options
 
-    called = name or (" ".join([scorer, behind or ""]).strip())
+    called = name or (" ".join([scorer, backbone or ""]).strip())
     if name is None and first_stage is not None:
         called = reranked(scorer, first_stage, depth)
     asked_as = called
@@ -248,10 +249,10 @@ def command(
     for benchmark_name in benchmarks:
         if not Path(benchmark_name).is_dir():
             catalog.benchmark_card(benchmark_name)
-    for spec in (scorer, behind, first_stage):
+    for spec in (scorer, backbone, first_stage):
         if spec is not None:
             catalog.scorer_name(spec)
-    catalog.check_metric(scorer, behind or "")
+    catalog.check_metric(scorer, backbone or "")
     places = Places.read(data or (), benchmarks)
     pictures = Places.read(images or (), benchmarks, option="--images")
     options = Options(
@@ -263,7 +264,7 @@ def command(
         unanswered=unanswered,
         seed=seed,
         ids=evaluation_inputs.beside(ids, places.plain),
-        backbone=evaluation_inputs.beside_data(behind or "", places.plain),
+        backbone=evaluation_inputs.beside_data(backbone or "", places.plain),
         settings=evaluation_inputs.settings(settings or ()),
     )
     say = (lambda text: None) if quiet else terminal.note
@@ -297,7 +298,7 @@ def command(
                 # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
                 say(f"{each.name}: {each.source}")
             answering, each, empty = evaluation_inputs.narrowed(loaded, each, limit, unanswered, note=say)
-            evaluation_inputs.check_at_hand(scorer, behind or "", each)
+            evaluation_inputs.check_at_hand(scorer, backbone or "", each)
         except CounterfoilError as error:
             if len(benchmarks) == 1:
                 raise
@@ -333,7 +334,7 @@ def command(
         first=first,
         depth=depth,
         top=top,
-        beyond_is_wrong=beyond_is_wrong,
+        truncated_as_miss=truncated_as_miss,
         quiet=quiet,
         how={
             "cache": kept,

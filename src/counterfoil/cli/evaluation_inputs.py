@@ -50,7 +50,7 @@ class Asking:
     first: Any
     depth: int
     top: int
-    beyond_is_wrong: bool
+    truncated_as_miss: bool
     quiet: bool
     how: Mapping[str, Any]
     _ranked: dict[int, Answers] | None = None
@@ -74,7 +74,7 @@ class Asking:
                     first_stage=self.first,
                     depth=self.depth,
                     top=self.top,
-                    beyond_is_wrong=self.beyond_is_wrong,
+                    truncated_as_miss=self.truncated_as_miss,
                     progress=report,
                     **self.how,
                 )
@@ -198,11 +198,11 @@ def narrowed(
     return scorer, benchmark, empty
 
 
-def check_at_hand(spec: str, behind: str, benchmark: Benchmark) -> None:
+def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
     """Raise `DataError` where images or captions that the scorer `spec` will look at are missing.
 
-    This is known before anything is loaded for dual encoders of a library, alone or `behind` a metric;
-    embeddings that are given need no items.
+    For dual encoders of a library, alone or as the backbone of a metric, this is known before a model is
+    loaded; given embeddings need no items.
     """
     from counterfoil.engine.content import check_at_hand as check_items
 
@@ -210,5 +210,5 @@ def check_at_hand(spec: str, behind: str, benchmark: Benchmark) -> None:
     models = ("open-clip", "hf")
     if kind in models:
         check_items(benchmark)
-    elif kind == "metric" and behind.partition(":")[0] in models and benchmark.card.shows == "image":
+    elif kind == "metric" and backbone.partition(":")[0] in models and benchmark.card.shows == "image":
         check_items(benchmark, images="images" in catalog.metrics()[name].needs)

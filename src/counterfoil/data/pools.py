@@ -28,9 +28,9 @@ DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
 #: Which of two ids is the query's and which the item's.
 ROLES: Mapping[Direction, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 
-#: What becomes of several answers to one pair: the most frequent gain (of equally frequent ones the lowest),
+#: How several answers to one pair are aggregated: the most frequent gain (of equally frequent ones the lowest),
 #: or their mean.
-SEVERAL = ("majority", "mean")
+AGGREGATES = ("majority", "mean")
 
 #: How an answer may begin, and its gain (ECCV Caption section 3.2 and equation E.4).
 _BEGINNINGS = {"100% yes": 1.0, "partially yes": 0.5, "mostly no": 0.0, "100% no": 0.0}
@@ -71,18 +71,18 @@ class JudgementTable:
 
 
 def read_judgements(
-    path: Path, *, direction: Direction | None = None, several: str = "majority"
+    path: Path, *, direction: Direction | None = None, aggregate: str = "majority"
 ) -> JudgementTable:
     """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet; see the module).
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
-    by the policy `several` (one of `SEVERAL`). Where there is no column `direction`, `direction` says it.
+    by the policy `aggregate` (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
 
     Raises `DataError` naming row and column for answers nobody understands, gains outside [0, 1], unknown
     directions and empty ids, and where no pair has an answer.
     """
-    if several not in SEVERAL:
-        raise InputError("unknown policy for several answers", given=several, allowed=SEVERAL)
+    if aggregate not in AGGREGATES:
+        raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
     table = read_table(path)
     if "direction" in table:
         of_row = labels(table, "direction", DIRECTIONS)
@@ -105,7 +105,7 @@ def read_judgements(
     answered = ~np.isnan(gains)
     if not answered.any():
         raise DataError("no pair has an answer", where=table.source, given=f"{len(table)} rows")
-    merged = _merged(pair[answered], gains[answered], int(pair.max()) + 1, several)[pair]
+    merged = _merged(pair[answered], gains[answered], int(pair.max()) + 1, aggregate)[pair]
     kept = ~np.isnan(merged)
     # A pair that was proposed in both directions and judged once stands in the table twice.
     sides = 2 * pair + (np.array(of_row) == "t2i")
@@ -245,10 +245,12 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
     return np.array([known[word] for word in words], dtype=np.float64)
 
 
-def _merged(pair: NDArray[np.int64], gains: NDArray[np.float64], n: int, several: str) -> NDArray[np.float64]:
+def _merged(
+    pair: NDArray[np.int64], gains: NDArray[np.float64], n: int, aggregate: str
+) -> NDArray[np.float64]:
     """One gain per pair, NaN where there is none."""
     count = np.bincount(pair, minlength=n)
-    if several == "mean":
+    if aggregate == "mean":
         total = np.bincount(pair, weights=gains, minlength=n)
         return np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
     levels, level = np.unique(gains, return_inverse=True)

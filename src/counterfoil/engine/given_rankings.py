@@ -2,7 +2,7 @@
 
 A list may end before the gallery does. What stands behind its end is unknown, and a measure that depends on
 it is refused, here or where it is computed. Published numbers have been computed from cut lists all the same,
-counting what was cut off as wrong: those are had with `beyond_is_wrong`, and they change with the cut.
+counting what was cut off as wrong: those are had with `truncated_as_miss`, and they change with the cut.
 """
 
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ def rank_given(
     given: GivenRankings,
     *,
     top: int = 50,
-    beyond_is_wrong: bool = False,
+    truncated_as_miss: bool = False,
     note: Note = warn,
 ) -> Rankings:
     """Where the right answers of a gallery stand in given rankings, in both directions.
 
     Queries and items are found by their ids; rankings of other queries are left alone. A list orders all it
     names, so nothing is level; `depth` is its length, and the whole gallery (of the query's part) with
-    `beyond_is_wrong`, which `note` is told of where it made a difference. In a gallery of parts a list is
+    `truncated_as_miss`, which `note` is told of where it made a difference. In a gallery of parts a list is
     read as if the items of other parts were not there. `top` keeps the first so many items of each query.
 
     Raises `ScoreError` for queries without a list and for items that are not in the gallery, and `InputError`
@@ -56,9 +56,9 @@ def rank_given(
     ):
         where = f"{given.identity.name}, {name}"
         direction = _Direction(benchmark.name, where, search, sizes, *queries, *items, lists)
-        placed.append(direction.placed(top, beyond_is_wrong))
+        placed.append(direction.placed(top, truncated_as_miss))
         cut.append(int((direction.lengths < direction.sizes)[search.defined].sum()))
-    if beyond_is_wrong and any(cut):
+    if truncated_as_miss and any(cut):
         note(
             f"{given.identity.name}: {cut[0]} rankings of images and {cut[1]} of captions end before the "
             f"gallery of {benchmark.name} does; what is not listed counts as wrong, and the numbers change "
@@ -82,10 +82,10 @@ class _Direction:
     item_parts: Ids | None
     lists: RankedLists
 
-    def placed(self, top: int, beyond_is_wrong: bool) -> DirectionRanks:
+    def placed(self, top: int, truncated_as_miss: bool) -> DirectionRanks:
         """Where the right answers stand, and the first items of every list."""
         short = (self.lengths < self.sizes) & self.search.defined
-        if self.query_parts is not None and short.any() and not beyond_is_wrong:
+        if self.query_parts is not None and short.any() and not truncated_as_miss:
             at = int(np.argmax(short))
             raise InputError(
                 f"{self.benchmark} needs full rankings: each query is ranked within its own part, "
@@ -95,11 +95,11 @@ class _Direction:
                 hint=f"so for {int(short.sum())} of {len(short)} queries; {_HINT}",
             )
         found, none = self.search.positives, np.empty(0, dtype=np.int64)
-        depth = self.sizes if beyond_is_wrong else self.lengths
+        depth = self.sizes if truncated_as_miss else self.lengths
         best = np.full((len(self.search), min(top, len(self.item_ids))), -1, dtype=np.int32)
         unscored = np.full(best.shape, np.nan, dtype=np.float32)
         if isinstance(found, Plausible):
-            shares = self._shares(found, best, beyond_is_wrong)
+            shares = self._shares(found, best, truncated_as_miss)
             return DirectionRanks(none, none, depth, best, unscored, shares)
         above = self._places(found, best)
         return DirectionRanks(above, (above >= 0).astype(np.int64), depth, best, unscored)
@@ -172,7 +172,7 @@ class _Direction:
         return above
 
     def _shares(
-        self, rule: Plausible, best: Int32[ndarray, "queries top"], beyond_is_wrong: bool
+        self, rule: Plausible, best: Int32[ndarray, "queries top"], truncated_as_miss: bool
     ) -> Float64[ndarray, "thresholds 3 queries"]:
         """R-Precision of each query at each threshold, the same under all policies: there are no ties.
 
@@ -194,7 +194,7 @@ class _Direction:
             for nth, threshold in enumerate(rule.thresholds):
                 right = apart <= threshold
                 places = np.minimum(right.sum(axis=1), rule.cap or len(self.item_ids))
-                short = (self.lengths[queries] < places) & (not beyond_is_wrong)
+                short = (self.lengths[queries] < places) & (not truncated_as_miss)
                 if short.any():
                     at = int(np.argmax(short))
                     raise InputError(

@@ -40,7 +40,7 @@ def rank_galleries(
     first_stage: Embedder | Scorer | Given | None = None,
     depth: int = 32,
     top: int = 50,
-    beyond_is_wrong: bool = False,
+    truncated_as_miss: bool = False,
     cache: str | Path | None = None,
     batch_size: int = 32,
     workers: int = 0,
@@ -52,7 +52,7 @@ def rank_galleries(
     * An `Embedder` embeds each distinct item once; where it carries a `comparison` of its own, that makes the
       scores of a block in place of the inner product. Given embeddings and similarities are matched by
       their ids. Galleries of the same items are ranked in one pass, in blocks.
-    * Given rankings are read as far as they go; `beyond_is_wrong` takes what they do not list as wrong.
+    * Given rankings are read as far as they go; `truncated_as_miss` takes what they do not list as wrong.
     * A `Scorer` of pairs scores all pairs of a gallery of up to a million; with a `first_stage` only what
       that one puts first, `depth` items of each query, which then come first (`rerank.name` says so).
 
@@ -83,7 +83,7 @@ def rank_galleries(
     if isinstance(scorer, GivenRankings):
         return [
             signed(
-                rank_given(each, scorer, top=top, beyond_is_wrong=beyond_is_wrong, note=note),
+                rank_given(each, scorer, top=top, truncated_as_miss=truncated_as_miss, note=note),
                 scorer,
                 batch_size=batch_size,
                 workers=workers,

@@ -321,12 +321,12 @@ def row_counts(
 
 
 def list_ranks(
-    lists: Sequence[Int[ndarray, "_"]], positives: Positives, *, gallery: int, beyond_is_wrong: bool = False
+    lists: Sequence[Int[ndarray, "_"]], positives: Positives, *, gallery: int, truncated_as_miss: bool = False
 ) -> Ranks:
     """The ranks of all positives in lists of columns, best first, which may end before the gallery does.
 
     What stands behind the end of a list is unknown: a measure that depends on it raises `InputError`, query
-    and reason named. With `beyond_is_wrong` a positive behind the end counts as never found, which is how
+    and reason named. With `truncated_as_miss` a positive behind the end counts as never found, which is how
     published numbers from cut lists came about (and they change with the cut). Raises `InputError` for lists
     that do not fit the positives, doubled items and items outside the gallery.
 
@@ -361,7 +361,7 @@ def list_ranks(
     none = np.empty(0, np.int64)
     of, at = np.concatenate([none, *query]), np.concatenate([none, *place])
     before = np.arange(len(of)) - np.searchsorted(of, of)
-    depth = np.array([gallery if beyond_is_wrong else len(ranking) for ranking in lists], dtype=np.int64)
+    depth = np.array([gallery if truncated_as_miss else len(ranking) for ranking in lists], dtype=np.int64)
     worth = np.concatenate([np.empty(0), *gains])
     return Ranks(positives, of, at - before, np.zeros_like(at), before, worth, depth, gallery)
 
