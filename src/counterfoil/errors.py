@@ -1,4 +1,4 @@
-"""What can go wrong, as one small tree.
+"""The error tree: every error is one line for the user.
 
 * `CounterfoilError` -- everything this package raises on purpose
 

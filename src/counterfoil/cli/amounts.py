@@ -1,4 +1,4 @@
-"""How many of something, in words."""
+"""Counts of things in words."""
 
 
 def amount(number: int, noun: str) -> str:

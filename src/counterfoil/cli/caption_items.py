@@ -1,4 +1,4 @@
-"""What `captions` is given: candidates with their images or videos and their references, put together."""
+"""Inputs of `captions`: candidates with their images or videos and their references."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What `captions` is asked to compute and how: metrics, their settings, the model behind them, batches."""
+"""The caption metrics to compute: names, settings, backbone and batches."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What `captions systems` needs beside the values: names of systems, what people gave them, agreement."""
+"""Inputs of `captions systems` beside the values: system names, human ratings, agreement."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

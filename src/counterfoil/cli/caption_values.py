@@ -1,4 +1,4 @@
-"""What `captions` computes: metrics of candidates, the number of each for all of them, and files of both."""
+"""Values of `captions`: each metric's number per candidate and over all, and the files of both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""What `evaluate` needs before it can measure: benchmarks found and read, scorers asked."""
+"""Inputs of `evaluate`: benchmarks found and read, given answers matched, scorers loaded."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where this machine keeps things: finished work, and the files of benchmarks."""
+"""The user's folders: the cache, and the files of benchmarks."""
 
 import os
 from pathlib import Path

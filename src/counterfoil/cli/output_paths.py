@@ -1,4 +1,4 @@
-"""Targets of a command: what it was told to write, declared before it does any work."""
+"""Output paths of a command, declared before it does any work."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

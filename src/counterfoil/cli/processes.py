@@ -1,4 +1,4 @@
-"""How many processes train, and which of them speaks."""
+"""World size and main-process check of a training."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What rankings say, as Rich tables: matrices that are cut into as many pieces as the terminal is narrow."""
+"""Rank correlations as Rich tables: matrices split into as many pieces as the terminal is narrow."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What the terminal shows: tables, notes, and progress on anything that takes more than two seconds."""
+"""Terminal output: tables, notes, and progress on anything that takes more than two seconds."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What `train` needs before it can train: the data, what must not be forgotten, and the plan they make."""
+"""Inputs of `train`: the data, the forgetting guard, and the plan of stages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What `train` is asked for: by the command line, and where that says nothing by the recipe's file."""
+"""Options of `train`: from the command line, else from the recipe file's table [run]."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

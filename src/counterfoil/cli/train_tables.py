@@ -1,4 +1,4 @@
-"""What `train` and `list recipes` show: a recipe, a plan, what came of it."""
+"""Tables of `train` and `list recipes`: a recipe, a plan, the outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""How much a command says on stderr: `--quiet` and `--verbose`, which every command has."""
+"""Amount of output on stderr: `--quiet` and `--verbose`, options of every command."""
 
 import inspect
 from collections.abc import Callable

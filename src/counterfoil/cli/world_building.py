@@ -1,4 +1,4 @@
-"""What `world build` does: a benchmark or a training set drawn, saved, and said in a few lines."""
+"""Jobs of `world build`: a benchmark or a training set drawn, saved and summarised."""
 
 from functools import partial
 from pathlib import Path

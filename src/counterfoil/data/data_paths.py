@@ -1,4 +1,4 @@
-"""Where the data of a benchmark lie: named by the user, fetched earlier, or left to the reader (the hub)."""
+"""Paths of a benchmark's data: named by the user, fetched earlier, or left to the reader (the hub)."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the files in the folder of a benchmark hold: the manifest's model, and a schema per table and form."""
+"""Schemas of a benchmark folder: the manifest's model, and one schema per table and form."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Which frames of a video are looked at, told from when each is shown; no picture is opened here."""
+"""Choice of a video's frames from the times at which they are shown; no picture is opened here."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Candidate pairs for people to verify, and what people said of them, as tables.
+"""Candidate pairs for people to verify, and the judgements of them, as tables.
 
 A pool has a row per direction, query and item: `pair` (a number; a pair that is proposed in both directions
 has the same in both), `direction` ("i2t": the image is the query; "t2i": the caption), `query`, `item`,
@@ -28,8 +28,8 @@ DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
 #: Which of two ids is the query's and which the item's.
 ROLES: Mapping[Direction, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 
-#: How several answers to one pair are aggregated: the most frequent gain (of equally frequent ones the lowest),
-#: or their mean.
+#: How several answers to one pair are aggregated: the most frequent gain (of equally frequent ones the
+#: lowest), or their mean.
 AGGREGATES = ("majority", "mean")
 
 #: How an answer may begin, and its gain (ECCV Caption section 3.2 and equation E.4).
@@ -76,7 +76,7 @@ def read_judgements(
     """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet; see the module).
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
-    by the policy `aggregate` (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
+    as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
 
     Raises `DataError` naming row and column for answers nobody understands, gains outside [0, 1], unknown
     directions and empty ids, and where no pair has an answer.

@@ -1,4 +1,4 @@
-"""References that say what the candidate says: a metric that reads them would be told the answer.
+"""Policies for references that equal the candidate, which would give a reference-based metric the answer.
 
 What to do about it is each data set's own affair, so it has a name: `keep` them, `drop-reference` (the
 candidate is taken out of its references), or `drop-item` (such candidates are not asked about). Texts are

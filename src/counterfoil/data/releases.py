@@ -1,4 +1,4 @@
-"""What can be fetched: released files of benchmarks in public repositories, pinned to commits and checksums.
+"""Files that can be fetched: released benchmarks in public repositories, pinned to commits and checksums.
 
 The facts are in `releases.toml`; `fetching` does the work.
 """

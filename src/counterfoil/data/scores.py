@@ -1,4 +1,4 @@
-"""What a scorer answered: scores per pair; or right and wrong per question; or places in a gallery."""
+"""Answers of a scorer: scores per pair, right or wrong per question, or ranks in a gallery."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What is asked of a caption metric: which caption, of which image or video, beside which references."""
+"""Inputs of a caption metric: candidates, their images or videos, and their references."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""What is not finished is computed: embeddings of items and scores of pairs, each once, kept in shards."""
+"""Computation of what the cache lacks: embeddings of items and scores of pairs, each once, kept in shards."""
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Which images are the same: a name for each image's content, reading each file once, and in blocks.
+"""Digests of image content, reading each file once and in blocks.
 
 A file that was read before and has not been touched since is not read again: the cache folder keeps a list
 of (path, size, times) and digests.

@@ -1,4 +1,4 @@
-"""Questions answered by a classifier: natural or synthetic, and nothing of what is shown or said."""
+"""Questions answered by a classifier of natural and synthetic items, by a rule of two steps."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a scorer puts the right answers of galleries, in both directions, from one pass over its scores.
+"""Ranks of a gallery's right answers in both directions, from one pass over the scores.
 
 A block is some images x all captions. It ranks the captions for its images at once; for each caption it holds
 a part of the images, and counts of what scores above a right answer add up over the parts. For that the

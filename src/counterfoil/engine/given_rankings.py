@@ -1,4 +1,4 @@
-"""Rankings that somebody else made, as answers to a gallery: where its right answers stand in the lists.
+"""Given rankings as answers to a gallery: ranks of its right answers in the lists.
 
 A list may end before the gallery does. What stands behind its end is unknown, and a measure that depends on
 it is refused, here or where it is computed. Published numbers have been computed from cut lists all the same,

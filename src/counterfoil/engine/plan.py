@@ -1,4 +1,4 @@
-"""What has to be computed to answer all questions: the distinct items, and the distinct pairs of them.
+"""Distinct items and distinct pairs that must be scored to answer all questions.
 
 Pure: no file is read here. Two captions are one where their texts are equal, two images where their keys
 are (the digest of their encoded bytes, and the crop).

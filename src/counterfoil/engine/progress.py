@@ -1,4 +1,4 @@
-"""How the engine says where it is and what it noticed. It prints nothing itself."""
+"""Callbacks for progress and notes. The engine prints nothing itself."""
 
 import warnings
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which row of a given table is which question, told by the captions the table carries.
+"""Rows of a given table matched to questions by the captions that the table carries.
 
 Captions are compared in lower case and without blanks at their ends; file name and subset are taken in
 where table and benchmark both have them, since a few questions differ in nothing else.

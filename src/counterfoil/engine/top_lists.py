@@ -1,4 +1,4 @@
-"""What models put first: from rankings, embeddings or similarities, brought to one numbering of items.
+"""First items of each model's rankings, embeddings or similarities, in one numbering of items.
 
 Rankings keep the first items of their queries; from embeddings and similarities the first items of any query
 are computed in blocks when they are asked for.

@@ -1,4 +1,4 @@
-"""What the choice of machine annotators does to a benchmark, from rankings and human judgements.
+"""Bias that the choice of machine annotators gives a benchmark, from rankings and human judgements.
 
 Models propose their first items for each query, people judge the proposals. A set of annotators makes a
 benchmark: right for a query is what people accepted of *their* proposals. Every model is measured on every

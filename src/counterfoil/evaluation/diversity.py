@@ -1,4 +1,4 @@
-"""How different are the lists that models put first? (ECCV Caption section 3.1 and Appendix A.2)
+"""Diversity of the lists that models rank first (ECCV Caption section 3.1 and Appendix A.2).
 
 For every pair of models, over the queries of one direction of a gallery:
 

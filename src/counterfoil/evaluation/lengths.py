@@ -1,4 +1,4 @@
-"""How what a scorer gets right goes with the length of the captions (Winoground, Table 6).
+"""Accuracy against the length of the captions (Winoground, Table 6).
 
 Pearson's correlation between a question's value and the mean number of words of its captions. Its variance
 is that of the sum of what each question adds to it (its influence), over questions that share images and

@@ -1,4 +1,4 @@
-"""What a run over quads or choices keeps: a row per question in two tables, and how they are read again.
+"""Tables of a run over quads or choices: a row per question in two tables, written and read.
 
 scores.parquet   question, then a score per pair, or right and wrong per direction
 items.parquet    question, cluster, its captions and images, groupings, and a column per measure

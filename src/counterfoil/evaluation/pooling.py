@@ -1,4 +1,4 @@
-"""What a pool of candidate pairs amounts to: pairs by model and by k, tasks and money."""
+"""Size of a pool of candidate pairs: pairs by model and by k, tasks and cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

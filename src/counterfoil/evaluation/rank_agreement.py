@@ -1,4 +1,4 @@
-"""What a rank correlation finds: models' values in each column, and how far columns agree on their order."""
+"""Rank correlation of models' values between columns."""
 
 from dataclasses import asdict, dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What an evaluation says: numbers with intervals, what ties did, and where everything came from."""
+"""Results of an evaluation: estimates with intervals, effects of ties, provenance."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

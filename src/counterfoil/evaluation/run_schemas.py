@@ -1,4 +1,4 @@
-"""What the files in the folder of a run hold: models of its JSON, and schemas of the tables all runs have."""
+"""Schemas of a run folder: models of its JSON, and of the tables that all runs have."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

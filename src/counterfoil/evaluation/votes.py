@@ -1,4 +1,4 @@
-"""What pairwise votes say of several things: Bradley-Terry strengths, how sure they are, and their order.
+"""Bradley-Terry strengths from pairwise votes, with intervals and order.
 
 Intervals are percentiles over resampled votes: whole judges where it is known who voted, since one judge's
 votes resemble each other, else the votes of each pair on their own. In a resample in which somebody wins

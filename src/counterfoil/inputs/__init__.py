@@ -1,4 +1,4 @@
-"""What comes from outside, checked before it is believed.
+"""Input from outside the program, checked before use.
 
     files     regular files, their bytes and their text
     parsed    JSON and TOML within bounds of depth and length

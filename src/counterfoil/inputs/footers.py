@@ -1,4 +1,4 @@
-"""What a Parquet file's footer says of its columns, group by group, read without Arrow.
+"""Column statistics in a Parquet file's footer, group by group, read without Arrow.
 
 To ask Arrow about one column of a group of a damaged file ends the process; here the worst is a `DataError`.
 The footer is Thrift's compact protocol (parquet.thrift: FileMetaData, RowGroup, ColumnMetaData, Statistics).

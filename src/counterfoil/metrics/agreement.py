@@ -1,4 +1,4 @@
-"""How far two people agree beyond what chance would make them."""
+"""Agreement of two people beyond chance."""
 
 import numpy as np
 from numpy import ndarray

@@ -1,4 +1,4 @@
-"""What machine annotators do to a benchmark: whom they favour, what they find, how much they leave out.
+"""Measures of machine annotators: bias, precision and recall of the answers they propose.
 
 A machine annotator proposes the top k of its own ranking; people verify the proposals. A benchmark made so
 favours the models that proposed (ECCV Caption section 3 and appendix E).

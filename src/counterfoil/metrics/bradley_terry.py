@@ -1,4 +1,4 @@
-"""How much one is preferred to another, from votes between two at a time."""
+"""Bradley-Terry strengths, from votes between two at a time."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Real

@@ -1,4 +1,4 @@
-"""How two columns of numbers go together, with the chance of seeing as much by luck.
+"""Correlations of two columns of numbers, with p-values.
 
 `scipy.stats` takes longer to import than most commands to run, so it is imported where it is used.
 """

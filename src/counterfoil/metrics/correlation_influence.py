@@ -1,4 +1,4 @@
-"""How much each point moves a correlation: its derivative by the point's weight.
+"""Influence of each point on a correlation: its derivative by the point's weight.
 
 To first order a sample's error is the sum of these over its points, so variances of correlations are those of
 sums, whatever the points share. Kendall's numerator is S = sum w_i w_j s_ij over ordered pairs, of which the

@@ -1,4 +1,4 @@
-"""What a tie counts for.
+"""Tie policies.
 
 A correct item that scores exactly as high as a wrong one is neither right nor wrong, and how it is
 counted can be worth 100 points: two widely used harnesses give a scorer that returns a constant

@@ -1,4 +1,4 @@
-"""What machine annotators do to a benchmark, as tables: ECCV Tables E.1, 2 and 3, Figure E.2 in numbers."""
+"""Tables of machine annotators: ECCV Tables E.1, 2 and 3, and Figure E.2 in numbers."""
 
 from collections.abc import Sequence
 

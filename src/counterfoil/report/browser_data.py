@@ -1,4 +1,4 @@
-"""What the browser of questions knows: questions, answers and pictures as one JSON value inside the page.
+"""Data of the question browser: questions, answers and pictures as one JSON value inside the page.
 
 Right and wrong are decided here, by the measures, and the page only shows them: its script compares no
 scores. All is columns, so that some thousand questions stay within a megabyte or two.

@@ -1,4 +1,4 @@
-"""How a figure is made and written: colours, canvas, SVG, PDF and PNG. What it shows is `figures`' business.
+"""Drawing of figures: colours, canvas, SVG, PDF and PNG. `figures` decides their content.
 
 A figure is made of a few named colours; `svg` writes each as a CSS variable with the light one as fallback,
 so one drawing reads well on a light page, on a dark one and on its own.

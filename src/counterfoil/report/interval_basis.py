@@ -1,4 +1,4 @@
-"""What intervals rest on: how many images, captions and effective questions, and warnings."""
+"""The basis of intervals: numbers of images, captions and effective questions, and warnings."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Where labels go beside their points, so that none lies over another. Pure geometry, no drawing."""
+"""Layout of labels beside their points without overlap. Pure geometry, no drawing."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What measures are called in print, and one line on what each asks.
+"""Labels of measures and groups in print, and one line on the meaning of each.
 
 Those of retrieval are written by pattern: a direction before the measure, any K behind the recall.
 """

@@ -1,4 +1,4 @@
-"""What a reader should know before believing a number: sentences, from the results alone."""
+"""Notes for readers of a result: sentences derived from the results alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What every page shares: it is one file with its own style and script, and a policy forbids the rest.
+"""The frame of every page: one file with its own style and script, closed by a content policy.
 
 A page is a template that extends `base.html`. It carries its style, its pictures and its data, fetches
 nothing, and may run no script but its own: the policy names that one by its digest.

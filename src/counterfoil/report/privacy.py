@@ -1,4 +1,4 @@
-"""What a page that is passed on must not say: where files lie on a machine, and who uses it.
+"""Removal of local paths and user names from pages that are passed on.
 
 Of an absolute path the last part stays, which names the file; everything before it, users' names among it,
 becomes "…". Addresses on the web, relative paths and names of models are left alone.

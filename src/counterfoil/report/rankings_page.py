@@ -1,4 +1,4 @@
-"""What rankings say about models and benchmarks, as one HTML file that fetches nothing and runs no script."""
+"""The page of rank correlations: one HTML file that fetches nothing and runs no script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How metrics agree with people on the order of systems, as tables."""
+"""Tables of agreement between metrics and people on the order of systems."""
 
 import numpy as np
 

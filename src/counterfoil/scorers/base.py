@@ -1,4 +1,4 @@
-"""What a scorer is. Anything that gives a number to an image and a caption; it never sees a benchmark."""
+"""The protocols of scorers: a number for an image and a caption. A scorer never sees a benchmark."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields

@@ -1,4 +1,4 @@
-"""Checkpoint files: read without running any code in them, and told apart by the shapes of their tensors."""
+"""Checkpoint files: read without running code in them, and recognised by the shapes of their tensors."""
 
 import argparse
 import json

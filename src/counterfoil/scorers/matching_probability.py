@@ -1,4 +1,4 @@
-"""How probably two Gaussians match: PCME's scores, by sampling and in closed form (Chun et al. 2021).
+"""Matching probability of two Gaussians: PCME's scores, sampled and in closed form (Chun et al. 2021).
 
 A row is an item's mean, of length one, followed by the logarithms of its variances. Two points at a distance
 d match with the probability sigmoid(2 (shift - scale d)). Scores are logarithms of probabilities: the order

@@ -1,4 +1,4 @@
-"""Rankings that somebody else made: for every query the ids of what was found, best first, cut anywhere.
+"""Given rankings: for every query the ids found, best first, truncated anywhere.
 
 Two kinds of file hold them, recognised by what is in them:
 

@@ -1,4 +1,4 @@
-"""How items are compared that are not one point each: rows of embeddings to scores, in numpy alone.
+"""Similarity of items that are not one point each: rows of embeddings to scores, in NumPy alone.
 
 An embedder's rows are flat, whatever they hold. Where their score is not the inner product, the embedder
 carries a `comparison`, and the engine asks that for blocks of a gallery.

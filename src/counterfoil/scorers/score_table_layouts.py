@@ -1,4 +1,4 @@
-"""What a table of given answers holds, read from its header; `parsed` reads the numbers in it.
+"""Layouts of tables of given answers, recognised by the header; `score_tables` reads the numbers.
 
 Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
 scores and not the other way round.

@@ -1,4 +1,4 @@
-"""A similarity that somebody else computed: the scores of all images with all captions, in one npy file.
+"""Given similarities: the scores of all images with all captions, in one npy file.
 
 Rows are images, columns captions, higher scores better. Without ids rows and columns are in the order of the
 benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in any order. The

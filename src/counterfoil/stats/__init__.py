@@ -1,1 +1,1 @@
-"""How sure can we be: intervals, tests and the seeded draws under them. Arrays in, numbers out."""
+"""Intervals, tests and the seeded draws under them. Arrays in, numbers out."""

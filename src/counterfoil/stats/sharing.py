@@ -1,4 +1,4 @@
-"""What questions share: which images and captions each is about, and how that ties their answers.
+"""Images and captions that questions share, and the dependence that follows.
 
 Where what is shared falls into many small sets of questions (SugarCrepe: an image and its captions), a set is
 a unit, drawn, flipped and counted as a whole: `Sharing.components`. Where captions repeat over many images

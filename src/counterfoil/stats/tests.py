@@ -1,4 +1,4 @@
-"""Is the difference between two scorers more than luck?"""
+"""Tests of the difference between two scorers."""
 
 import numpy as np
 from jaxtyping import Float, Int

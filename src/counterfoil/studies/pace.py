@@ -1,4 +1,4 @@
-"""How long a study will take on the machine at hand, by its first steps."""
+"""Estimated duration of a study on this machine, from its first steps."""
 
 from time import perf_counter
 

@@ -1,4 +1,4 @@
-"""What a network says of several batches, as what it says of all their rows."""
+"""Answers of a network to several batches, joined into one."""
 
 from collections.abc import Sequence
 

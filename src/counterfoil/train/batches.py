@@ -1,4 +1,4 @@
-"""Which rows each step sees: an order of batches that only the recipe and the number of rows decide."""
+"""Order of rows and batches, a function of the recipe and the number of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

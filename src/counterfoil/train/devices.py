@@ -1,4 +1,4 @@
-"""Where a training runs: one process or several, on a CPU or on GPUs."""
+"""Devices and processes of a training."""
 
 import atexit
 import os

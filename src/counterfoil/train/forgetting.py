@@ -1,4 +1,4 @@
-"""What training forgets: a held-out task watched on the way, and weights between the start and the end."""
+"""Forgetting: a held-out task measured during training, and interpolation of weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a frozen encoder says of the items of a training set, each distinct one encoded once."""
+"""Features of a training set's items from a frozen encoder, each distinct item encoded once."""
 
 from contextlib import closing
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What happened in a training: one row of numbers per entry, as CSV and, where asked for, for TensorBoard."""
+"""The journal of a training: one row of numbers per entry, as CSV and, if wanted, for TensorBoard."""
 
 import csv
 import io

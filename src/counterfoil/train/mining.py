@@ -1,4 +1,4 @@
-"""Which wrong pairs of a batch count in a triplet loss, as masks over its similarities.
+"""Mining of negatives for a triplet loss, as masks over a batch's similarities.
 
 Row i is a query, column j an item, and (i, i) the right pair; transposed, the items ask. Where a gradient
 flows is the loss's business: a mask has none.

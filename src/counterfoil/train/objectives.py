@@ -1,4 +1,4 @@
-"""What a recipe minimises: which columns are encoded, and the loss of what the network says of them."""
+"""Objectives: the columns a recipe encodes, and the loss over the network's answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

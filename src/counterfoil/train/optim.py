@@ -1,4 +1,4 @@
-"""Which parameters a recipe trains, which of them decay, and the optimiser that moves them."""
+"""Trained parameters, weight decay groups, and the optimiser."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each step says (loss, its parts), read without making the device wait; what is no number ends it."""
+"""Running means of each step's loss and its parts, read without blocking the device; NaN ends training.
 
 import math
 from collections import deque

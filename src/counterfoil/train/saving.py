@@ -1,4 +1,4 @@
-"""What a training writes into its folder on the way: checkpoints, and all that it takes to go on."""
+"""Files of a training in progress: checkpoints and the resume state."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

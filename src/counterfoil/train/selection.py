@@ -1,4 +1,4 @@
-"""Which weights a training ends with: those of the best validation, or the last."""
+"""Selection of the final weights: those of the best validation, or the last."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How good a network is on rows it does not learn from, and which step's weights are kept."""
+"""Validation on held-out rows, and the choice of the best step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Captions: what somebody says of a scene, as a meaning first and as English second.
+"""Captions of scenes: a meaning first, English second.
 
 Captions are partial on purpose: they speak of some things and of some of their attributes, as people do.
 "A star" is at least one star, "two stars" are exactly two. But for numerals and closing clauses a caption

@@ -1,4 +1,4 @@
-"""Describing: what somebody might say of a scene, loosely and truly."""
+"""Loose, true captions of scenes."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace

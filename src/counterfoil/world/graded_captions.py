@@ -1,4 +1,4 @@
-"""What is said of scenes, from right to wrong by degrees: candidates of every level, and references."""
+"""Captions that are right by degrees: candidates of every level, and references."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Pictures of the world that are drawn when they are read: what nobody looks at costs nothing."""
+"""Pictures of the world, drawn when they are read."""
 
 import io
 from dataclasses import dataclass, replace

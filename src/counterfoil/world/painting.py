@@ -1,4 +1,4 @@
-"""What pictures are put together from: stamps of things, sheets of paper, grain; each made once and kept.
+"""Parts of pictures: stamps of things, sheets of paper, grain; each made once and kept.
 
 A stamp is a thing with its shadow, ready to be laid on any sheet: what it keeps of what lies under it, and
 what it adds. Everything is drawn several times as large as it will be and scaled down.

@@ -1,4 +1,4 @@
-"""A user's own gallery: pairs somebody judged.
+"""A user's own gallery: judged pairs.
 
 Columns image, caption[, image_id, caption_id, relevance, written_for].
 """

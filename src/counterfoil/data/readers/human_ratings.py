@@ -1,4 +1,4 @@
-"""What the readers of human judgements share: texts as captions, ratings, and what is left out, said."""
+"""Shared parts of the readers of human judgements: texts as captions, ratings, counts of skipped rows."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Who goes with whom: right answers by id to the two searches of a gallery, and counts against the card.
+"""Right answers by id for the two searches of a gallery, and counts against the card.
 
 What the readers of galleries share. Ids become positions once, in bulk: a benchmark of 25,000 captions is a
 few arrays.

@@ -1,4 +1,4 @@
-"""What chance gives in a gallery, in closed form: the values of a scorer to which all pairs are alike."""
+"""Chance in a gallery, in closed form: the values of a scorer to which all pairs are alike."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a run on a gallery keeps, and how it is read again. No table has a row per pair of query and item.
+"""Tables of a run on a gallery, written and read. None has a row per pair of query and item.
 
     scores.parquet    per query and right answer: question, item (its id) and position (both null where the
                       gallery does not hold it), gain, and how many items score above it (null where it was

@@ -1,1 +1,1 @@
-"""How well scores agree with people: correlation with ratings, accuracy on preferences, order of systems."""
+"""Agreement with people: correlation with ratings, accuracy on preferences, order of systems."""

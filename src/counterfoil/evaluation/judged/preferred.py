@@ -1,4 +1,4 @@
-"""Which of two candidates people preferred: a scorer's accuracy, question by question.
+"""Accuracy on human preferences between two candidates, question by question.
 
 Values per question are averaged as those of choices are; what differs is here.
 """

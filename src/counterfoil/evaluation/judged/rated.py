@@ -1,4 +1,4 @@
-"""How well scores go with what people gave: correlations over all rated captions, with intervals.
+"""Correlations of scores with human ratings over all rated captions, with intervals.
 
 A correlation is of all points together, so no question has a value of its own. Where every rating is a point,
 a caption that three people rated is three points of one score; where raters stand apart, each has a

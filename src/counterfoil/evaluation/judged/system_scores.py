@@ -1,4 +1,4 @@
-"""What each system gets of a metric or of people, and what it would get of other images.
+"""Scores of each system by a metric or by people, and in draws of other images.
 
 A number of a system is made of what adds up over images: scores and their number of a mean, matches and
 lengths of BLEU. So a sample of images, drawn with replacement, is a product of its weights and these sums.

@@ -1,4 +1,4 @@
-"""How well metrics rank systems as people do: correlations over the systems' numbers.
+"""Correlations of metrics with people over the scores of systems.
 
 Two things may be drawn anew, and an interval says which:
 

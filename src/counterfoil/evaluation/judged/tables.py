@@ -1,4 +1,4 @@
-"""What a run over rated or preferred captions keeps, and how it is read again.
+"""Tables of a run over rated or preferred captions, written and read.
 
 scores.parquet    question, then `score` (rated); `a` and `b` (preferred), or `a_d0`, `b_d0`, `a_d1`, ...
                   where references were drawn; or right and wrong as `accuracy`

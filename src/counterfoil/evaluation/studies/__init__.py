@@ -1,1 +1,1 @@
-"""What studies ask of runs: numbers that claims rest on, claims, and one change from model to model."""
+"""Claims about runs: the numbers a claim rests on, its verdict, and sweeps of one setting."""

@@ -1,4 +1,4 @@
-"""Which caption metrics go with the truth, asked of the comparisons at hand; decided as `findings` decides.
+"""Claims about caption metrics against known truth, decided as `findings` decides.
 
 A claim names two metrics. It is decided on pictures: by the first correlation of the card and by the
 accuracy of preferences, a difference each; what moving pictures say is told beside it.

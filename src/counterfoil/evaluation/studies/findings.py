@@ -1,4 +1,4 @@
-"""What BiVLC found, asked of the runs at hand: does it hold here, and how sure is that?
+"""BiVLC's findings tested on the runs at hand, each with a verdict and its evidence.
 
 A finding is a claim in words and the differences that decide it. It *holds* where each of them lies above its
 threshold with its whole 95 % interval and significantly (paired permutation test, Holm's correction over the

@@ -1,4 +1,4 @@
-"""What the browser of queries knows: queries, what each scorer puts first, and pictures, as one JSON value.
+"""Data of the query browser: queries, first items of each scorer, and pictures, as one JSON value.
 
 As in `island`, right and wrong are decided here and the page only shows them. A gallery can have tens of
 thousands of queries, so a page carries a sample of them.

@@ -1,4 +1,4 @@
-"""What a reader should know before believing numbers of retrieval: sentences, from the results alone."""
+"""Notes for readers of retrieval numbers: sentences derived from the results alone."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the browser of judged captions knows: what people said, what each scorer makes of it, and pictures.
+"""Data of the browser of judged captions: human ratings, scores and pictures.
 
 As in `island`, who agrees with people is decided here and the page only shows it. Large benchmarks have tens
 of thousands of questions and up to fifty references each, so a page carries a sample of the questions, and

@@ -1,4 +1,4 @@
-"""Figures of how scores of captions go with what people said of them."""
+"""Figures of caption scores against human judgements."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a reader should know before believing how well scores go with people: sentences from the results."""
+"""Notes for readers of agreement with people: sentences derived from the results alone."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a folder of released files says, each file read once, by the same code that measures a user's own."""
+"""Released files of a folder, each read once, by the code that measures a user's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module

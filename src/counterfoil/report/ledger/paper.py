@@ -1,4 +1,4 @@
-"""What a paper prints, as data: its tables, cell by cell, and what each cell is recomputed from."""
+"""A paper's printed numbers as data: its tables, cell by cell, and the source of each cell."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a study's page shows of the world: pairs of pictures, and what is right in a gallery."""
+"""Pictures of the world on a study's page: pairs, and right answers in a gallery."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

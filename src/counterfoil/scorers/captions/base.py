@@ -1,4 +1,4 @@
-"""What a caption metric is: a score of a candidate caption from its image, its references, or both.
+"""The protocols of caption metrics: a score of a candidate from its image, its references, or both.
 
 A metric is named `metric:NAME`. It says what it reads (`needs`) and how, and the engine (`engine.judge`)
 gives it that: texts, embeddings that the engine computed and keeps, or the parts of items (tokens, frames).

@@ -1,4 +1,4 @@
-"""What may be set of caption metrics that have a model behind them, with the official values."""
+"""Settings of caption metrics that have a backbone, with the official values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""How much each token of a caption weighs: by how rare it is, in a corpus or in the rows at hand."""
+"""Weights of a caption's tokens: their rarity in a corpus or in the rows at hand."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What every recipe says, as values. A field that a paper leaves open has a default that says so."""
+"""Fields of every recipe. A field that a paper leaves open has a default, named in `left_open`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""How each kind of printed number is recomputed: a recipe takes what is said of a cell, and computes it."""
+"""Recomputation of printed numbers: one recipe per kind of number."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What a recipe is given and what it gives back."""
+"""Input and output of a recomputation."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
