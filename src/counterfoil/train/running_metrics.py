@@ -1,4 +1,4 @@
-"""Running means of each step's loss and its parts, read without blocking the device; NaN ends training.
+"""Running means of each step's loss and its parts, read without blocking the device; NaN ends training."""
 
 import math
 from collections import deque
