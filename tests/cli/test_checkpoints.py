@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
 
-from counterfoil.data import Benchmark, Caption, Card, Image, Quad  # noqa: E402
+from contracts import forms  # noqa: E402
+from counterfoil.data import Caption, Image  # noqa: E402
 from counterfoil.data.folder import save  # noqa: E402
 from counterfoil.data.records import PixelSource  # noqa: E402
 from counterfoil.scorers import checkpoint, detector, trainable  # noqa: E402
@@ -25,9 +26,7 @@ def questions(tmp_path: Path) -> Path:
     pictures = rng.integers(0, 256, (16, 40, 50, 3)).astype(np.uint8)
     images = tuple(Image(f"i{n}", PixelSource(pixels)) for n, pixels in enumerate(pictures))
     captions = tuple(Caption(f"c{n}", f"{n} birds on a wire") for n in range(16))
-    positions = np.arange(16, dtype=np.int64).reshape(8, 2)
-    quads = Quad(tuple(map(str, range(8))), captions=positions, images=positions)
-    save(Benchmark(Card(name="birds", title="Birds", form="quad"), images, captions, quads), tmp_path / "b")
+    save(forms.quads_of(images, captions, name="birds", title="Birds"), tmp_path / "b")
     return tmp_path / "b"
 
 

@@ -75,10 +75,54 @@ def choices(
     )
 
 
+def quads_of(
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    *,
+    ids: Sequence[str] = (),
+    labels: Mapping[str, tuple[str, ...]] | None = None,
+    **card: Any,
+) -> Benchmark:
+    """Quads of these items: images 2i and 2i + 1 with captions 2i and 2i + 1 are question i.
+
+    `labels` are the groupings of the questions.
+    """
+    positions = np.arange(len(images), dtype=np.int64).reshape(-1, 2)
+    questions = Quad(
+        tuple(ids) or tuple(str(i) for i in range(len(positions))),
+        captions=positions,
+        images=positions,
+        groupings=labels or {},
+    )
+    return Benchmark(_card("quad", **card), tuple(images), tuple(captions), questions)
+
+
+def choices_of(
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    *,
+    ids: Sequence[str] = (),
+    labels: Mapping[str, tuple[str, ...]] | None = None,
+    **card: Any,
+) -> Benchmark:
+    """Choices among captions: of n images each has the next k of n x k captions, the first of them right.
+
+    `labels` are the groupings of the questions.
+    """
+    n = len(images)
+    questions = Choice(
+        tuple(ids) or tuple(str(i) for i in range(n)),
+        query=np.arange(n, dtype=np.int64),
+        candidates=np.arange(len(captions), dtype=np.int64).reshape(n, -1),
+        groupings=labels or {},
+    )
+    return Benchmark(_card("choice", **card), tuple(images), tuple(captions), questions)
+
+
 def gallery(
+    name: str = "toy-gallery",
     images: range = range(6),
     *,
-    name: str = "toy-gallery",
     asked: slice = slice(None),
     parts: int = 1,
     rule: bool = False,

@@ -100,7 +100,7 @@ def benchmarks() -> dict[str, Benchmark]:
     """Questions with pictures, by what they are called in the kinds above."""
     found = {
         "quads": forms.quads(4),
-        "gallery": forms.gallery(range(5)),
+        "gallery": forms.gallery(images=range(5)),
         "ratings": forms.rated(forms.grades(8), per_image=2),
     }
     return {name: forms.shown(benchmark) for name, benchmark in found.items()}

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 
-from counterfoil.data import Benchmark, BytesSource, Caption, Card, Choice, Image, Quad
+from contracts import forms
+from counterfoil.data import Benchmark, BytesSource, Caption, Image
 from counterfoil.scorers.base import Identity
 
 WIDTH = 8
@@ -39,21 +40,14 @@ def quads(n: int, *, distinct_images: int | None = None, distinct_captions: int 
         Caption(f"c{i}", "word " * (1 + i % 7) + str(i % distinct_captions if distinct_captions else i))
         for i in range(2 * n)
     )
-    positions = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
-    questions = Quad(tuple(str(q) for q in range(n)), captions=positions, images=positions)
-    return Benchmark(Card(name="fake", title="Fake", form="quad"), images, captions, questions)
+    return forms.quads_of(images, captions, name="fake", title="Fake")
 
 
 def choices(n: int, k: int = 2) -> Benchmark:
     """`n` images with `k` captions each."""
     images = tuple(Image(f"i{i}", BytesSource(png(i))) for i in range(n))
     captions = tuple(Caption(f"c{i}", f"caption number {i}") for i in range(n * k))
-    questions = Choice(
-        tuple(str(q) for q in range(n)),
-        query=np.arange(n, dtype=np.int64),
-        candidates=np.arange(n * k, dtype=np.int64).reshape(n, k),
-    )
-    return Benchmark(Card(name="fake", title="Fake", form="choice"), images, captions, questions)
+    return forms.choices_of(images, captions, name="fake", title="Fake")
 
 
 def vector(data: bytes) -> np.ndarray:

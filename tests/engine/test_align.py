@@ -4,8 +4,9 @@ import json
 import numpy as np
 import pytest
 
+from contracts import forms
 from contracts.forms import paragraphs_of, ratings_of
-from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Outcomes, Quad, Scores
+from counterfoil.data import Caption, Image, Outcomes, Scores
 from counterfoil.data.cards import card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.engine import align, run
@@ -17,31 +18,25 @@ from counterfoil.scorers.base import Identity, Options
 
 
 def quads(ids, texts=None):
-    n = len(ids)
-    texts = texts or [None] * (2 * n)
-    positions = np.arange(2 * n, dtype=np.int64).reshape(n, 2)
-    return Benchmark(
-        Card(name="quads", title="Quads", form="quad"),
-        tuple(Image(f"{name}_i{j}") for name in ids for j in (0, 1)),
-        tuple(Caption(f"{name}_c{j}", texts[2 * q + j]) for q, name in enumerate(ids) for j in (0, 1)),
-        Quad(tuple(ids), captions=positions, images=positions),
+    texts = texts or [None] * (2 * len(ids))
+    return forms.quads_of(
+        [Image(f"{name}_i{j}") for name in ids for j in (0, 1)],
+        [Caption(f"{name}_c{j}", texts[2 * q + j]) for q, name in enumerate(ids) for j in (0, 1)],
+        ids=ids,
+        name="quads",
+        title="Quads",
     )
 
 
 def choices(rows, **groupings):
     """Rows of (id, file name, caption, negative caption)."""
-    n = len(rows)
-    questions = Choice(
-        tuple(row[0] for row in rows),
-        query=np.arange(n, dtype=np.int64),
-        candidates=np.arange(2 * n, dtype=np.int64).reshape(n, 2),
-        groupings={name: tuple(labels) for name, labels in groupings.items()},
-    )
-    return Benchmark(
-        Card(name="choices", title="Choices", form="choice"),
-        tuple(Image(row[1]) for row in rows),
-        tuple(Caption(f"{row[0]}_c{j}", row[2 + j]) for row in rows for j in (0, 1)),
-        questions,
+    return forms.choices_of(
+        [Image(row[1]) for row in rows],
+        [Caption(f"{row[0]}_c{j}", row[2 + j]) for row in rows for j in (0, 1)],
+        ids=[row[0] for row in rows],
+        labels={name: tuple(labels) for name, labels in groupings.items()},
+        name="choices",
+        title="Choices",
     )
 
 

@@ -5,37 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import DirectionRanks, Outcomes, Rankings
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.ranks import Positives
-
-
-def gallery(
-    name: str, images: range, *, asked: slice = slice(None), parts: int = 1, **card: object
-) -> Benchmark:
-    """Images with two captions each, some of the images (and their captions) as queries."""
-    n = len(images)
-    i2t = np.arange(n)[asked]
-    t2i = np.arange(2 * n).reshape(n, 2)[asked].reshape(-1)
-    of_image = np.arange(n) % parts
-    return Benchmark(
-        Card(name=name, title=name.upper(), form="gallery", **card),
-        tuple(Image(str(i)) for i in images),
-        tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
-        Gallery(
-            (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
-            i2t=Search(i2t, Positives.of([[2 * i, 2 * i + 1] for i in i2t.tolist()])),
-            t2i=Search(t2i, Positives.of([[i // 2] for i in t2i.tolist()])),
-            owners=np.arange(2 * n) // 2,
-            n_images=n,
-            image_parts=of_image if parts > 1 else None,
-            caption_parts=np.repeat(of_image, 2) if parts > 1 else None,
-        ),
-    )
 
 
 def run(

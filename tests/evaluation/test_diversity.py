@@ -8,12 +8,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
+from contracts import forms
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.diversity import common_share, diversity, list_tau, place_of_first
 from counterfoil.evaluation.run import Run
 
-from .made_runs import gallery, run
+from .made_runs import run
 
 K = 6
 
@@ -105,7 +106,7 @@ def listed(seed: int, name: str, world: object, width: int = 8) -> Run:
 
 
 def test_matrices_hold_the_means_over_queries() -> None:
-    world = gallery("g", range(20))
+    world = forms.gallery("g", range(20))
     runs = [listed(seed, name, world) for seed, name in enumerate("abc")]
     i2t, t2i = diversity(runs, k=5)
     assert [(d.direction, d.queries, d.k, d.models) for d in (i2t, t2i)] == [
@@ -127,9 +128,9 @@ def test_matrices_hold_the_means_over_queries() -> None:
 
 
 def test_queries_that_another_gallery_asks_too_are_told_once() -> None:
-    whole, some = gallery("whole", range(20)), gallery("some", range(20), asked=slice(3, 9))
-    twin, parts = gallery("twin", range(20)), gallery("parts", range(20), parts=2)
-    other = gallery("other", range(20, 40))
+    whole, some = forms.gallery("whole", range(20)), forms.gallery("some", range(20), asked=slice(3, 9))
+    twin, parts = forms.gallery("twin", range(20)), forms.gallery("parts", range(20), parts=2)
+    other = forms.gallery("other", range(20, 40))
     runs = [
         listed(seed, name, world)
         for world in (some, whole, twin, parts, other)
@@ -151,7 +152,7 @@ def test_queries_that_another_gallery_asks_too_are_told_once() -> None:
 
 
 def test_a_direction_without_queries_and_runs_without_lists_are_passed_over() -> None:
-    world = gallery("g", range(20))
+    world = forms.gallery("g", range(20))
     one_way = world.select(np.arange(20))
     runs = [listed(seed, name, one_way) for seed, name in enumerate("ab")]
     assert [d.direction for d in diversity(runs, k=5)] == ["i2t"]
@@ -159,14 +160,14 @@ def test_a_direction_without_queries_and_runs_without_lists_are_passed_over() ->
 
 
 def test_too_short_lists_are_refused_with_what_there_is() -> None:
-    runs = [listed(0, "a", gallery("g", range(20))), listed(1, "b", gallery("g", range(20)), 4)]
+    runs = [listed(0, "a", forms.gallery("g", range(20))), listed(1, "b", forms.gallery("g", range(20)), 4)]
     with pytest.raises(
         InputError, match=r"run of 'b' on g keeps too few .*; given: k 5; allowed: 2 to 4; ask"
     ):
         diversity(runs, k=5)
     with pytest.raises(InputError, match="lists are too short to have an order; given: k 1; allowed: 2"):
         diversity(runs, k=1)
-    small = [listed(seed, name, gallery("g", range(3))) for seed, name in enumerate("ab")]
+    small = [listed(seed, name, forms.gallery("g", range(3))) for seed, name in enumerate("ab")]
     # A gallery of three images has no more to list.
     assert diversity(small, k=5)[1].place.max() <= 3
     assert diversity([], k=5) == ()

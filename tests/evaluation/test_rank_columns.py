@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from contracts import forms
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.run import Run
 
-from .made_runs import gallery, gallery_items, run
+from .made_runs import gallery_items, run
 
 
 def test_columns_can_be_chosen(mixed: list[Run]) -> None:
@@ -24,7 +25,7 @@ def test_columns_can_be_chosen(mixed: list[Run]) -> None:
 
 
 def test_a_gallery_of_one_direction_has_the_measures_of_that_direction() -> None:
-    both = gallery("g", range(30), measures=("map_at_r", "recall_at_1"))
+    both = forms.gallery("g", range(30), measures=("map_at_r", "recall_at_1"))
     rows = np.arange(30)
     runs = []
     for number in range(4):

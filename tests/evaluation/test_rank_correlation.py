@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
+from contracts import forms
 from contracts.forms import grades, preferred, rated
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.galleries import Gallery
@@ -19,7 +20,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 
-from .made_runs import gallery, run
+from .made_runs import run
 
 Make = Callable[..., Benchmark]
 
@@ -102,7 +103,7 @@ def test_the_same_seed_gives_the_same_numbers(mixed: list[Run]) -> None:
 
 def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
     # CxC's R@1 orders models as COCO 5K's does (ECCV Caption section 4.2): each draw agrees with itself.
-    world = gallery("g", range(40))
+    world = forms.gallery("g", range(40))
     runs = []
     for number in range(6):
         values = (np.random.default_rng(number).random(120) < 0.2 + 0.1 * number).astype(float)
@@ -116,8 +117,8 @@ def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
 
 def test_common_images_move_together() -> None:
     """Two galleries of the same images and values are one column twice, in every draw."""
-    first, second = gallery("first", range(30)), gallery("second", range(30))
-    apart = gallery("apart", range(100, 130))
+    first, second = forms.gallery("first", range(30)), forms.gallery("second", range(30))
+    apart = forms.gallery("apart", range(100, 130))
     rng = np.random.default_rng(0)
     runs = []
     for number in range(8):

@@ -12,6 +12,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from contracts import forms
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
@@ -273,18 +274,14 @@ def real_bivlc(shared_data: Path) -> Comparison:
         with open(shared_data / "bivlc" / f"{name}.csv", encoding="utf-8", newline="") as file:
             tables.append(list(csv.DictReader(file)))
     rows = tables[0]
-    positions = np.arange(2 * len(rows)).reshape(-1, 2)
     texts = [row[column] for row in rows for column in ("caption", "negative_caption")]
-    benchmark = Benchmark(
-        Card(name="bivlc", title="BiVLC", form="quad", groupings=("type",)),
-        tuple(Image(str(i)) for i in range(positions.size)),
-        tuple(Caption(str(i), text) for i, text in enumerate(texts)),
-        Quad(
-            tuple(str(i) for i in range(len(rows))),
-            captions=positions,
-            images=positions,
-            groupings={"type": tuple(row["type"] for row in rows)},
-        ),
+    benchmark = forms.quads_of(
+        [Image(str(i)) for i in range(len(texts))],
+        [Caption(str(i), text) for i, text in enumerate(texts)],
+        labels={"type": tuple(row["type"] for row in rows)},
+        groupings=("type",),
+        name="bivlc",
+        title="BiVLC",
     )
     columns = {
         "ipos2t": "text_score_i0",
@@ -309,26 +306,18 @@ def real_winoground(shared_data: Path) -> Comparison:
     folder = shared_data / "winoground"
     with open(folder / "tags.csv", encoding="utf-8", newline="") as file:
         tags = list(csv.DictReader(file))
-    positions = np.arange(2 * len(tags)).reshape(-1, 2)
-    benchmark = Benchmark(
-        Card(
-            name="winoground",
-            title="Winoground",
-            form="quad",
-            redistributable=False,
-            licence="may not be passed on",
-        ),
-        tuple(Image(str(i)) for i in range(positions.size)),
-        tuple(Caption(str(i)) for i in range(positions.size)),
-        Quad(
-            tuple(row["id"] for row in tags),
-            captions=positions,
-            images=positions,
-            groupings={
-                "collapsed": tuple(r["collapsed_tag"] for r in tags),
-                "tag": tuple(r["tag"] for r in tags),
-            },
-        ),
+    benchmark = forms.quads_of(
+        [Image(str(i)) for i in range(2 * len(tags))],
+        [Caption(str(i)) for i in range(2 * len(tags))],
+        ids=[row["id"] for row in tags],
+        labels={
+            "collapsed": tuple(r["collapsed_tag"] for r in tags),
+            "tag": tuple(r["tag"] for r in tags),
+        },
+        name="winoground",
+        title="Winoground",
+        redistributable=False,
+        licence="may not be passed on",
     )
     runs = []
     for path in sorted((folder / "scores").glob("*.jsonl")):

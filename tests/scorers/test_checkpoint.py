@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contracts import forms
 from counterfoil import catalog
-from counterfoil.data import Benchmark, Caption, Card, Image, Quad
+from counterfoil.data import Benchmark, Caption, Image
 from counterfoil.errors import ModelError, StorageError
 from counterfoil.scorers import checkpoint, trainable
 from counterfoil.scorers.base import Classifier, Embedder, Options
@@ -37,11 +38,7 @@ KINDS = ("open-clip", "open-clip-last", "hf", "siglip", "small", "pvse", "pcme",
 @pytest.fixture
 def quads(drawn_images: list[Image], captions: list[Caption]) -> Benchmark:
     """Five quads of drawn pictures."""
-    positions = np.arange(10, dtype=np.int64).reshape(5, 2)
-    questions = Quad(tuple("abcde"), captions=positions, images=positions)
-    return Benchmark(
-        Card(name="drawn", title="Drawn", form="quad"), tuple(drawn_images), tuple(captions), questions
-    )
+    return forms.quads_of(drawn_images, captions, ids="abcde")
 
 
 def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> list[Any]:

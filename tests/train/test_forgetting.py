@@ -1,14 +1,12 @@
 """What is forgotten is noticed, and weights between the start and the end are what they say."""
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
 import thumbnails  # noqa: E402
-from counterfoil.data.benchmark import Benchmark, Card  # noqa: E402
-from counterfoil.data.questions import Quad  # noqa: E402
+from contracts import forms  # noqa: E402
 from counterfoil.errors import InputError, ModelError  # noqa: E402
 from counterfoil.train.forgetting import ForgettingGuard, Watch, interpolate, sweep  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
@@ -54,17 +52,7 @@ def test_the_margin_itself_may_be_lost(value: float, lost: bool) -> None:
 
 def test_a_benchmark_is_answered_by_the_network() -> None:
     data = thumbnails.rows(40)
-    positions = np.stack([np.arange(0, 40, 2), np.arange(1, 40, 2)], axis=1)
-    benchmark = Benchmark(
-        Card(name="blotches", form="quad", title="Blotches"),
-        data.images,
-        data.captions,
-        Quad(
-            ids=tuple(str(i) for i in range(20)),
-            images=positions,
-            captions=positions,
-        ),
-    )
+    benchmark = forms.quads_of(data.images, data.captions)
     backbone = thumbnails.thumb()
     backbone.network.train()
     found = ForgettingGuard(benchmark).measure(backbone)
@@ -78,7 +66,7 @@ def test_a_benchmark_is_answered_by_the_network() -> None:
     unit = torch.nn.functional.normalize
     scores = (unit(right, dim=1) @ unit(left, dim=1).T).numpy()
     right_ones = 0
-    for a, b in positions:
+    for a, b in benchmark.questions.images:
         i2t = scores[a, a] > scores[b, a] and scores[b, b] > scores[a, b]
         t2i = scores[a, a] > scores[a, b] and scores[b, b] > scores[b, a]
         right_ones += int(i2t and t2i)

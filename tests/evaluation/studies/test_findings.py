@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from contracts import forms
 from counterfoil.data import Benchmark, Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import compare
@@ -17,7 +18,7 @@ from counterfoil.evaluation.studies.findings import Finding, confirmed, findings
 from counterfoil.evaluation.studies.replicates import Replicates, differences, gallery_differences
 from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
 
-from ..made_runs import gallery, gallery_items, run
+from ..made_runs import gallery_items, run
 
 Make = Callable[..., Benchmark]
 
@@ -350,7 +351,7 @@ def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads: M
 
 
 def test_mining_is_seen_by_two_measures() -> None:
-    benchmark = gallery("toy", range(40))
+    benchmark = forms.gallery("toy", range(40))
     rng = np.random.default_rng(1)
     trials = []
     for label, skill in (("none", 0.2), ("semi-hard", 0.6), ("hardest", 0.9)):
@@ -378,7 +379,7 @@ def test_mining_is_seen_by_two_measures() -> None:
 
 
 def test_mining_may_count_less_as_right_for_one_measure() -> None:
-    benchmark = gallery("toy", range(40))
+    benchmark = forms.gallery("toy", range(40))
     rng = np.random.default_rng(1)
 
     def trials(skills: Sequence[float]) -> list[Trial]:
@@ -407,7 +408,7 @@ def test_mining_may_count_less_as_right_for_one_measure() -> None:
 
 
 def test_differences_in_a_gallery_are_those_of_compare() -> None:
-    benchmark = gallery("toy", range(30), measures=("recall_at_1",))
+    benchmark = forms.gallery("toy", range(30), measures=("recall_at_1",))
     rng = np.random.default_rng(2)
     runs = [run(benchmark, name, gallery_items(benchmark, rng, s)) for name, s in (("a", 0.4), ("b", 0.7))]
     one, other = (Replicates(r.name, (r,)) for r in runs)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice
+from contracts import forms
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.evaluation.compare import Comparison
@@ -267,16 +266,15 @@ def test_real_models_show_what_the_paper_says(real_bivlc: Comparison, shared_dat
     for name, file in names.items():
         with open(shared_data / "bivlc" / f"SUGARCREPE_{file}.csv", encoding="utf-8", newline="") as table:
             rows = list(csv.DictReader(table))
-        n = len(rows)
-        benchmark = Benchmark(
-            Card(name="sugarcrepe", title="SugarCrepe", form="choice"),
-            tuple(Image(str(i), photo=row["filename"]) for i, row in enumerate(rows)),
-            tuple(
+        benchmark = forms.choices_of(
+            [Image(str(i), photo=row["filename"]) for i, row in enumerate(rows)],
+            [
                 Caption(f"{i}_{k}", row[k])
                 for i, row in enumerate(rows)
                 for k in ("caption", "negative_caption")
-            ),
-            Choice(tuple(map(str, range(n))), query=np.arange(n), candidates=np.arange(2 * n).reshape(n, 2)),
+            ],
+            name="sugarcrepe",
+            title="SugarCrepe",
         )
         right = np.array([row["correct"] == "1" for row in rows])
         quad = next(run for run in real_bivlc.runs if run.name == file)
