@@ -117,7 +117,7 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     `GivenTable`, `GivenEmbeddings`, `GivenSimilarity` or `GivenRankings`. The folder of a checkpoint is what
     `ckpt:FOLDER` names; of `metric:NAME`, `options.backbone` is the model behind it, where it has one. With a
     folder `memory`, a model in local files whose identity is remembered there is loaded only once something
-    is left to compute. Raises `UnknownNameError` for a prefix nobody knows.
+    is left to compute. Raises `UnknownNameError` for an unknown kind.
     """
     if spec.partition(":")[0] in TEXT_MODELS:
         raise InputError(
@@ -204,7 +204,7 @@ def caption_metrics(
     """Caption metrics by name; those that look with the same model, asked in the same way, share it.
 
     `settings` are those of each metric, in place of those in `options`, which all get.
-    Raises `UnknownNameError` for a metric that nobody knows, and `InputError` where a model is missing, or
+    Raises `UnknownNameError` for an unknown metric, and `InputError` where a model is missing, or
     what is named as one embeds nothing.
     """
     models: dict[str, Any] = {}
@@ -213,7 +213,7 @@ def caption_metrics(
         # Of one metric to the next only the prompt differs: see `_with_prompt`.
         plain = replace(wanted, backbone="", settings={})
         if options.backbone.startswith("embeddings:"):
-            # Whoever embedded has put the prompt around captions already.
+            # Given embeddings are of captions within their prompt already.
             plain = replace(plain, prompt=DEFAULT.prompt)
         key = repr(plain)
         kind = options.backbone.partition(":")[0]

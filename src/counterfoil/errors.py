@@ -7,7 +7,7 @@
     * `DataError` -- a file, row or field of a benchmark or table
     * `ScoreError` -- scores that are missing, doubled, not finite or of the wrong shape
     * `ModelError` -- a checkpoint or model that cannot be loaded as asked
-    * `UnknownNameError` -- a name nobody knows, with the nearest one that somebody does
+    * `UnknownNameError` -- an unknown name, with the nearest known one
     * `MissingExtraError` -- an optional dependency is not installed
 
   * `StorageError` -- the disk is full or a folder cannot be written (exit code 2)
@@ -99,7 +99,7 @@ class ModelError(InputError):
 
 
 class UnknownNameError(InputError):
-    """A name nobody knows.
+    """An unknown name.
 
     >>> print(UnknownNameError("benchmark", "winogrund", ["bivlc", "winoground"]))
     unknown benchmark; given: winogrund; allowed: bivlc, winoground; did you mean 'winoground'?

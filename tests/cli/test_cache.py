@@ -96,7 +96,7 @@ def test_one_scorers_work_is_removed(counterfoil, folder: Path) -> None:
         with unchanged(folder, new=False):
             said = counterfoil("cache", "clear", "--scorer", scorer, "--cache", folder)
         assert (said.code, said.err.count("\n")) == (2, 1)
-        assert "nothing was removed, since nobody can be asked; given:" in said.err
+        assert "nothing was removed: no terminal to confirm in; given:" in said.err
     said = counterfoil("cache", "clear", "--scorer", CLIP.name, "--yes", "--cache", folder)
     assert said.code == 0, said.err
     assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1

@@ -89,7 +89,7 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     said = counterfoil(
         "pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out, "--overwrite"
     )
-    assert "queries that nobody knows; given: 1 of them, such as 103; allowed: ids of captions" in said.err
+    assert "unknown queries; given: 1 of them, such as 103; allowed: ids of captions" in said.err
 
 
 def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World) -> None:
@@ -155,7 +155,7 @@ def bad(world: World) -> dict[str, tuple[list[object], str]]:
     return {
         "no file": (["pool", folder / "none.npz"], "none.npz: no such file or folder; allowed: a run folder"),
         "no lists": (["pool", folder / "few.txt"], "few.txt: nothing that ranks"),
-        "no ids": (["pool", plain], "nobody knows which image and caption its rows are; name an npz"),
+        "no ids": (["pool", plain], "rows have no image or caption ids; name an npz"),
         "other items": (
             ["pool", one, other],
             "other and one rank different images; given: 1 only in the first",
@@ -167,7 +167,7 @@ def bad(world: World) -> dict[str, tuple[list[object], str]]:
         "too shallow": (["pool", run, "--k", 5], "two: the lists of i2t are too short; given: 4 items"),
         "unknown": (
             ["pool", one, "--queries", folder / "few.txt"],
-            "queries that nobody knows; given: 2 of them, such as nobody, nothing",
+            "unknown queries; given: 2 of them, such as nobody, nothing",
         ),
         "empty": (["pool", one, "--queries", folder / "empty.txt"], "no query in this file"),
         "both": (

@@ -103,14 +103,14 @@ def test_several_answers_come_to_one(
         ("direction,image,caption,gain\n,1,2,1\n", "column 'direction': unknown label; given: \\(empty\\)"),
         ("direction,image,caption,gain\nt2i,1,,1\n", "row 1, column 'caption': empty id"),
         ("direction,image,gain\nt2i,1,1\n", "no column 'caption'"),
-        ("direction,image,caption\nt2i,1,2\n", "nobody answered: no column 'answer' or 'gain'"),
+        ("direction,image,caption\nt2i,1,2\n", "no answers: no column 'answer' or 'gain'"),
         (
             "direction,image,caption,gain\nt2i,1,2,2\n",
             "row 1, column 'gain': a gain is out of range; given: 2",
         ),
         ("direction,image,caption,gain\nt2i,1,2,nan\n", "column 'gain': not a finite number; given: nan"),
         ("direction,image,caption,gain\nt2i,1,2,\n", "no pair has an answer; given: 1 rows"),
-        ("direction,image,caption,answer\nt2i,1,2,maybe\n", "an answer nobody understands; given: maybe"),
+        ("direction,image,caption,answer\nt2i,1,2,maybe\n", "an answer that cannot be read; given: maybe"),
         (
             "direction,image,caption,gain,place:a\nt2i,1,2,1,-1\n",
             "column 'place:a': a place is no place; given: -1",

@@ -304,7 +304,7 @@ def test_frames_without_a_rate_have_no_seconds(folder):
         Video("a", FrameFolder(folder), start=1.0),
         Video("a", FrameFolder(folder), sampling=Sampling(rate=1)),
     ):
-        with pytest.raises(DataError, match=r"nobody knows when these frames are shown; .*give their rate"):
+        with pytest.raises(DataError, match=r"the times of these frames are unknown; .*give their rate"):
             next(made.frames())
 
 

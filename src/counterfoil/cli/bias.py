@@ -122,7 +122,7 @@ def command(
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
-        notes.append("nobody knows which captions are of one image: intervals take each query by itself")
+        notes.append("which captions are of one image is not known: intervals take each query by itself")
     if len(models) > MOST:
         notes.append(
             f"{len(models)} models make too many sets: "

@@ -140,7 +140,7 @@ def clear(
     what = f"{amount(len(shards), 'file')}, {room}, in {found.folder}"
     if shards and not yes:
         if not sys.stdin.isatty():
-            raise InputError("nothing was removed, since nobody can be asked", given=what, hint="pass --yes")
+            raise InputError("nothing was removed: no terminal to confirm in", given=what, hint="pass --yes")
         if not typer.confirm(f"Remove {what}?", err=True):
             terminal.note("nothing was removed")
             return

@@ -48,7 +48,7 @@ class MediaFolder:
         """What each candidate is of, in their order; None where no folder is named.
 
         Raises `DataError` for candidates that are of nothing in the folder. What lies in the folder and is
-        nobody's is left out, and `note` is told.
+        a file of no candidate is left out, and `note` is told.
         """
         if self.videos is not None:
             return self._videos(candidates, self.videos, note)

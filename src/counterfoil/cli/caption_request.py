@@ -132,4 +132,4 @@ def check(names: Sequence[str], scorer: str | None, given: Mapping[str, str]) ->
 
 
 def _nothing(text: str) -> None:
-    """The note of nobody listening."""
+    """No notes."""

@@ -20,7 +20,7 @@ def verified(
     clustering: Benchmark | None,
     report: Progress,
 ) -> tuple[JudgedPairs, int]:
-    """The judged pairs of a direction with each model's places, and how many proposals nobody judged.
+    """The judged pairs of a direction with each model's places, and how many proposals were not judged.
 
     The models propose their first `k` items, or what the table says they proposed. What queries share
     is what the benchmark `clustering` knows of it. Raises `DataError` for judged items that no

@@ -122,7 +122,7 @@ def _ids_beside(
 
 def _no_ids(path: Path) -> DataError:
     return DataError(
-        "nobody knows which image and caption its rows are",
+        "rows have no image or caption ids",
         where=path,
         hint="name an npz file with image_ids and caption_ids with --ids",
     )

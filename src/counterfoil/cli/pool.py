@@ -209,7 +209,7 @@ def _shown(found: "Summary", width: int) -> list[Any]:
     )
     by_model = Table(box=None, pad_edge=False, header_style="dim")
     by_model.add_column("model", no_wrap=True)
-    for head in ("proposes", "nobody else does", "new in this order"):
+    for head in ("proposes", "alone", "new in this order"):
         by_model.add_column(head, justify="right")
     for name, proposed, alone, new in zip(found.models, found.proposed, found.alone, found.new, strict=True):
         by_model.add_row(Text(short(name, max(12, width - 47))), f"{proposed:,}", f"{alone:,}", f"{new:,}")

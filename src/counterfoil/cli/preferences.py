@@ -65,7 +65,7 @@ def command(
         # Where it is rare it does not reach the ends of a 95 % interval.
         say = terminal.warn if found.separated > 0.02 * draws else terminal.note
         say(
-            f"in {found.separated:,} of {draws:,} draws somebody won every vote against the rest: "
+            f"in {found.separated:,} of {draws:,} draws one won every vote against the rest: "
             "half a vote was added both ways to every pair in these"
         )
     if json is not None:

@@ -16,7 +16,7 @@ def wanted(
     """The queries in a file, by direction, in its order and each once.
 
     A line (or a cell of column `query` or `id`) is the id of an image or a caption, or "i2t/ID", "t2i/ID";
-    a column `direction` says it too. Raises `DataError` for ids that nobody knows or some model does not
+    a column `direction` says it too. Raises `DataError` for unknown ids or some model does not
     answer, with how many there are, and for ids that could be either.
     """
     asked = {way: set(models[0].ids(way)[0]) for way in ways}
@@ -33,7 +33,7 @@ def wanted(
             (either if fits else unknown).append(written)
     if unknown:
         raise DataError(
-            "queries that nobody knows",
+            "unknown queries",
             where=file,
             given=f"{len(unknown):,} of them, such as {', '.join(unknown[:3])}",
             allowed=" or ".join(f"ids of {ROLES[way][0]}s ({way})" for way in ways),

@@ -14,7 +14,7 @@ app = typer.Typer(
     epilog="Example: counterfoil world build quads --out world",
 )
 
-#: What can be built, and how much of it where nobody says.
+#: What can be built, and its default size.
 _NUMBERS = {
     "quads": 500,
     "choices": 500,
@@ -24,7 +24,7 @@ _NUMBERS = {
     "clips": 399,
     "training": 2000,
 }
-#: Pixels to a side where nobody says: for people to look at, and for small models to learn from.
+#: Default pixels to a side: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
 
 Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]

@@ -134,7 +134,7 @@ class Benchmark:
         """The questions, where people judged captions; raises `DataError` for other forms."""
         if not isinstance(self.questions, Rated | Preference):
             raise DataError(
-                "nobody judged captions here",
+                "no human judgements of captions here",
                 where=self.name,
                 given=f"a benchmark of form '{self.questions.form}'",
                 allowed="flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",

@@ -64,7 +64,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def _silent(stage: str, done: int, total: int) -> None:
-    """The `Progress` of nobody watching."""
+    """Default progress: none."""
 
 
 def is_benchmark_folder(path: Path) -> bool:

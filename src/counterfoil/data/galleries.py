@@ -45,7 +45,7 @@ class Gallery(Questions):
 
     A question is a query: first those of `i2t` (images, among all captions), then those of `t2i` (captions,
     among all images); `ids` has one for each, written "i2t/IMAGE" and "t2i/CAPTION". `owners` gives for every
-    caption the position of the image it was written for, -1 where nobody knows. With `image_parts` and
+    caption the position of the image it was written for, -1 where unknown. With `image_parts` and
     `caption_parts` (the part of every item, 0, 1, ...) a query sees only the items of its own part, and a
     measure is the mean over the parts: COCO 1K is five parts of a thousand images.
     """

@@ -60,7 +60,7 @@ class JudgementTable:
     """A table of judgements: the directions in it, and what was counted on the way.
 
     `rows` in the table, `pairs` of image and caption among them that have an answer, `several` of these with
-    more than one in a direction, `unanswered` rows of pairs that nobody answered (they are left out).
+    more than one in a direction, `unanswered` rows of pairs without an answer (they are left out).
     """
 
     directions: tuple[Judgements, ...]
@@ -78,7 +78,7 @@ def read_judgements(
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
     as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
 
-    Raises `DataError` naming row and column for answers nobody understands, gains outside [0, 1], unknown
+    Raises `DataError` naming row and column for answers that cannot be read, gains outside [0, 1], unknown
     directions and empty ids, and where no pair has an answer.
     """
     if aggregate not in AGGREGATES:
@@ -128,7 +128,7 @@ def read_judgements(
 
 
 def gain_of(answer: str) -> float | None:
-    """The gain of an answer in words, None where nobody knows it. Case and blanks do not matter.
+    """The gain of an answer in words, None where it is unknown. Case and blanks do not matter.
 
     >>> gain_of("Partially YES, but"), gain_of("100 % no"), gain_of("perhaps")
     (0.5, 0.0, None)
@@ -229,15 +229,13 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
             )
         return np.where(empty, np.nan, found)
     if "answer" not in table:
-        raise DataError(
-            "nobody answered: no column 'answer' or 'gain'", where=table.source, allowed=table.columns
-        )
+        raise DataError("no answers: no column 'answer' or 'gain'", where=table.source, allowed=table.columns)
     words = labels(table, "answer")
     known = {word: gain_of(word) if word else np.nan for word in set(words)}
     odd = next((row for row, word in enumerate(words) if known[word] is None), None)
     if odd is not None:
         raise DataError(
-            "an answer nobody understands",
+            "an answer that cannot be read",
             where=table.where(odd, "answer"),
             given=words[odd],
             allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",

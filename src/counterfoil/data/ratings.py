@@ -20,7 +20,7 @@ from counterfoil.errors import DataError
 class Rated(Questions):
     """A caption (the candidate) of an image or a video, and what people gave it.
 
-    `captions` and `images` are (n,) positions, `ratings` is (n, raters) with NaN where somebody gave none;
+    `captions` and `images` are (n,) positions, `ratings` is (n, raters) with NaN where one is missing;
     every question has one, at least. `raters` says how several are correlated: "points" makes every rating a
     point of its own (Flickr8k-Expert), "apart" takes the correlation with each rater and averages them
     (VATEX-EVAL). Scores are rounded to `decimals` before they are ranked, where the protocol does so.

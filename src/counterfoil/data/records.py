@@ -99,7 +99,7 @@ class Image:
 
     `crop` is (left, top, right, bottom) in pixels, applied after decoding (ARO's relations look at one
     region of a larger photograph). `photo` names the photograph that several images may show: empty where
-    the id itself does, None where nobody wrote it down, so that only the bytes can tell.
+    the id itself does, None where it is not recorded, so that the bytes decide.
     """
 
     id: str

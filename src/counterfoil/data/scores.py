@@ -56,7 +56,7 @@ class Outcomes:
     """
 
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    ties: str = "only right and wrong were given; how ties were counted is up to whoever made the table"
+    ties: str = "only right and wrong were given; how ties were counted is decided by the table's maker"
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 

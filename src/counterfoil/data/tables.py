@@ -95,7 +95,7 @@ def _read_delimited(path: Path) -> DataTable:
             if double is not None:
                 raise DataError("column name occurs twice", where=path, given=f"'{double}'")
             for row in lines:
-                # A blank line at the end of a file, or between rows, is nobody's row.
+                # A blank line at the end of a file, or between rows, is no row.
                 if not row and len(header) > 1:
                     continue
                 if len(row) != len(header):

@@ -15,7 +15,7 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
 
     Quads have all four roles, image 0 and caption 0 being the positive pair. A choice among captions has a
     `negative_caption`, one among images a `negative_image`. In a gallery, a caption goes with the image it
-    was written for; where nobody knows that, with every image that is a full match. Groupings stay. Raises
+    was written for; where that is unknown, with every image that is a full match. Groupings stay. Raises
     `DataError` where a caption of a row is not at hand, or an image, unless such images are kept.
     """
     questions = benchmark.questions

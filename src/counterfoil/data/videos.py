@@ -30,7 +30,7 @@ class FrameStack(Protocol):
 
     @property
     def rate(self) -> float | None:
-        """Frames per second, None where nobody knows."""
+        """Frames per second, None where unknown."""
         ...
 
     def __len__(self) -> int: ...
@@ -177,7 +177,7 @@ class Video(Image):
         """The rows of the whole video's features that belong to this part, sampled as its frames would be.
 
         The part is cut out by shares of `duration` (`counterfoil.data.frames.cut`). Raises `DataError` for a
-        part where the duration is not known, and for frames by rate, since nobody knows when they were shown.
+        part where the duration is not known, and for frames by rate, since their times are unknown.
 
         >>> talk = Video("talk", FrameFeatures(Path("talk.npy"), duration=10.0), start=2.0, end=5.0)
         >>> talk.part_of(np.arange(20.0)[:, None])[:, 0]
@@ -215,7 +215,7 @@ class Video(Image):
         timed = self.start is not None or self.end is not None or self.sampling.rate is not None
         if timed and stack.rate is None:
             raise DataError(
-                "nobody knows when these frames are shown",
+                "the times of these frames are unknown",
                 where=stack,
                 allowed="all of them, or a count",
                 hint="give their rate",

@@ -169,7 +169,7 @@ def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray,
     if given.ids is not None:
         names = _names(given.ids, given.subsets, benchmark)
         if by_captions and set(benchmark.questions.ids).isdisjoint(names):
-            # The ids are somebody's own numbering; the captions say which question is meant.
+            # The ids are the table's own numbering; the captions identify the questions.
             return rows_by_captions(given, benchmark, note)
         rows = _rows_by_id(names, benchmark, given.table.source, note)
         mismatch = captions_agree(given, benchmark, rows)

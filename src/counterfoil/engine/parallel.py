@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: Threads at most where nobody says how many.
+#: Default number of threads at most.
 _MOST = 8
 
 

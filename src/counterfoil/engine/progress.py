@@ -12,9 +12,9 @@ Note = Callable[[str], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """The `Progress` of nobody watching."""
+    """Default progress: none."""
 
 
 def warn(message: str) -> None:
-    """The `Note` of nobody listening: a Python warning, so that nothing passes unseen."""
+    """Default note: a Python warning."""
     warnings.warn(message, UserWarning, stacklevel=2)

@@ -4,7 +4,7 @@ Models propose their first items for each query, people judge the proposals. A s
 benchmark: right for a query is what people accepted of *their* proposals. Every model is measured on every
 such benchmark, and how far it is from its value on the one that all models made together is the bias of ECCV
 Caption appendix E. Lists are taken in the order in which they come: what ties in a model's scores was put in
-order by whoever ranked.
+order by the model that ranked.
 
 A query for which a set of annotators found nothing has no right answer there. `out` leaves it out of the
 means on that benchmark, as one leaves out queries without positives everywhere else; `zero` keeps all queries
@@ -176,7 +176,7 @@ def per_query(
         values[query[first]] = np.add.reduceat(hits, first, axis=0)
     if measure.endswith("r_precision"):
         values /= np.maximum(wanted, 1)[:, None]
-    # On no benchmark counts a query for which nobody found anything.
+    # On no benchmark counts a query for which no annotator found anything.
     counts = wanted > 0 if undefined == "out" else verified.found > 0
     values[~counts] = np.nan
     return values
@@ -193,7 +193,7 @@ def study(
 ) -> tuple[AnnotatorBias, ...]:
     """Bias of all sets of annotators under each measure.
 
-    Raises `InputError` where nobody found anything, where a list is too short for R-Precision (with the
+    Raises `InputError` where no annotator found anything, where a list is too short for R-Precision (with the
     number it needs), and for an unknown measure or treatment of queries without right answers.
 
     Source: ECCV Caption appendix E, equation E.5.

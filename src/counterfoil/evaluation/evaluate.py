@@ -233,7 +233,7 @@ def _scorer(answers: Answers) -> str:
 
 
 def _named(names: type[_Name], kind: str, name: str) -> _Name:
-    """The member that is called `name`: a plain string is none of them to whoever asks with `is`."""
+    """The member that is called `name`: a plain string fails a test with `is`."""
     if name not in list(names):
         raise UnknownNameError(kind, name, [str(each) for each in names])
     return names(name)

@@ -36,7 +36,7 @@ class Summary:
     """A pool in numbers, both directions together except for `queries`, which are by direction.
 
     `rows` are pairs by direction; `pairs` counts image and caption once where both directions propose them.
-    `proposed`, `alone` and `new` are rows per model: all it proposes, those nobody else does, those that no
+    `proposed`, `alone` and `new` are rows per model: all it proposes, those only it proposes, those that no
     model before it does. `curve[m - 1, j - 1]` are the rows of m models that hand in j items each, the mean
     over all choices of m models. `excluded` rows were known to be right.
     """

@@ -78,7 +78,7 @@ def has(run: Run, measure: str) -> bool:
 
 
 def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
-    """The main measures, and in a gallery the means of what its authors report (of all, if nobody says)."""
+    """The main measures, and in a gallery the means of those its authors report (of all, if none)."""
     names = list(main_measures(benchmark))
     if isinstance(benchmark.questions, Gallery):
         names += [_overall(known, base) for base in benchmark.card.measures] or [

@@ -1,7 +1,7 @@
 """Bradley-Terry strengths from pairwise votes, with intervals and order.
 
 Intervals are percentiles over resampled votes: whole judges where it is known who voted, since one judge's
-votes resemble each other, else the votes of each pair on their own. In a resample in which somebody wins
+votes resemble each other, else the votes of each pair on their own. In a resample in which one wins
 every vote, strengths are not finite. Leaving it out would leave out just those in which the strongest wins
 most, and make intervals too narrow; so half a vote is added both ways to every pair that met, in those
 resamples alone, and they are counted.

@@ -179,7 +179,7 @@ def pool(tops: Sequence[Int[ndarray, "queries k"]]) -> Pool:
     ([4, 7, 9], [[2, 1], [1, 0], [0, 2]])
     """
     if not tops:
-        raise InputError("nobody proposes pairs", given="0 models", allowed="1 or more")
+        raise InputError("no model proposes pairs", given="0 models", allowed="1 or more")
     n, k = tops[0].shape
     width = 1 + max(int(top.max(initial=0)) for top in tops)
     codes = [(np.arange(n)[:, None] * width + top).reshape(-1) for top in tops]

@@ -72,7 +72,7 @@ def one_sided(wins: Real[ndarray, "n n"]) -> list[int]:
 
 
 def connected(wins: Real[ndarray, "draws n n"]) -> Bool[ndarray, "draws"]:
-    """Whether the votes of each draw have finite strengths: nobody won all or none against the rest.
+    """Whether the votes of each draw have finite strengths: none won all or no votes against the rest.
 
     >>> connected(np.array([[[0, 3], [1, 0]], [[0, 4], [0, 0]]])).tolist()
     [True, False]

@@ -12,7 +12,7 @@ the tie, `p` positives and `w` wrong ones in it, n = p + w:
   other positives stand before it: mAP@R.
 
 A query without positives has no value under any measure: it gets NaN, and `Positives.defined` tells it apart,
-so that a mean over queries is a decision somebody takes. A ranking that was cut is refused by name wherever
+so that a mean over queries is an explicit decision. A ranking that was cut is refused by name wherever
 the value depends on what stood behind the cut.
 """
 

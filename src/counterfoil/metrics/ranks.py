@@ -5,7 +5,7 @@ positive: right answers, each with a gain (1, or less for a partial match). What
 (`ranking`) need of the scores is a few whole numbers per positive: how many wrong items score strictly above
 it, how many the same, how many positives above. `positive_ranks` counts them in a block of scores (some
 queries x the whole gallery), so that no list is ever kept or cut; `list_ranks` reads them from lists that
-somebody else has ranked and perhaps cut.
+another program has ranked and perhaps truncated.
 """
 
 from collections.abc import Sequence

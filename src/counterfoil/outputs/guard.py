@@ -152,7 +152,7 @@ class Outputs:
             return None
         if _there(folder):
             return folder.whose(folder.path)
-        # What a machine that stopped while writing left behind stands in nobody's way.
+        # Partial files of a machine that stopped while writing are no obstacle.
         names = [each.name for each in folder.path.iterdir()] if folder.alone else []
         others = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
         return f"the folder holds other files ({', '.join(sorted(others)[:3])})" if others else None

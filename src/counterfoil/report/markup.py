@@ -1,7 +1,7 @@
 """A table as a value, and in writing: Markdown, LaTeX and CSV.
 
-A table knows nothing of terminals or pages; whoever shows it (the command line, the HTML page, a paper)
-reads the same cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print;
+A table is independent of terminals and pages: the command line, the HTML page and a paper show the same
+cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print;
 correlations are in [-1, 1], and times a hundred with as many, as the papers print them.
 """
 

@@ -138,7 +138,7 @@ def _margin(run: Run) -> Float[ndarray, "questions"] | None:
 
 
 def _late(run: Run, questions: Gallery) -> tuple[list[int], dict[int, str]]:
-    """Queries whose first right answer comes latest; those where nobody knows where it stands come first."""
+    """Queries whose first right answer comes latest; those of unknown rank come first."""
     if not isinstance(run.answers, Rankings):
         return [], {}
     sides = ((questions.i2t, run.answers.i2t), (questions.t2i, run.answers.t2i))

@@ -42,7 +42,7 @@ class DualEncoder:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     comparison: RowSimilarity | None = None
     #: Texts to how many of the tokens of each are left out because the model reads no more; None where
-    #: nobody can tell.
+    #: that cannot be known.
     count_left_out: Callable[[Sequence[str]], Sequence[int]] | None = None
     #: The text tower token by token, where it has one point per token in the space of the images.
     tokens: TokenTower | None = None

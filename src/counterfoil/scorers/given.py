@@ -87,7 +87,7 @@ class GivenTable:
 
 @dataclass(frozen=True, eq=False)
 class GivenEmbeddings:
-    """Embeddings of images and captions that somebody else computed.
+    """Embeddings of images and captions computed elsewhere.
 
     `images` is (number of images, width) and `captions` (number of captions, width), as stored (float32 or
     float64, finite, no zero rows, not necessarily of unit length). Where ids are None the rows are in the

@@ -1,7 +1,7 @@
 """A scorer that knows colours and nothing else.
 
 It reads which basic colours an image shows and which colour words a caption names. Shapes, places, sizes and
-counts are beyond it, so it says what a benchmark gives away to somebody who only looks at the palette: it
+counts are beyond it, so it says what a benchmark gives away by its palette alone: it
 is good where the edit changes a colour, and ties where things only change places.
 """
 

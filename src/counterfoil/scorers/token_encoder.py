@@ -107,7 +107,7 @@ class LocalEncoder:
         """For each batch the unit vectors of its items' frames, float32; a picture has one.
 
         Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes. Frames that
-        somebody embedded already are read from their files, taken as they are and made unit vectors. Raises
+        are embedded already are read from their files, taken as they are and made unit vectors. Raises
         `DataError` naming what cannot be read, and videos without frames.
         """
         still = [batch for batch in batches if batch and _all_pictures(batch)]

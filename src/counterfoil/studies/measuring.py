@@ -18,7 +18,7 @@ from counterfoil.world.galleries import as_collected, gallery
 from counterfoil.world.sample import benchmark as questions_of
 from counterfoil.world.sample import choices, contrasts
 
-#: The control: the same quads with both pictures in one style, so that style tells nobody anything.
+#: The control: the same quads with both pictures in one style, so that style carries no information.
 ALIKE = "world-quads-alike"
 
 #: Draws of the bootstrap behind the intervals of single runs; findings draw more.

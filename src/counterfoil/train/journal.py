@@ -42,7 +42,7 @@ class Journal:
         if new:
             self._rewrite()
         elif self._path is not None:
-            # Appended, not written anew: a line that a crash cuts off is dropped by whoever opens it again.
+            # Appended, not written anew: a line that a crash cuts off is dropped when it is opened again.
             with open(self._path, "ab") as file:
                 file.write(self._line(entry).encode())
                 file.flush()

@@ -43,7 +43,7 @@ class Sides:
 class Objective:
     """The loss of a recipe.
 
-    `images` and `texts` are the columns it encodes, in that order: whoever feeds the network puts the rows of
+    `images` and `texts` are the columns it encodes, in that order: the dataloader puts the rows of
     one role after those of the other, all with the same rows.
     """
 

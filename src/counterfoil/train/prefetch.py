@@ -115,7 +115,7 @@ _Item = TypeVar("_Item")
 def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Item, None, None]:
     """The items of `source`, which runs in a thread, up to `depth` items ahead.
 
-    What `source` raises is raised in its place. Whoever stops early (`close`) stops the thread and closes
+    What `source` raises is raised in its place. Stopping early (`close`) stops the thread and closes
     `source`.
     """
     ready: Queue[tuple[str, object]] = Queue(maxsize=depth)
@@ -137,7 +137,7 @@ def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Ite
                     if not put("item", item):
                         return
             put("end", None)
-        # Whatever it is, it belongs to whoever waits for the next item.
+        # Any exception is raised where the next item is awaited.
         except BaseException as error:
             put("error", error)
 

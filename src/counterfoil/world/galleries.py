@@ -1,7 +1,7 @@
 """Galleries drawn from the world: every image and every caption, and exactly which belong together.
 
 A caption is written for one image and may be true of many. Collected benchmarks know of one (COCO) or of
-those that somebody looked at (CxC, ECCV Caption); here every true pair is known.
+those that people verified (CxC, ECCV Caption); here every true pair is known.
 """
 
 from dataclasses import replace

@@ -28,7 +28,7 @@ class Annotator:
     `accuracy` - `bias`; an answer takes `seconds` on average.
 
     So accuracy is the mean of both chances (0.5 is guessing), and bias how much readier to say yes than no
-    somebody is. Raises `InputError` where a chance would leave [0, 1] and for times that are not above 0.
+    an annotator is. Raises `InputError` where a chance would leave [0, 1] and for times that are not above 0.
 
     >>> hasty = Annotator("hasty", accuracy=0.8, bias=0.15, seconds=2.5)
     >>> round(hasty.hits, 3), round(hasty.rejections, 3)
@@ -120,7 +120,7 @@ def kappa(first: Annotator, second: Annotator, share: float) -> float:
 def rates(truth: Bool[ndarray, "items"], answers: Annotations) -> tuple[Annotator, ...]:
     """The annotators as their answers show them, where the truth is known: the reverse of `annotate`.
 
-    Raises `InputError` where all items are so, or none: then nobody's bias shows.
+    Raises `InputError` where all items are so, or none: then no bias can be seen.
     """
     if truth.all() or not truth.any():
         raise InputError(
@@ -144,7 +144,7 @@ class Guess:
 
 
 def rates_unseen(answers: Annotations, *, rounds: int = 1000, tolerance: float = 1e-9) -> Guess:
-    """The annotators as their answers to the same items show them, where nobody knows the truth.
+    """The annotators as their answers to the same items show them, where the truth is not known.
 
     Alternates between how likely each item is so, given the annotators' rates, and the rates, given these
     (expectation maximisation), from the share of yes per item, until no chance moves by more than
@@ -266,6 +266,6 @@ def _check_names(annotators: Sequence[Annotator]) -> None:
     if double is not None or not names:
         raise InputError(
             "annotators are told apart by name",
-            given=f"'{double}' twice" if double is not None else "nobody",
+            given=f"'{double}' twice" if double is not None else "none",
             allowed="one or more of different names",
         )

@@ -34,7 +34,7 @@ from counterfoil.world.sample import (
 )
 from counterfoil.world.scenes import Scene
 
-#: Who votes on preferences where nobody else is named: an odd number, so that there is always a majority.
+#: Default voters on preferences: an odd number, so that there is always a majority.
 VOTERS = tuple(Annotator(f"voter-{i:02d}", accuracy=(0.95, 0.9, 0.85, 0.8)[i % 4]) for i in range(25))
 #: Between captions of which two levels preferences are asked, the better one first; all equally often.
 PAIRS = tuple((better, worse) for worse, better in combinations(range(1, len(LEVELS) + 1), 2))[::-1]

@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """The `Progress` of nobody watching."""
+    """Default progress: none."""
 
 
 def stream(name: str, seed: int, *more: int) -> np.random.Generator:
@@ -281,7 +281,7 @@ def check_size(size: int) -> None:
 
 
 def check_styles(styles: Sequence[str]) -> None:
-    """Raise `UnknownNameError` for a style nobody draws in."""
+    """Raise `UnknownNameError` for an unknown style."""
     for style in styles:
         if style not in STYLES:
             raise UnknownNameError("style", style, STYLES)

@@ -148,7 +148,7 @@ def _text(made: TrainingSet, at: int) -> str:
 
 
 def _schema(made: TrainingSet) -> pa.Schema:
-    """The columns, marked as ours, and as images for whoever opens them with `datasets`."""
+    """The columns, marked as ours, and as images for the package `datasets`."""
     names = [*made.rows, *made.groupings]
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     features = {

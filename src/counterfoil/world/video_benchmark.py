@@ -143,7 +143,7 @@ def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) 
 
 
 def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning]:
-    """Different things that somebody might say who saw the clip well, or badly."""
+    """Different captions of a clip, complete or not."""
     seen = [frames[0], frames[len(frames) // 2], frames[-1]]
     found = [describe(seen[k % 3], rng) for k in range(_SAID)]
     for k in range(_EDITED):

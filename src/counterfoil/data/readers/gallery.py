@@ -29,7 +29,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     `relevance` in (0, 1] is the gain of a pair, 1 where there is no such column; a pair of relevance 0 is
     wrong, and adds its items to the gallery. Images are called by `image_id`, else by the path in `image`;
     captions by `caption_id`, else equal texts are one caption, called by its number in order ("c0").
-    `written_for` names the image a caption was written for, empty where nobody knows; without the column, a
+    `written_for` names the image a caption was written for, empty where unknown; without the column, a
     caption with one right image is taken to be that image's. `data` is a table, or a folder with one; image
     cells are paths relative to `images` (else to the table's folder), or bytes in Parquet. Every item is a
     query in its direction. Raises `DataError` naming file, row and column of what does not fit.

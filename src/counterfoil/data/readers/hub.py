@@ -105,7 +105,7 @@ def _offline_where_unreachable(datasets: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def _plain_progress(datasets: Any) -> Iterator[None]:
-    """No progress bars where nobody looks: the library draws them into log files too."""
+    """No progress bars outside a terminal: the library draws them into log files too."""
     quiet = not sys.stderr.isatty() and datasets.are_progress_bars_disabled() is False
     if quiet:
         datasets.disable_progress_bars()

@@ -90,7 +90,7 @@ def search(
 def own(owners: Ids, n_images: int) -> tuple[Search, Search]:
     """Image to text and text to image where right is what was written for the image, and nothing else.
 
-    A caption of nobody (-1) and an image without captions are queries without right answers.
+    A caption of no image (-1) and an image without captions are queries without right answers.
     """
     captions = np.arange(len(owners), dtype=np.int64)
     owned = owners >= 0

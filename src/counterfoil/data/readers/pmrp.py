@@ -144,7 +144,7 @@ def _holds_test(data: Path) -> bool:
     try:
         ids = read_ids(find(data, IDS))
     except MissingExtraError:
-        # With so many captions it may well be in there, and without the ids nobody can tell.
+        # With so many captions it may well be in there, which cannot be decided without the ids.
         if len(written.captions) >= _TEST_CAPTIONS:
             raise
         return False

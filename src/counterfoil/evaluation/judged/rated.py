@@ -61,7 +61,7 @@ def points(
 ) -> tuple[Points, ...]:
     """The points of every correlation that the measure averages: one, or one of each rater who stands apart.
 
-    Scores are rounded first where the protocol does so; ratings that nobody gave are left out. `chosen`
+    Scores are rounded first where the protocol does so; missing ratings are left out. `chosen`
     restricts the questions; a rater who rated none of them has no points and is left out.
 
     >>> questions = Rated(("a", "b"), captions=np.array([0, 1]), images=np.array([0, 0]),

@@ -82,7 +82,7 @@ def of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
 
 def _matches(load: Load) -> Float[ndarray, "items 4"]:
     """How many of each candidate's n-grams are in a reference, none more often than there."""
-    counts, nobody = load.grams.counts, len(load.texts)
+    counts, empty = load.grams.counts, len(load.texts)
     found = np.empty((len(load), ORDERS))
     for block in load.blocks():
         starts, ends = load.starts[:-1][block], load.starts[1:][block]
@@ -90,7 +90,7 @@ def _matches(load: Load) -> Float[ndarray, "items 4"]:
         for turn in range(1, int((ends - starts).max())):
             more = starts + turn < ends
             most = most.maximum(
-                counts[np.where(more, load.references[np.minimum(starts + turn, ends - 1)], nobody)]
+                counts[np.where(more, load.references[np.minimum(starts + turn, ends - 1)], empty)]
             )
         found[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
     return found

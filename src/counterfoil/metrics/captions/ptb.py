@@ -71,7 +71,7 @@ def _scanner() -> tuple[re.Pattern[str], tuple[str, ...]]:
     """A pattern that tries every rule at one place, with two groups for each, and the rules' actions.
 
     The first group of a rule is the token, the second ends where what must follow ends. `re` has no way to
-    ask for the longest of alternatives, so all of them look ahead from one place, and whoever asks compares.
+    ask for the longest of alternatives, so all of them look ahead from one place, and the caller compares.
     """
     listed = rules()
     tries = (f"(?:(?=({token})(?:{follows})())|)" for _, token, follows in listed)

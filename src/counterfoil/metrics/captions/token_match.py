@@ -167,7 +167,7 @@ def greedy(
 
 
 def without_references(row: int) -> DataError:
-    """The error for a row that nobody wrote a reference of."""
+    """The error for a row without references."""
     return DataError(
         "a candidate has no references",
         where=f"row {row}",

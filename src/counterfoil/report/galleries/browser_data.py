@@ -115,7 +115,7 @@ def missed(
 
 
 def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
-    """The first and the last place at which a query's first right answer may stand, 0 where nobody knows.
+    """The first and the last place at which a query's first right answer may stand, 0 where unknown.
 
     The two differ where it scores the same as a wrong one. By rule it is looked for among the items that were
     kept; where all that were kept behind it score the same, the last place is -1.
@@ -222,7 +222,7 @@ class _Answers:
     marks: Int[ndarray, "queries first"]
     first: Int[ndarray, "queries 2"]
     missed: Int[ndarray, "queries 3"]
-    #: Whether a right answer is missed among the first; None where nobody counted.
+    #: Whether a right answer is missed among the first; None where not counted.
     misses: Bool[ndarray, "queries"] | None
 
 
@@ -292,7 +292,7 @@ def _scores(scores: Float[ndarray, "queries first"]) -> list[list[float]] | None
 def _missed(
     answers: _Answers, split: int, captions: Int[ndarray, "captions"], images: Int[ndarray, "images"]
 ) -> list[list[int] | int] | None:
-    """Per query the item missed and its places, 0 where none is; None where nobody counted."""
+    """Per query the item missed and its places, 0 where none is; None where not counted."""
     if answers.misses is None:
         return None
     item = answers.missed[:, 0]

@@ -151,7 +151,7 @@ def _references(questions: Rated | Preference) -> list[list[Any]] | None:
 
 
 def _said(questions: Rated | Preference) -> dict[str, Any]:
-    """What people said: ratings (None where somebody gave none), or votes and the preferred candidate."""
+    """Human judgements: ratings (None where missing), or votes and the preferred candidate."""
     if isinstance(questions, Rated):
         ratings = questions.ratings.tolist()
         return {"ratings": [[None if np.isnan(r) else float(f"{r:.4g}") for r in of] for of in ratings]}

@@ -25,7 +25,7 @@ def reproduce(
     names ("eccv-caption", or as print has it). `progress` is called after every row of a table, `note` with
     what is odd about a file without making it unusable.
 
-    Entries come in the order of the papers. Raises `UnknownNameError` for a paper nobody knows, and
+    Entries come in the order of the papers. Raises `UnknownNameError` for an unknown paper, and
     `DataError` or `ScoreError` naming the file where one is there but cannot be used: a broken file is not
     "no data".
 

@@ -49,8 +49,8 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     """The metric called `name`, such as "clip-s", around the model that `backbone` loads.
 
     `backbone` gets `options` with the metric's prefix as the prompt, and gives an `Embedder` or
-    `GivenEmbeddings`; whoever embedded the latter has put the prefix there, or not. A prompt in `options`
-    takes the place of the prefix.
+    `GivenEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
+    `options` takes the place of the prefix.
 
     Raises `UnknownNameError` for an unknown metric or setting, `InputError` for a value that is not allowed,
     where no model is named or it compares in another way than by cosine, and where the metric looks at tokens

@@ -125,7 +125,7 @@ class Child:
                 f"no answer within {self._patience:g} seconds; it was ended", where=self.name
             ) from None
         if line is None:
-            self._answers.put(None)  # For whoever asks next.
+            self._answers.put(None)  # For the next request.
             raise ModelError(self._death(), where=self.name)
         return line
 
@@ -144,7 +144,7 @@ class Child:
                 self._in.write("\n".join(lines[start : start + _BLOCK]) + "\n")
             self._in.flush()
         except (OSError, ValueError):
-            pass  # It is gone: whoever waits for its answers says so, with its last words.
+            pass  # It has ended: the reader of its answers reports that, with its last output.
 
     def _hear(self) -> None:
         for line in self._out:

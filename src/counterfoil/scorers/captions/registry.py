@@ -143,7 +143,7 @@ def check(name: str, backbone: str) -> None:
 def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
     """The metric called `name`, with `options.settings`; `backbone` loads the model behind it.
 
-    Raises `UnknownNameError` for a name that nobody knows, and `InputError` where a metric has a model behind
+    Raises `UnknownNameError` for an unknown name, and `InputError` where a metric has a model behind
     it and none is named, or one is named and it has none.
     """
     check(name, options.backbone)

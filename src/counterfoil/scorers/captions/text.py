@@ -65,7 +65,7 @@ class TextMeasure:
 
         CIDEr counts the references of the rows `documents`, or of all.
         """
-        # A copy: what the metric keeps for the next one is nobody's to write in.
+        # A copy: the metric keeps the original for the next call.
         return np.array(self.items(*self._words(candidates, references), documents))
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:

@@ -16,8 +16,8 @@ from counterfoil.train.recipes.named import NAMES
 def read(name: str | Path, **overrides: Any) -> Recipe:
     """The recipe called `name`, or that of a TOML file, with some fields of another value.
 
-    A field that is overridden has that value in all stages. Raises `UnknownNameError` for a recipe nobody
-    knows, and `InputError` for a field it does not have or a value that is of the wrong type or range.
+    A field that is overridden has that value in all stages. Raises `UnknownNameError` for an unknown
+    recipe, and `InputError` for a field it does not have or a value that is of the wrong type or range.
 
     >>> read("trohn-img", steps=100).steps
     100
@@ -110,7 +110,7 @@ def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
 
 
 def parsed(kind: type[Recipe], key: str, text: str, *, where: object) -> Any:
-    """The value of a field as somebody typed it: 0.1, none, adamp, 0.9,0.98."""
+    """The value of a field as typed: 0.1, none, adamp, 0.9,0.98."""
     hint = _hints(kind).get(key)
     value: Any = text
     if hint is not None and (get_origin(hint) is tuple):
