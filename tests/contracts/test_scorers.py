@@ -170,6 +170,19 @@ def _models(folder: Path, texts: list[str]) -> None:
         saved("pcme", pcme.pcme(small.backbone(texts)))
 
 
+@pytest.fixture(scope="session")
+def loaded() -> dict[str, Any]:
+    """Scorers that are loaded already, by kind; tests share them."""
+    return {}
+
+
+@pytest.fixture
+def scorer(kind: Kind, files: Path, loaded: dict[str, Any]) -> Any:
+    if kind.name not in loaded:
+        loaded[kind.name] = kind.load(files)
+    return loaded[kind.name]
+
+
 @pytest.fixture(autouse=True)
 def short_captions_only() -> Iterator[None]:
     """Small models read short captions only, and say which they cut."""
@@ -188,18 +201,17 @@ def numbers(answers: Answers) -> np.ndarray:
     return np.concatenate([each for side in (answers.i2t, answers.t2i) for each in (side.above, side.level)])
 
 
-def test_identities_are_stable_over_two_loads(kind: Kind, files: Path) -> None:
-    first, second = kind.load(files).identity, kind.load(files).identity
+def test_identities_are_stable_over_two_loads(kind: Kind, files: Path, scorer: Any) -> None:
+    first, second = scorer.identity, kind.load(files).identity
     assert first == second
     assert first.key == second.key
     assert first.to_json() == json.loads(json.dumps(first.to_json()))
 
 
 def test_identities_differ_where_options_or_files_change_scores(
-    kind: Kind, files: Path, benchmarks: dict[str, Benchmark]
+    kind: Kind, scorer: Any, files: Path, benchmarks: dict[str, Benchmark]
 ) -> None:
     benchmark = benchmarks[kind.benchmark]
-    scorer = kind.load(files)
     before = numbers(run(benchmark, scorer))
     for change in kind.changes:
         changed = kind.load(files, **change)
@@ -213,9 +225,9 @@ def test_identities_differ_where_options_or_files_change_scores(
 
 
 def test_batches_of_one_and_of_many_give_equal_scores(
-    kind: Kind, files: Path, benchmarks: dict[str, Benchmark]
+    kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
 ) -> None:
-    scorer, benchmark = kind.load(files), benchmarks[kind.benchmark]
+    benchmark = benchmarks[kind.benchmark]
     one, many = (numbers(run(benchmark, scorer, batch_size=size)) for size in (1, 64))
     np.testing.assert_allclose(one, many, rtol=0, atol=NEAR if kind.torch else 0)
 
@@ -225,9 +237,9 @@ def test_batches_of_one_and_of_many_give_equal_scores(
     "kind", [each for each in KINDS if each.benchmark != "gallery"], indirect=True, ids=lambda kind: kind.name
 )
 def test_scores_do_not_depend_on_the_order_of_the_questions(
-    kind: Kind, files: Path, benchmarks: dict[str, Benchmark]
+    kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
 ) -> None:
-    scorer, benchmark = kind.load(files), benchmarks[kind.benchmark]
+    benchmark = benchmarks[kind.benchmark]
     order = np.arange(len(benchmark))[::-1]
     before, after = run(benchmark, scorer), run(benchmark.select(order), scorer)
     if isinstance(before, Scores):
