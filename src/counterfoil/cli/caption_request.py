@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil import catalog
-from counterfoil.cli import caption_items, evaluation_inputs, terminal
+from counterfoil.cli import caption_items, terminal
+from counterfoil.cli.options import key_values
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_scoring import metric_for
 from counterfoil.engine.progress import Note, Progress
@@ -40,7 +41,7 @@ class Request:
         quiet: bool,
     ) -> "Request":
         """What the options of a command say; raises what `check` raises, before anything is read."""
-        names, given = several([metrics]), evaluation_inputs.settings(settings or ())
+        names, given = several([metrics]), key_values(settings or ())
         check(names, options.backbone, given)
         processes = min(8, os.cpu_count() or 1) if workers is None else workers
         return cls(names, given, options, batch_size, processes, quiet)

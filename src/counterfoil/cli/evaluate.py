@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from counterfoil.cli import completion
-from counterfoil.cli.options import BatchSize, CacheFolder, Device, NoCache, Overwrite, Precision, Workers
+from counterfoil.cli.options import (
+    BatchSize,
+    CacheFolder,
+    Device,
+    NoCache,
+    Overwrite,
+    Precision,
+    Workers,
+    key_values,
+)
 from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
@@ -222,164 +231,61 @@ def command(
     Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
-    import os
-    from dataclasses import replace
-
     from counterfoil import catalog
-    from counterfoil.cli import evaluation_inputs, output_paths, run_folders, terminal
+    from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.folders import cache_folder
     from counterfoil.data.data_paths import Places
-    from counterfoil.data.galleries import Gallery
-    from counterfoil.data.provenance import about
-    from counterfoil.engine.rerank import name as reranked
-    from counterfoil.errors import CounterfoilError
-    from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
-    from counterfoil.evaluation.run import save_run
+    from counterfoil.evaluation.evaluate import IntervalMethod
     from counterfoil.metrics.ties import Ties
     from counterfoil.scorers.base import Options
+    from counterfoil.tasks.evaluate import EvaluateOptions, prepare
 
-    called = name or (" ".join([scorer, backbone or ""]).strip())
-    if name is None and first_stage is not None:
-        called = reranked(scorer, first_stage, depth)
-    asked_as = called
-    # Names and places first: a typing error should not cost the loading of a model.
     output_paths.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
-    folders = run_folders.run_folders(out, benchmarks, called)
-    output_paths.check(json=json, folders=folders)
-    for benchmark_name in benchmarks:
-        if not Path(benchmark_name).is_dir():
-            catalog.benchmark_card(benchmark_name)
-    for spec in (scorer, backbone, first_stage):
-        if spec is not None:
-            catalog.scorer_name(spec)
-    catalog.check_metric(scorer, backbone or "")
-    places = Places.read(data or (), benchmarks)
-    pictures = Places.read(images or (), benchmarks, option="--images")
-    options = Options(
-        device=device,
-        precision=precision,
-        prompt=prompt,
-        column=column,
-        whole_rows=evaluation_inputs.whole_rows(scorer, benchmarks),
-        unanswered=unanswered,
-        seed=seed,
-        ids=evaluation_inputs.beside(ids, places.plain),
-        backbone=evaluation_inputs.beside_data(backbone or "", places.plain),
-        settings=evaluation_inputs.settings(settings or ()),
-    )
-    say = (lambda text: None) if quiet else terminal.note
-    kept = None if no_cache else cache_folder(cache)
-
-    def load(spec: str, options: Options) -> Any:
-        with terminal.busy(f"loading {spec}", quiet=quiet):
-            found = catalog.scorer(evaluation_inputs.beside_data(spec, places.plain), options, memory=kept)
-        if (described := getattr(found, "described", None)) is not None:
-            say(f"{spec}: {described}")
-        return found
-
-    # A model is loaded once the data are known to be there. Given answers may carry the questions along.
-    loaded = None if catalog.has_model(scorer) else load(scorer, options)
-    read: list[tuple[str, Benchmark]] = []
-    missing: list[tuple[str, CounterfoilError]] = []
-    answerers: list[Any] = []
-    holes: list[int] = []
-    for benchmark_name in benchmarks:
-        try:
-            where = places.of(benchmark_name, many=len(benchmarks) > 1)
-            with terminal.busy(f"reading {benchmark_name}", quiet=quiet):
-                each = evaluation_inputs.benchmark(
-                    benchmark_name, where, pictures.images_of(benchmark_name), loaded, counts=not no_counts
-                )
-            if available:
-                whole = len(each)
-                each = each.available()
-                say(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
-            if any(words in (each.source or "") for words in ("left out", "taken out")):
-                # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
-                say(f"{each.name}: {each.source}")
-            answering, each, empty = evaluation_inputs.narrowed(loaded, each, limit, unanswered, note=say)
-            evaluation_inputs.check_at_hand(scorer, backbone or "", each)
-        except CounterfoilError as error:
-            if len(benchmarks) == 1:
-                raise
-            missing.append((benchmark_name, error))
-        else:
-            read.append((benchmark_name, each))
-            answerers.append(answering)
-            holes.append(empty)
-    if not read:
-        raise evaluation_inputs.not_measured(missing, len(benchmarks))
-    for benchmark_name, _ in missing:
-        terminal.warn(f"{benchmark_name} is not at hand; the others are measured")
-    output_paths.also_read(*(each.path for _, each in read))
-    if loaded is None:
-        loaded = load(scorer, options)
-    if name is None and (title := getattr(loaded, "title", "")):
-        called = title
-    first = None
-    if first_stage is not None:
-        plain = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-        first = load(first_stage, plain)
-    for benchmark_name, each in read:
-        evaluation_inputs.check(loaded, each)
-        if out is not None and name is not None:
-            identity = evaluation_inputs.as_asked(loaded, each).identity
-            run_folders.check_identity(run_folders.run_folder(out, benchmark_name), asked_as, identity)
-
-    reported = evaluation_inputs.measures([each for _, each in read], measure or ())
-    processes = min(8, os.cpu_count() or 1) if workers is None else workers
-    asked = evaluation_inputs.Asking(
-        loaded,
-        [each for _, each in read if isinstance(each.questions, Gallery)],
-        first=first,
-        depth=depth,
-        top=top,
-        truncated_as_miss=truncated_as_miss,
-        quiet=quiet,
-        how={
-            "cache": kept,
-            "batch_size": batch_size,
-            "workers": processes,
-            "note": (lambda text: None) if quiet else terminal.warn,
-        },
-    )
-    results: list[dict[str, Any]] = []
-    for (benchmark_name, benchmark), wanted, answering, empty in zip(
-        read, reported, answerers, holes, strict=True
-    ):
-        try:
-            answer = asked.answers(benchmark, answering)
-        except CounterfoilError as error:
-            if len(benchmarks) == 1:
-                raise
-            missing.append((benchmark_name, error))
-            continue
-        facts: dict[str, Any] = about(benchmark, images=pictures.images_of(benchmark_name))
-        if limit is not None:
-            facts["limit"] = limit
-        if empty:
-            facts["unanswered"] = {"questions": empty, "policy": unanswered}
-        result = evaluate(
-            benchmark,
-            answer,
-            scorer=called,
+    output_paths.check(json=json)
+    evaluation = prepare(
+        scorer,
+        benchmarks,
+        EvaluateOptions(
+            data=Places.read(data or (), benchmarks),
+            images=Places.read(images or (), benchmarks, option="--images"),
+            limit=limit,
+            available=available,
+            counts=not no_counts,
+            out=out,
+            name=name,
+            measures=measure or (),
             ties=Ties(ties),
             interval=IntervalMethod(interval),
             draws=draws,
             seed=seed,
-            measures=wanted,
-            provenance={"benchmark": facts},
-        )
-        if out is not None:
-            folder = run_folders.run_folder(out, benchmark_name)
-            save_run(folder, benchmark, answer, result, {"named": name is not None, "asked": asked_as})
-            say(f"run written to {folder}")
-        _show(result, benchmark, to_stderr=json == "-", quiet=quiet)
-        results.append(result.to_json())
+            scorer=Options(
+                device=device,
+                precision=precision,
+                prompt=prompt,
+                column=column,
+                unanswered=unanswered,
+                seed=seed,
+                ids=ids,
+                backbone=backbone or "",
+                settings=key_values(settings or ()),
+            ),
+            first_stage=first_stage,
+            depth=depth,
+            top=top,
+            truncated_as_miss=truncated_as_miss,
+            cache=None if no_cache else cache_folder(cache),
+            batch_size=batch_size,
+            workers=workers,
+        ),
+        feedback=terminal.feedback(quiet=quiet),
+    )
+    results: list[dict[str, Any]] = []
+    for run in evaluation.runs():
+        _show(run.result, run.benchmark, to_stderr=json == "-", quiet=quiet)
+        results.append(run.result.to_json())
     if json is not None:
         terminal.write_result(json, results[0] if len(benchmarks) == 1 else results)
-    if missing:
-        raise evaluation_inputs.not_measured(missing, len(benchmarks))
+    evaluation.check_complete()
 
 
 def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) -> None:

@@ -1,10 +1,12 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from counterfoil.errors import InputError
 from counterfoil.inputs.amounts import most
 
 Overwrite = Annotated[
@@ -58,3 +60,22 @@ CacheFolder = Annotated[
 NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
 ]
+
+
+def key_values(pairs: Sequence[str]) -> dict[str, str]:
+    """The values of `--set KEY=VALUE` by key.
+
+    Raises `InputError` for what is no such pair, and for a key twice.
+
+    >>> key_values(["prefix=", "references=paper"])
+    {'prefix': '', 'references': 'paper'}
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError("--set needs KEY=VALUE", given=pair, allowed="such as references=paper")
+        if key in found:
+            raise InputError("--set names one key twice", given=pair)
+        found[key] = value
+    return found

@@ -4,8 +4,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,15 @@ from rich.text import Text
 
 from counterfoil.cli import verbosity
 from counterfoil.cli.plain_text import clean, escaped
+from counterfoil.engine.progress import Progress as Report
 from counterfoil.store import write_json
+from counterfoil.tasks.feedback import Feedback, ignore
 
 #: Progress appears only on work that takes longer than this many seconds.
 PATIENCE = 2.0
 
 #: Seconds between lines of progress where stderr is no terminal, and with --verbose.
 EVERY, VERBOSE_EVERY = 30.0, 5.0
-
-Report = Callable[[str, int, int], None]
 
 
 class _Clean(Console):
@@ -77,6 +78,17 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """One line a user should not miss, on stderr."""
     err().print(Text.assemble(("warning:", "yellow"), " ", " ".join(text.split())), soft_wrap=True)
+
+
+def feedback(*, quiet: bool = False) -> Feedback:
+    """The feedback of tasks on stderr; of a quiet command warnings alone."""
+    return Feedback(
+        note=ignore if quiet else note,
+        warn=warn,
+        remark=ignore if quiet else warn,
+        busy=partial(busy, quiet=quiet),
+        progress=partial(progress, quiet=quiet),
+    )
 
 
 def check_drawing(page: Path | None) -> None:

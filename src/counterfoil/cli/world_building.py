@@ -8,8 +8,8 @@ from counterfoil.cli.amounts import amount
 from counterfoil.outputs.guard import Folder
 
 if TYPE_CHECKING:
-    from counterfoil.cli.terminal import Report
     from counterfoil.data.benchmark import Benchmark
+    from counterfoil.engine.progress import Progress
     from counterfoil.world.training import Filter
 
 #: Benchmarks of captions that were judged.
@@ -39,7 +39,7 @@ def benchmark(
     size: int,
     style: str | None,
     captions_each: int | None,
-    report: "Report",
+    report: "Progress",
 ) -> list[str]:
     """Draw a benchmark and save it; what came of it, in lines."""
     from counterfoil.data.folder import check_target, save
@@ -68,7 +68,7 @@ def benchmark(
 
 
 def _drawn(
-    what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Report"
+    what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Progress"
 ) -> "Benchmark":
     from counterfoil.errors import UnknownNameError
     from counterfoil.world import galleries, ratings, sample, video_benchmark
@@ -107,7 +107,7 @@ def training(
     size: int,
     failure: float,
     rows: "Filter | None",
-    report: "Report",
+    report: "Progress",
 ) -> list[str]:
     """Draw a training set and save it; what came of it, in lines."""
     from counterfoil.world.training import training

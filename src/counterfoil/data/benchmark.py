@@ -61,7 +61,7 @@ class Card(BaseModel):
     pitfalls: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Benchmark:
     """Questions over images and captions.
 
@@ -109,6 +109,12 @@ class Benchmark:
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Benchmark {self.name}: {len(self):,} questions, {len(self.images):,} images, "
+            f"{len(self.captions):,} captions>"
+        )
 
     @property
     def paired(self) -> Quad | Choice:

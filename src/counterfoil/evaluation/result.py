@@ -1,9 +1,11 @@
 """Results of an evaluation: estimates with intervals, effects of ties, provenance."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any
+
+from counterfoil.errors import UnknownNameError
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,14 @@ class Estimate:
     n: int
     chance: float | None
     effective: float | None = None
+
+    def __str__(self) -> str:
+        """The value with its interval.
+
+        >>> print(Estimate(0.25, 0.2, 0.3125, n=400, chance=0.25))
+        0.2500 [0.2000, 0.3125]
+        """
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "Estimate":
@@ -43,6 +53,22 @@ class Result:
     groups: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     ties: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, measure: str) -> Estimate:
+        """The estimate of a measure over all questions; raises `UnknownNameError` for one that is not here.
+
+        >>> Result("pairs", "random", {"accuracy": Estimate(0.5, 0.4, 0.6, 100, 0.5)})["accuracy"].value
+        0.5
+        """
+        if measure not in self.measures:
+            raise UnknownNameError("measure", measure, self.measures, where=self.benchmark)
+        return self.measures[measure]
+
+    def __contains__(self, measure: object) -> bool:
+        return measure in self.measures
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.measures)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `--json` and `result.json` hold them."""

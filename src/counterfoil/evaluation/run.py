@@ -82,6 +82,26 @@ class Run:
         return replace(self, benchmark=benchmark) if benchmark.digest == self.benchmark.digest else self
 
 
+def measured_run(
+    benchmark: Benchmark,
+    answers: Answers,
+    result: Result,
+    manifest: Mapping[str, Any] | None = None,
+) -> Run:
+    """The run as `save_run` writes it, in memory alone: its manifest has no digests of files."""
+    full = {
+        "schema": _SCHEMAS.get(benchmark.card.form, 1),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": origin.command(),
+        "scorer": {"name": result.scorer},
+        **origin.of(benchmark, answers),
+        **{key: result.provenance[key] for key in _MADE if key in result.provenance},
+        **(manifest or {}),
+        "card": benchmark.card.model_dump(mode="json"),
+    }
+    return Run(result.scorer, benchmark, answers, _items(benchmark, answers, result), result, full)
+
+
 def save_run(
     folder: str | Path,
     benchmark: Benchmark,
@@ -96,13 +116,13 @@ def save_run(
     to that, and goes before it.
     """
     folder = Path(folder)
-    items = _items(benchmark, answers, result)
+    run = measured_run(benchmark, answers, result, manifest)
     if isinstance(answers, Rankings):
-        tables = gallery_tables.to_tables(benchmark, answers, items)
+        tables = gallery_tables.to_tables(benchmark, answers, run.items)
     elif isinstance(benchmark.questions, Rated | Preference):
-        tables = judged_tables.to_tables(benchmark, answers, items)
+        tables = judged_tables.to_tables(benchmark, answers, run.items)
     else:
-        tables = pair_tables.to_tables(benchmark, answers, items)
+        tables = pair_tables.to_tables(benchmark, answers, run.items)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
     begin(folder, _unfinished((manifest or {}).get("asked", result.scorer)))
@@ -110,20 +130,11 @@ def save_run(
     for name, table in tables.items():
         write_parquet(folder / name, table)
     write_json(folder / "result.json", result.to_json())
-    full = {
-        "schema": _SCHEMAS.get(benchmark.card.form, 1),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": origin.command(),
-        "scorer": {"name": result.scorer},
-        **origin.of(benchmark, answers),
-        **{key: result.provenance[key] for key in _MADE if key in result.provenance},
-        **(manifest or {}),
-        "card": benchmark.card.model_dump(mode="json"),
-        "digests": {name: digest_file(folder / name) for name in (*tables, "result.json")},
-    }
-    write_json(folder / "manifest.json", full)
+    digests = {name: digest_file(folder / name) for name in (*tables, "result.json")}
+    run = replace(run, manifest={**run.manifest, "digests": digests})
+    write_json(folder / "manifest.json", run.manifest)
     end(folder)
-    return Run(result.scorer, benchmark, answers, items, result, full)
+    return run
 
 
 def why_foreign(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> str | None:

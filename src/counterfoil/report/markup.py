@@ -116,6 +116,32 @@ def plainly(value: float, column: Column) -> str:
     return f"{value if column.style in ('p', 'score') else 100 * value:.12g}"
 
 
+def to_text(table: Table) -> str:
+    """The table in plain text under its caption, every value with its interval, columns aligned.
+
+    >>> row = Row("accuracy", (Cell(0.5, 0.4, 0.6), Cell(0.25)))
+    >>> print(to_text(Table("blind:length on pairs", (Column("%"), Column("chance")), (row,), "measure")))
+    blind:length on pairs
+    measure                     %  chance
+    accuracy  50.00 [40.00, 60.00]   25.00
+    """
+    heads = [" ".join(filter(None, (column.block, column.label))) for column in table.columns]
+    lines = [[table.corner, *heads]]
+    for row in table.rows:
+        cells = zip(row.cells, table.columns, strict=True)
+        lines.append([row.name, *(written(cell, column, interval=True) for cell, column in cells)])
+    first, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
+    return "\n".join(
+        [
+            table.caption,
+            *(
+                "  ".join([line[0].ljust(first), *map(str.rjust, line[1:], widths)]).rstrip()
+                for line in lines
+            ),
+        ]
+    )
+
+
 def to_markdown(table: Table, *, intervals: bool = False) -> str:
     """The table in Markdown under its caption: best in bold, second best in italics (it cannot underline)."""
     marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}

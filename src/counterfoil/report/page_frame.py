@@ -76,6 +76,17 @@ def render(
     )
 
 
+def fragment(found: Sequence[markup.Table], lines: Sequence[str] = ()) -> str:
+    """Tables, as pages have them, with lines below and no page around them: what a notebook shows.
+
+    >>> row = markup.Row("a <b>", (markup.Cell(0.5, 0.4, 0.6),))
+    >>> html = fragment([markup.Table("numbers", (markup.Column("%"),), (row,))], ["n = 4"])
+    >>> "a &lt;b&gt;" in html, "<p>n = 4</p>" in html, "<script" in html
+    (True, True, False)
+    """
+    return environment().get_template("fragment.html").render(tables=found, lines=lines)
+
+
 def policy(script: str = "") -> str:
     """The content security policy of a page: its own style, pictures it carries, and this script alone.
 

@@ -1,4 +1,4 @@
-"""Run folders that `evaluate --out` writes: one per benchmark, none over another scorer's."""
+"""Run folders of an evaluation: one per benchmark, none over another scorer's."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,16 +1,13 @@
-"""Inputs of `evaluate`: benchmarks found and read, given answers matched, scorers loaded."""
+"""Inputs of an evaluation: benchmarks found and read, given answers narrowed, early checks."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from counterfoil import catalog
-from counterfoil.cli import terminal
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.scores import Answers
 from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.tasks.feedback import Feedback
 
 
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
@@ -41,79 +38,21 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
     return [*found]
 
 
-@dataclass
-class Asking:
-    """A scorer asked benchmark by benchmark; galleries are ranked together, when the first's turn is."""
-
-    scorer: Any
-    galleries: Sequence[Benchmark]
-    first: Any
-    depth: int
-    top: int
-    truncated_as_miss: bool
-    quiet: bool
-    how: Mapping[str, Any]
-    _ranked: dict[int, Answers] | None = None
-
-    def answers(self, benchmark: Benchmark, answering: Any = None) -> Answers:
-        """The answers to one benchmark; `benchmark` is one of `galleries` where it is a gallery.
-
-        `answering` is the part of given answers that is of this benchmark, where there is one.
-        """
-        from counterfoil.engine.retrieve import rank_galleries as of_galleries
-        from counterfoil.engine.run import run
-
-        with terminal.progress(quiet=self.quiet) as report:
-            if not isinstance(benchmark.questions, Gallery):
-                scorer = self.scorer if answering is None else answering
-                return run(benchmark, scorer, progress=report, **self.how)
-            if self._ranked is None:
-                found = of_galleries(
-                    self.galleries,
-                    self.scorer,
-                    first_stage=self.first,
-                    depth=self.depth,
-                    top=self.top,
-                    truncated_as_miss=self.truncated_as_miss,
-                    progress=report,
-                    **self.how,
-                )
-                self._ranked = {id(each): answer for each, answer in zip(self.galleries, found, strict=True)}
-            return self._ranked[id(benchmark)]
-
-
-def not_measured(missing: Sequence[tuple[str, CounterfoilError]], asked: int) -> CounterfoilError:
-    """The error that ends a command which measured some of its benchmarks and names the others.
+def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:
+    """The error that names the benchmarks which could not be measured, of `total`.
 
     >>> print(not_measured([("bivlc", CounterfoilError("no such folder", where="b"))], 3))
     1 of 3 benchmarks was not measured: bivlc (b: no such folder)
     """
     one = len(missing) == 1
     return InputError(
-        f"{len(missing)} of {asked} benchmarks {'was' if one else 'were'} not measured: "
+        f"{len(missing)} of {total} benchmarks {'was' if one else 'were'} not measured: "
         + ", ".join(f"{name} ({error})" for name, error in missing)
     )
 
 
-def settings(pairs: Sequence[str]) -> dict[str, str]:
-    """What `--set KEY=VALUE` says, by key; raises `InputError` for what is no such pair, and for a key twice.
-
-    >>> settings(["prefix=", "references=paper"])
-    {'prefix': '', 'references': 'paper'}
-    """
-    found: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise InputError("--set needs KEY=VALUE", given=pair, allowed="such as references=paper")
-        if key in found:
-            raise InputError("--set names one key twice", given=pair)
-        found[key] = value
-    return found
-
-
-def as_asked(scorer: Any, benchmark: Benchmark) -> Any:
-    """The scorer that answers `benchmark`: a caption metric may be another one of videos than of pictures."""
+def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
+    """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
     from counterfoil.engine.caption_scoring import metric_for
     from counterfoil.scorers.captions.base import CaptionMetric
 
@@ -175,9 +114,9 @@ def benchmark(
 
 
 def narrowed(
-    scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, note: Callable[[str], None]
+    scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, feedback: Feedback
 ) -> tuple[Any, Benchmark, int]:
-    """The given answers (None for other scorers), the questions asked, and how many lack an answer.
+    """The given answers (None for other scorers), the questions that are left, and how many lack an answer.
 
     `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
     """
@@ -186,13 +125,15 @@ def narrowed(
 
     if not isinstance(scorer, GivenTable) or (scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
-    scorer = matched(scorer, benchmark, note=terminal.warn)
+    scorer = matched(scorer, benchmark, note=feedback.warn)
     if limit is not None:
         scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)
     empty = 0 if scorer.unanswered is None else int(scorer.unanswered.sum())
     if empty:
         what = "left out" if unanswered == "leave-out" else "counted as wrong"
-        note(f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}")
+        feedback.note(
+            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}"
+        )
         if unanswered == "leave-out":
             scorer, benchmark = answered(scorer, benchmark)
     return scorer, benchmark, empty

@@ -1,0 +1,357 @@
+"""An evaluation: benchmarks found and read, a scorer loaded, every question answered, runs saved.
+
+Everything that can be wrong with names, files and settings is found before a model is loaded. Finished work
+is kept in a cache, so an evaluation that was stopped goes on where it was. Galleries of the same items are
+ranked together, from one pass over the scores.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from counterfoil import catalog
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.data_paths import Places
+from counterfoil.data.galleries import Gallery
+from counterfoil.data.provenance import about
+from counterfoil.data.scores import Answers
+from counterfoil.engine.rerank import name as reranked
+from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.run import run as answer_benchmark
+from counterfoil.errors import CounterfoilError
+from counterfoil.evaluation.evaluate import IntervalMethod
+from counterfoil.evaluation.evaluate import evaluate as measure
+from counterfoil.evaluation.run import measured_run, save_run
+from counterfoil.metrics.ties import Ties
+from counterfoil.outputs import guard
+from counterfoil.outputs.guard import Outputs
+from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.store import check_writable
+from counterfoil.tasks import evaluation_inputs as inputs
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.results import EvaluationRun
+from counterfoil.tasks.run_folders import check_identity, run_folder, run_folders
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Options of an evaluation; the defaults are those of the command line."""
+
+    #: Where the data and the images of benchmarks that are given by name lie.
+    data: Places = field(default_factory=Places)
+    images: Places = field(default_factory=lambda: Places(option="--images"))
+    #: Only so many questions, evenly spread over the benchmark.
+    limit: int | None = None
+    #: Only the questions whose images and captions are at hand.
+    available: bool = False
+    #: Whether data must hold as many questions as the release.
+    counts: bool = True
+    #: The folder that gets a run folder per benchmark; None saves nothing.
+    out: Path | None = None
+    #: Replace run folders of other scorers.
+    overwrite: bool = False
+    #: What results call the scorer; None takes the scorer's own name.
+    name: str | None = None
+    #: The measures that are reported; none named are all.
+    measures: Sequence[str] = ()
+    ties: Ties = Ties.STRICT
+    interval: IntervalMethod = IntervalMethod.AUTO
+    draws: int = 10_000
+    seed: int = 0
+    #: Of a scorer that is given by name: device, precision, prompt, columns and the like.
+    scorer: Options = DEFAULT
+    #: A dual encoder, or its name, whose first `depth` items a scorer of pairs ranks again.
+    first_stage: Any = None
+    depth: int = 32
+    #: How many first items of each query a run keeps.
+    top: int = 50
+    #: Whether a right answer beyond the end of a truncated ranking is a miss.
+    truncated_as_miss: bool = False
+    #: The folder of finished work; None keeps nothing.
+    cache: Path | None = None
+    batch_size: int = 32
+    #: Processes that decode images; None is one per core, at most 8.
+    workers: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A benchmark that is read, its given answers (None for other scorers), and how many are missing."""
+
+    key: str
+    benchmark: Benchmark
+    given: Any
+    unanswered: int
+    measures: Sequence[str] | None = None
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """A scorer and benchmarks that are ready: all is read, loaded and checked, nothing is computed yet.
+
+    `missing` are the benchmarks that could not be read, or measured so far, each with its error.
+    """
+
+    scorer: Any
+    options: EvaluateOptions
+    feedback: Feedback
+    total: int
+    missing: list[tuple[str, CounterfoilError]]
+    _parts: Sequence[_Part]
+    _first: Any
+    _called: str
+    _asked: str
+    _named: bool
+    _outputs: Outputs
+    _ranked: dict[str, Answers] = field(default_factory=dict)
+
+    def runs(self) -> Iterator[EvaluationRun]:
+        """Each benchmark's run as soon as it is measured, saved where `out` is set.
+
+        Of several benchmarks one that cannot be measured is added to `missing`, and the others go on.
+        """
+        for part in self._parts:
+            try:
+                answers = self._answers(part)
+            except CounterfoilError as error:
+                if self.total == 1:
+                    raise
+                self.missing.append((part.key, error))
+                continue
+            yield self._measured(part, answers)
+
+    def check_complete(self) -> None:
+        """Raise `InputError` naming the benchmarks that could not be measured, if any."""
+        if self.missing:
+            raise inputs.not_measured(self.missing, self.total)
+
+    def _answers(self, part: _Part) -> Answers:
+        options = self.options
+        with self.feedback.progress() as progress:
+            how: dict[str, Any] = {
+                "cache": options.cache,
+                "batch_size": options.batch_size,
+                "workers": _processes(options.workers),
+                "progress": progress,
+                "note": self.feedback.remark,
+            }
+            if not isinstance(part.benchmark.questions, Gallery):
+                scorer = self.scorer if part.given is None else part.given
+                return answer_benchmark(part.benchmark, scorer, **how)
+            if not self._ranked:
+                galleries = [each for each in self._parts if isinstance(each.benchmark.questions, Gallery)]
+                found = rank_galleries(
+                    [each.benchmark for each in galleries],
+                    self.scorer,
+                    first_stage=self._first,
+                    depth=options.depth,
+                    top=options.top,
+                    truncated_as_miss=options.truncated_as_miss,
+                    **how,
+                )
+                self._ranked = {each.key: answers for each, answers in zip(galleries, found, strict=True)}
+            return self._ranked[part.key]
+
+    def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:
+        options = self.options
+        facts: dict[str, Any] = about(part.benchmark, images=options.images.images_of(part.key))
+        if options.limit is not None:
+            facts["limit"] = options.limit
+        if part.unanswered:
+            facts["unanswered"] = {"questions": part.unanswered, "policy": options.scorer.unanswered}
+        result = measure(
+            part.benchmark,
+            answers,
+            scorer=self._called,
+            ties=options.ties,
+            interval=options.interval,
+            draws=options.draws,
+            seed=options.seed,
+            measures=part.measures,
+            provenance={"benchmark": facts},
+        )
+        manifest = {"named": self._named, "asked": self._asked}
+        if options.out is None:
+            return EvaluationRun.of(measured_run(part.benchmark, answers, result, manifest))
+        folder = run_folder(options.out, part.key)
+        with guard.guarding(self._outputs):
+            found = save_run(folder, part.benchmark, answers, result, manifest)
+        self.feedback.note(f"run written to {folder}")
+        return EvaluationRun.of(found)
+
+
+def prepare(
+    scorer: Any,
+    benchmarks: Sequence[str | Benchmark],
+    options: EvaluateOptions | None = None,
+    *,
+    feedback: Feedback = SILENT,
+) -> Evaluation:
+    """The evaluation of `scorer` on `benchmarks`: names, files, questions and settings are read and checked.
+
+    `scorer` is a name (`open-clip:ViT-B-32-quickgelu/openai`) or a loaded scorer, a benchmark a name, a
+    folder in counterfoil's own format, or a loaded benchmark. A model that is named is loaded last. Of
+    several benchmarks one that cannot be read is left out with a warning; one alone raises its error. Raises
+    `InputError` for unknown names, outputs that would replace something else, and settings that do not fit.
+    """
+    options = options or EvaluateOptions()
+    outputs = guard.active() or Outputs("evaluate", overwrite=options.overwrite)
+    with guard.guarding(outputs):
+        return _prepare(scorer, benchmarks, options, feedback, outputs)
+
+
+def _prepare(
+    scorer: Any,
+    benchmarks: Sequence[str | Benchmark],
+    options: EvaluateOptions,
+    feedback: Feedback,
+    outputs: Outputs,
+) -> Evaluation:
+    asked = called = _called(scorer, options)
+    keys = [each if isinstance(each, str) else each.name for each in benchmarks]
+    for folder in run_folders(options.out, keys, asked):
+        check_writable(folder.path, folder=True)
+        outputs.folder(folder)
+    for each in benchmarks:
+        if isinstance(each, str) and not Path(each).is_dir():
+            catalog.benchmark_card(each)
+    backbone, first_stage = options.scorer.backbone, options.first_stage
+    for spec in (scorer, backbone, first_stage):
+        if isinstance(spec, str) and spec:
+            catalog.scorer_name(spec)
+    if isinstance(scorer, str):
+        catalog.check_metric(scorer, backbone)
+        options = replace(options, scorer=_placed(scorer, keys, options))
+    outputs.read(*guard.existing(_reads(scorer, options)))
+
+    # A model is loaded once the data are known to be there. Given answers may carry the questions along.
+    loaded = None if _is_model(scorer) else _loaded(scorer, options, feedback)
+    parts: list[_Part] = []
+    missing: list[tuple[str, CounterfoilError]] = []
+    for key, each in zip(keys, benchmarks, strict=True):
+        try:
+            parts.append(_read(key, each, scorer, loaded, options, feedback, many=len(keys) > 1))
+        except CounterfoilError as error:
+            if len(keys) == 1:
+                raise
+            missing.append((key, error))
+    if not parts:
+        raise inputs.not_measured(missing, len(keys))
+    for key, _ in missing:
+        feedback.warn(f"{key} is not at hand; the others are measured")
+    outputs.read(*(part.benchmark.path for part in parts if part.benchmark.path is not None))
+    if loaded is None:
+        loaded = _loaded(scorer, options, feedback)
+    if options.name is None and (title := getattr(loaded, "title", "")):
+        called = title
+    first = first_stage
+    if isinstance(first_stage, str):
+        plain = replace(options.scorer, ids=None, column=None, whole_rows=False, backbone="", settings={})
+        first = _loaded(first_stage, replace(options, scorer=plain), feedback)
+    for part in parts:
+        inputs.check(loaded, part.benchmark)
+        if options.out is not None and options.name is not None:
+            identity = inputs.scorer_for(loaded, part.benchmark).identity
+            check_identity(run_folder(options.out, part.key), asked, identity)
+    reported = inputs.measures([part.benchmark for part in parts], options.measures)
+    parts = [replace(part, measures=names) for part, names in zip(parts, reported, strict=True)]
+    return Evaluation(
+        scorer=loaded,
+        options=options,
+        feedback=feedback,
+        total=len(keys),
+        missing=missing,
+        _parts=parts,
+        _first=first,
+        _called=called,
+        _asked=asked,
+        # A loaded scorer has a name of its own; a run of a named one is called after its folder.
+        _named=options.name is not None or not isinstance(scorer, str),
+        _outputs=outputs,
+    )
+
+
+def _called(scorer: Any, options: EvaluateOptions) -> str:
+    """The name of the scorer in results, as far as it is known before anything is loaded."""
+    if options.name is not None:
+        return options.name
+    first = options.first_stage
+    if first is not None:
+        return reranked(_name(scorer), _name(first), options.depth)
+    return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()
+
+
+def _name(scorer: Any) -> str:
+    return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
+
+
+def _placed(scorer: str, benchmarks: Sequence[str], options: EvaluateOptions) -> Options:
+    """The options of the named scorer, its files looked for in the data folder too."""
+    return replace(
+        options.scorer,
+        whole_rows=inputs.whole_rows(scorer, benchmarks),
+        ids=inputs.beside(options.scorer.ids, options.data.plain),
+        backbone=inputs.beside_data(options.scorer.backbone, options.data.plain),
+    )
+
+
+def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
+    """The names of what is read, files among them."""
+    places = (options.data, options.images)
+    paths = [path for each in places for path in (each.plain, *each.named.values())]
+    specs = [each for each in (scorer, options.first_stage) if isinstance(each, str)]
+    return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
+
+
+def _is_model(scorer: Any) -> bool:
+    """Whether a scorer is a model that is still to be loaded."""
+    return isinstance(scorer, str) and catalog.has_model(scorer)
+
+
+def _loaded(scorer: Any, options: EvaluateOptions, feedback: Feedback) -> Any:
+    if not isinstance(scorer, str):
+        return scorer
+    with feedback.busy(f"loading {scorer}"):
+        where = inputs.beside_data(scorer, options.data.plain)
+        found = catalog.scorer(where, options.scorer, memory=options.cache)
+    if (described := getattr(found, "described", None)) is not None:
+        feedback.note(f"{scorer}: {described}")
+    return found
+
+
+def _read(
+    key: str,
+    benchmark: str | Benchmark,
+    scorer: Any,
+    loaded: Any,
+    options: EvaluateOptions,
+    feedback: Feedback,
+    *,
+    many: bool,
+) -> _Part:
+    """The benchmark with its data, narrowed to what is asked of it."""
+    if isinstance(benchmark, Benchmark):
+        each = benchmark
+    else:
+        where = options.data.of(key, many=many)
+        with feedback.busy(f"reading {key}"):
+            pictures = options.images.images_of(key)
+            each = inputs.benchmark(key, where, pictures, loaded, counts=options.counts)
+    if options.available:
+        whole = len(each)
+        each = each.available()
+        feedback.note(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
+    if any(words in (each.source or "") for words in ("left out", "taken out")):
+        # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
+        feedback.note(f"{each.name}: {each.source}")
+    unanswered = options.scorer.unanswered
+    given, each, empty = inputs.narrowed(loaded, each, options.limit, unanswered, feedback=feedback)
+    if isinstance(scorer, str):
+        inputs.check_at_hand(scorer, options.scorer.backbone, each)
+    return _Part(key, each, given, empty)
+
+
+def _processes(workers: int | None) -> int:
+    return min(8, os.cpu_count() or 1) if workers is None else workers
