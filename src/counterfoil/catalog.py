@@ -3,18 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import cards
+from counterfoil.data.cards import BENCHMARKS
 from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import DataTable
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.measures import MEASURES, MeasureEntry
+from counterfoil.registry import resolve
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
@@ -24,12 +24,12 @@ from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
 from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
-from counterfoil.train.recipes import NAMES, Recipe, read
+from counterfoil.train.recipes import RECIPES, Recipe, read
 
 
 def benchmarks() -> Mapping[str, Card]:
     """The cards of all benchmarks, by name."""
-    return cards()
+    return BENCHMARKS
 
 
 def scorers() -> Mapping[str, ScorerEntry]:
@@ -49,12 +49,29 @@ def metrics() -> Mapping[str, MetricEntry]:
 
 def recipes() -> Mapping[str, Recipe]:
     """The recipes of training with the papers' values, by name."""
-    return NAMES
+    return RECIPES
 
 
 def recipe(name: str) -> Recipe:
     """The recipe called `name`, or that of a TOML file; raises `UnknownNameError`."""
     return read(name)
+
+
+def register(entry: Any) -> None:
+    """Add a benchmark (`Card`), a kind of scorer, a caption metric or a recipe to those known by name.
+
+    What another package adds for all its users it declares as an entry point (`counterfoil.registry`).
+    Raises `InputError` for other values, and where the name is taken by another entry.
+    """
+    for registry in (BENCHMARKS, SCORERS, METRICS, RECIPES):
+        if registry.takes(entry):
+            registry.register(entry)
+            return
+    raise InputError(
+        "nothing that can be registered",
+        given=type(entry).__name__,
+        allowed=["Card", "ScorerEntry", "MetricEntry", "Recipe"],
+    )
 
 
 def benchmark(
@@ -72,9 +89,9 @@ def benchmark(
     """
     data = fetched_data(name) if data is None else Path(data)
     images = None if images is None else Path(images)
-    if name not in cards() and is_benchmark_folder(Path(name)):
+    if name not in BENCHMARKS and is_benchmark_folder(Path(name)):
         return load_folder(Path(name))
-    if name and name not in cards() and Path(name).is_dir():
+    if name and name not in BENCHMARKS and Path(name).is_dir():
         raise DataError(
             "no benchmark in this folder",
             where=name,
@@ -91,16 +108,13 @@ def benchmark(
     if not counts:
         title = f"{card.title}, another selection"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
-    found: Benchmark = _resolve(card.reader)(card, data, images)
+    found: Benchmark = resolve(card.reader)(card, data, images)
     return found
 
 
 def benchmark_card(name: str) -> Card:
     """The card of the benchmark called `name`; raises `UnknownNameError`."""
-    known = cards()
-    if name not in known:
-        raise UnknownNameError("benchmark", name, known)
-    return known[name]
+    return BENCHMARKS.find(name)
 
 
 def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
@@ -135,7 +149,7 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
         what = "--scorer" if options.backbone else "--set"
         raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
     known = scorers()
-    load = _resolve(known[prefix].target)
+    load = resolve(known[prefix].target)
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
@@ -154,19 +168,16 @@ def scorer_name(spec: str) -> tuple[str, str]:
     if spec and is_checkpoint(Path(spec)):
         spec = f"ckpt:{spec}"
     prefix, colon, argument = spec.partition(":")
-    known = scorers()
     if not colon:
-        likely = f"given:{spec}" if Path(spec).exists() else f"{next(iter(known))}:{spec}"
+        likely = f"given:{spec}" if Path(spec).exists() else f"{next(iter(SCORERS))}:{spec}"
         raise InputError(
             "a scorer is written KIND:WHAT",
             given=spec or "(empty)",
-            allowed=[f"{entry.prefix}:{entry.argument}" for entry in known.values()],
+            allowed=[f"{entry.prefix}:{entry.argument}" for entry in SCORERS.values()],
             hint=f"did you mean '{likely}'?",
         )
-    if prefix not in known:
-        raise UnknownNameError("kind of scorer", prefix, known, where=spec)
+    entry = SCORERS.find(prefix, where=spec)
     if not argument:
-        entry = known[prefix]
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
     if prefix == "metric":
         metric_names.entry(argument)
@@ -247,8 +258,3 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
     if not isinstance(model, DualEncoder):
         return load(argument, options)
     return model.with_prompt(prompt_of(options, where=model.identity.name))
-
-
-def _resolve(target: str) -> Any:
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)

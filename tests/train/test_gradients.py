@@ -15,7 +15,7 @@ from counterfoil.train.devices import WrappedNetwork  # noqa: E402
 from counterfoil.train.gradients import gradients  # noqa: E402
 from counterfoil.train.objectives import Objective, objective, with_heads  # noqa: E402
 from counterfoil.train.prefetch import Batch  # noqa: E402
-from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
+from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
 from counterfoil.train.state import random_state, set_random_state  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.models
 ROWS, TURNS = 4, 3
 #: Spreads wide enough for what is drawn to matter, and a KL term that can be seen.
 CHANGED = {"pcme": {"log_sigma": -1.0, "vib_beta": 0.1}, "vse++": {"margin": 0.9}}
-RECIPES = [name for name in NAMES if name != "detector"]
+RECIPES = [name for name in RECIPES if name != "detector"]
 
 
 def made(name: str, *, dropout: float) -> tuple[Recipe, Backbone, Objective]:

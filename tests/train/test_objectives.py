@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from counterfoil.errors import InputError, ModelError  # noqa: E402
 from counterfoil.scorers.networks import Answer, Encoded  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
-from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
+from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -62,26 +62,26 @@ def points(said: Answer) -> tuple[torch.Tensor, torch.Tensor, float]:
 
 
 def test_pairs_against_a_loop() -> None:
-    said = answer(NAMES["coco"])
+    said = answer(RECIPES["coco"])
     images, texts, scale = points(said)
-    assert objective(NAMES["coco"])(said)[0].item() == pytest.approx(clip(images, texts, scale), rel=1e-6)
+    assert objective(RECIPES["coco"])(said)[0].item() == pytest.approx(clip(images, texts, scale), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["trohn-text", "negclip"])
 def test_negative_texts_against_a_loop(name: str) -> None:
-    said = answer(NAMES[name])
+    said = answer(RECIPES[name])
     images, texts, scale = points(said)
     assert len(texts) == 2 * ROWS
     one = sum(chosen(image, texts, i, scale) for i, image in enumerate(images)) / ROWS
     other = sum(chosen(text, images, i, scale) for i, text in enumerate(texts[:ROWS])) / ROWS
-    assert objective(NAMES[name])(said)[0].item() == pytest.approx((one + other) / 2, rel=1e-6)
+    assert objective(RECIPES[name])(said)[0].item() == pytest.approx((one + other) / 2, rel=1e-6)
 
 
 def test_negative_pairs_against_a_loop() -> None:
-    said = answer(NAMES["trohn-img"])
+    said = answer(RECIPES["trohn-img"])
     images, texts, scale = points(said)
     assert len(images) == len(texts) == 2 * ROWS
-    assert objective(NAMES["trohn-img"])(said)[0].item() == pytest.approx(
+    assert objective(RECIPES["trohn-img"])(said)[0].item() == pytest.approx(
         clip(images, texts, scale), rel=1e-6
     )
 
@@ -102,7 +102,7 @@ def test_positive_augmentation_against_a_loop() -> None:
 
 @pytest.mark.parametrize("name", ["vse0", "vse++"])
 def test_the_hinge_against_a_loop(name: str) -> None:
-    recipe = NAMES[name]
+    recipe = RECIPES[name]
     said = answer(recipe)
     images, texts, _ = points(said)
     s = [[cosine(image, text) for text in texts] for image in images]
@@ -117,7 +117,7 @@ def test_the_hinge_against_a_loop(name: str) -> None:
 
 
 def test_several_vectors_are_compared_by_the_best_of_them() -> None:
-    recipe = NAMES["pvse"]
+    recipe = RECIPES["pvse"]
     said = answer(recipe, heads=True)
     images, texts, _ = points(said)
     s = [[max(cosine(a, b) for a in image for b in text) for text in texts] for image in images]
@@ -137,7 +137,7 @@ def test_several_vectors_are_compared_by_the_best_of_them() -> None:
 
 
 def test_distributions_draw_what_torchs_generator_says() -> None:
-    recipe = NAMES["pcme"]
+    recipe = RECIPES["pcme"]
     said = answer(recipe, spread=True)
     torch.manual_seed(3)
     first, parts = objective(recipe)(said)
@@ -148,9 +148,9 @@ def test_distributions_draw_what_torchs_generator_says() -> None:
     assert first.item() == pytest.approx((parts["matching"] + 1e-5 * parts["information"]).item(), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "detector"])
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "detector"])
 def test_everything_an_objective_needs_gets_a_gradient(name: str) -> None:
-    recipe = NAMES[name]
+    recipe = RECIPES[name]
     said = answer(recipe, heads=name == "pvse", spread=name == "pcme")
     loss, _ = objective(recipe)(said)
     loss.backward()
@@ -162,10 +162,10 @@ def test_everything_an_objective_needs_gets_a_gradient(name: str) -> None:
         assert (said.match.grad != 0).all()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "detector"])
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "detector"])
 def test_two_devices_have_the_loss_and_the_gradients_of_one(name: str) -> None:
     # Each device holds some rows of every role; gathering puts role by role together, as `whole` has them.
-    recipe = NAMES[name]
+    recipe = RECIPES[name]
     found = objective(recipe)
     halves = [answer(recipe, seed=seed, heads=name == "pvse", spread=name == "pcme") for seed in (1, 2)]
     chunks: dict[int, list[torch.Tensor]] = {}
@@ -209,7 +209,7 @@ def test_two_devices_have_the_loss_and_the_gradients_of_one(name: str) -> None:
 
 def test_devices_draw_the_same_samples() -> None:
     # The second device's generator stands elsewhere, and it takes the first one's number all the same.
-    recipe = NAMES["pcme"]
+    recipe = RECIPES["pcme"]
     said = answer(recipe, spread=True)
     torch.manual_seed(0)
     alone = objective(recipe)(said)[0].item()
@@ -224,7 +224,7 @@ def test_devices_draw_the_same_samples() -> None:
 
 
 def test_half_precision_is_only_the_towers() -> None:
-    recipe = NAMES["coco"]
+    recipe = RECIPES["coco"]
     said = answer(recipe)
     half = said._replace(
         images=Encoded(said.images.points.detach().bfloat16()),
@@ -239,13 +239,13 @@ def test_half_precision_is_only_the_towers() -> None:
 
 def test_a_network_without_the_heads_is_one_line() -> None:
     with pytest.raises(ModelError, match="recipe pcme: the network does not give a variance per item"):
-        objective(NAMES["pcme"])(answer(NAMES["pcme"]))
+        objective(RECIPES["pcme"])(answer(RECIPES["pcme"]))
     with pytest.raises(ModelError, match="recipe pvse: the network does not give several vectors per item"):
-        objective(NAMES["pvse"])(answer(NAMES["pvse"]))
+        objective(RECIPES["pvse"])(answer(RECIPES["pvse"]))
 
 
 def test_recipes_without_a_loss() -> None:
     with pytest.raises(InputError, match=r"detector \(Detection\); detectors are trained by"):
-        objective(NAMES["detector"])
+        objective(RECIPES["detector"])
     with pytest.raises(InputError, match=r"given: mine \(Recipe\)"):
         objective(Recipe("mine"))

@@ -9,7 +9,7 @@ from torch import nn  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Network  # noqa: E402
 from counterfoil.train.optim import count, decays, optimiser, parameter_groups, trained_parameters  # noqa: E402
-from counterfoil.train.recipes import NAMES, Recipe  # noqa: E402
+from counterfoil.train.recipes import RECIPES, Recipe  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -41,7 +41,7 @@ def names(network: Network, parameters) -> set[str]:
 
 def test_only_matrices_decay() -> None:
     network = Towers()
-    decayed, rest = parameter_groups(network, NAMES["coco"])
+    decayed, rest = parameter_groups(network, RECIPES["coco"])
     assert (decayed["weight_decay"], rest["weight_decay"]) == (0.1, 0.0)
     assert names(network, decayed["params"]) == {"visual.0.weight", "proj", "head.weight"}
     everything = {name for name, _ in network.named_parameters()}
@@ -59,7 +59,7 @@ def test_the_rule_is_open_clips() -> None:
         return parameter.ndim < 2 or any(part in name for part in ("bn", "ln", "bias", "logit_scale"))
 
     theirs = {name for name, parameter in model.named_parameters() if not excluded(name, parameter)}
-    ours = {name for name, parameter in model.named_parameters() if decays(name, parameter, NAMES["coco"])}
+    ours = {name for name, parameter in model.named_parameters() if decays(name, parameter, RECIPES["coco"])}
     assert ours == theirs
     assert len(theirs) > 5
 
@@ -72,9 +72,9 @@ def test_all_decays_where_the_recipe_says_so() -> None:
 
 def test_what_is_not_trained_is_frozen_and_opened_again() -> None:
     network = Towers()
-    parameter_groups(network, NAMES["pac"])
+    parameter_groups(network, RECIPES["pac"])
     assert {name for name, each in network.named_parameters() if each.requires_grad} == {"proj"}
-    first, second = NAMES["pcme"].staged()
+    first, second = RECIPES["pcme"].staged()
     parameter_groups(network, first)
     opened = {name for name, each in network.named_parameters() if each.requires_grad}
     assert opened == {"head.weight", "head.bias"}
@@ -91,12 +91,12 @@ def test_the_temperature_is_trained_beside_a_part() -> None:
 
 def test_a_part_that_is_not_there_is_one_line() -> None:
     with pytest.raises(InputError, match="recipe pcme: the network has no heads to train; given: Towers"):
-        parameter_groups(Towers(head=False), NAMES["pcme"].staged()[0])
+        parameter_groups(Towers(head=False), RECIPES["pcme"].staged()[0])
 
 
 @pytest.mark.parametrize(("name", "kind"), [("coco", "AdamW"), ("detector", "Adam"), ("pcme", "AdamP")])
 def test_optimisers_have_the_recipes_values(name: str, kind: str) -> None:
-    network, recipe = Towers(), NAMES[name].staged()[-1]
+    network, recipe = Towers(), RECIPES[name].staged()[-1]
     made = optimiser(parameter_groups(network, recipe), recipe)
     assert type(made).__name__ == kind
     for group in made.param_groups:

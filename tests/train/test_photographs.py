@@ -16,7 +16,7 @@ from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402
-from counterfoil.train.recipes import NAMES, Detection  # noqa: E402
+from counterfoil.train.recipes import RECIPES, Detection  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -64,12 +64,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found | {"hf": f"hf:{folder / 'hf'}"}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "detector"])
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "detector"])
 @pytest.mark.parametrize("library", ["open-clip", "hf"])
 def test_a_recipe_trains(
     library: str, name: str, starts: dict[str, str], photographs: TrainingSet, tmp_path: Path
 ) -> None:
-    recipe = replace(NAMES[name], batch_size=4, steps=2, lr=1e-3, warmup=0, select="last")
+    recipe = replace(RECIPES[name], batch_size=4, steps=2, lr=1e-3, warmup=0, select="last")
     backbone = with_heads(trainable.backbone(starts[library]), recipe)
     before = {key: each.clone() for key, each in backbone.network.state_dict().items()}
     fit(backbone, recipe, photographs, out=tmp_path / "ckpt", device="cpu")
@@ -91,7 +91,7 @@ def test_a_recipe_trains(
 def test_detectors_train(
     library: str, starts: dict[str, str], photographs: TrainingSet, tmp_path: Path
 ) -> None:
-    recipe = replace(NAMES["detector"], batch_size=4, epochs=2)
+    recipe = replace(RECIPES["detector"], batch_size=4, epochs=2)
     assert isinstance(recipe, Detection)
     fitted = detectors.fit(
         trainable.backbone(starts[library]), recipe, photographs, out=tmp_path / "ckpt", device="cpu"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.train.recipes import NAMES, Recipe, read, read_file
+from counterfoil.train.recipes import RECIPES, Recipe, read, read_file
 from counterfoil.train.recipes.reading import parsed
 
 
@@ -32,15 +32,15 @@ def test_all_that_the_papers_train_is_there() -> None:
         "pcme",
         "detector",
     ]
-    assert list(NAMES) == expected
-    assert all(recipe.name == name for name, recipe in NAMES.items())
-    assert all(recipe.about and recipe.source and recipe.left_open for recipe in NAMES.values())
+    assert list(RECIPES) == expected
+    assert all(recipe.name == name for name, recipe in RECIPES.items())
+    assert all(recipe.about and recipe.source and recipe.left_open for recipe in RECIPES.values())
 
 
 @pytest.mark.parametrize(("name", "batch"), [("coco", 400), ("trohn-text", 200), ("trohn-img", 200)])
 def test_values_of_bivlc(name: str, batch: int) -> None:
     # BiVLC Appendix E.3 and FORMATS 1c.
-    recipe = NAMES[name]
+    recipe = RECIPES[name]
     assert (recipe.optimiser, recipe.betas, recipe.eps, recipe.weight_decay) == (
         "adamw",
         (0.9, 0.98),
@@ -54,14 +54,14 @@ def test_values_of_bivlc(name: str, batch: int) -> None:
 
 
 def test_values_of_pac_s() -> None:
-    pac = NAMES["pac"]
+    pac = RECIPES["pac"]
     assert (pac.optimiser, pac.lr, pac.batch_size, pac.trains) == ("adamw", 1e-4, 256, "projections")
     assert (pac.lambda_v, pac.lambda_t, pac.patience, pac.select) == (0.05, 0.1, 1500, "loss")
 
 
 @pytest.mark.parametrize("name", ["vse0", "vse++", "pvse", "pcme"])
 def test_values_of_eccv_caption_in_two_stages(name: str) -> None:
-    first, second = NAMES[name].staged()
+    first, second = RECIPES[name].staged()
     assert (first.trains, first.lr, first.select) == (
         "heads" if name[0] == "p" else "projections",
         2e-4,
@@ -86,7 +86,7 @@ def test_a_file_says_what_differs(tmp_path: Path) -> None:
             '[run]\ndata = "trohn/"\n',
         )
     )
-    expected = asdict(NAMES["trohn-img"]) | {
+    expected = asdict(RECIPES["trohn-img"]) | {
         "name": "mine",
         "batch_size": 64,
         "lr": 1.0,
@@ -94,9 +94,9 @@ def test_a_file_says_what_differs(tmp_path: Path) -> None:
         "steps": None,
     }
     assert asdict(recipe) == expected
-    assert type(recipe) is type(NAMES["trohn-img"])
+    assert type(recipe) is type(RECIPES["trohn-img"])
     assert isinstance(recipe.lr, float)
-    assert base is NAMES["trohn-img"]
+    assert base is RECIPES["trohn-img"]
     assert run == {"data": "trohn/"}
 
 
@@ -170,7 +170,7 @@ def test_a_name_that_nobody_knows(tmp_path: Path) -> None:
     ],
 )
 def test_values_as_they_are_typed(key: str, text: str, value: object) -> None:
-    found = parsed(type(NAMES["pcme"]), key, text, where="--set")
+    found = parsed(type(RECIPES["pcme"]), key, text, where="--set")
     assert (found, type(found)) == (value, type(value))
 
 
@@ -179,7 +179,7 @@ def test_values_as_they_are_typed(key: str, text: str, value: object) -> None:
 )
 def test_typing_errors_are_one_line(key: str, text: str) -> None:
     with pytest.raises(InputError, match=r"^--set"):
-        parsed(type(NAMES["pcme"]), key, text, where="--set")
+        parsed(type(RECIPES["pcme"]), key, text, where="--set")
 
 
 def test_a_recipe_made_in_python_is_checked_too() -> None:
@@ -189,7 +189,7 @@ def test_a_recipe_made_in_python_is_checked_too() -> None:
 
 def test_a_recipe_is_plain_values() -> None:
     # They go into a checkpoint's facts as JSON.
-    for recipe in NAMES.values():
+    for recipe in RECIPES.values():
         known = json.loads(json.dumps(asdict(recipe)))
         assert set(known) == {field.name for field in fields(recipe)}
 
@@ -203,16 +203,16 @@ def test_recipes_load_no_torch() -> None:
 @pytest.mark.parametrize("name", ["coco", "trohn-text", "negclip", "pac", "vse++", "pvse"])
 def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
     with pytest.raises(InputError, match=r"nothing to choose among.*given: 1; allowed: 2 or more"):
-        replace(NAMES[name], batch_size=1)
-    assert replace(NAMES[name], batch_size=2).batch_size == 2
+        replace(RECIPES[name], batch_size=1)
+    assert replace(RECIPES[name], batch_size=2).batch_size == 2
     # Two batches of one row that count as one have two rows.
-    assert replace(NAMES[name], batch_size=1, accumulate=2).accumulate == 2
+    assert replace(RECIPES[name], batch_size=1, accumulate=2).accumulate == 2
 
 
 def test_only_pcme_erases_and_drops_words_by_itself() -> None:
     # As its released configuration for COCO has it.
-    assert (NAMES["pcme"].erasing, NAMES["pcme"].word_drop) == (0.2, 0.1)
-    others = [recipe for name, recipe in NAMES.items() if name != "pcme"]
+    assert (RECIPES["pcme"].erasing, RECIPES["pcme"].word_drop) == (0.2, 0.1)
+    others = [recipe for name, recipe in RECIPES.items() if name != "pcme"]
     assert {(recipe.erasing, recipe.word_drop) for recipe in others} == {(0.0, 0.0)}
     assert read("coco", erasing=1, word_drop=0.25).word_drop == 0.25
     for name in ("erasing", "word_drop"):
@@ -229,4 +229,4 @@ def test_a_detector_has_nothing_to_vary_or_to_add_up(name: str, value: object) -
 
 
 def test_two_pairs_of_one_row_are_enough() -> None:
-    assert replace(NAMES["trohn-img"], batch_size=1).batch_size == 1
+    assert replace(RECIPES["trohn-img"], batch_size=1).batch_size == 1

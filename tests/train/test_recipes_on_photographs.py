@@ -18,7 +18,7 @@ from counterfoil.scorers.networks import Backbone  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402
 from counterfoil.train.optim import trained_parameters as trained_of  # noqa: E402
-from counterfoil.train.recipes import NAMES, Recipe, read  # noqa: E402
+from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
 from tiny_families import save_words  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -28,7 +28,7 @@ TINY = {
     "vision_cfg": {"image_size": 32, "patch_size": 16, "width": 32, "layers": 1, "head_width": 16},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
 }
-TRAINED = [name for name in NAMES if name != "detector"]
+TRAINED = [name for name in RECIPES if name != "detector"]
 
 
 @pytest.fixture(scope="module")

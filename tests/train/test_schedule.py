@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.train.recipes import NAMES, Recipe
+from counterfoil.train.recipes import RECIPES, Recipe
 from counterfoil.train.schedule import learning_rate
 
 
@@ -17,7 +17,7 @@ def rates(recipe: Recipe, total: int) -> list[float]:
 
 def test_the_cosine_is_the_one_that_bivlc_used() -> None:
     # FORMATS 1c, by hand: lr (step + 1) / 50, then half a cosine over what is left.
-    found = rates(NAMES["coco"], 250)
+    found = rates(RECIPES["coco"], 250)
     assert found[0] == pytest.approx(1e-6 / 50)
     assert found[24] == pytest.approx(1e-6 / 2)
     assert found[49] == found[50] == 1e-6
@@ -27,7 +27,7 @@ def test_the_cosine_is_the_one_that_bivlc_used() -> None:
 
 def test_a_cosine_by_epochs_is_torchs_cosine_annealing() -> None:
     torch = pytest.importorskip("torch")
-    recipe = NAMES["pcme"].staged()[0]
+    recipe = RECIPES["pcme"].staged()[0]
     optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=recipe.lr)
     theirs = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=recipe.epochs)
     steps = 7
@@ -64,4 +64,4 @@ def test_it_is_never_zero_never_above_lr_and_falls_after_the_warm_up(schedule, w
 @pytest.mark.parametrize("step", [-1, 10, 11])
 def test_a_step_outside_the_training_is_refused(step: int) -> None:
     with pytest.raises(InputError, match=f"given: {step}; allowed: 0 to 9"):
-        learning_rate(step, recipe=NAMES["coco"], total=10)
+        learning_rate(step, recipe=RECIPES["coco"], total=10)

@@ -52,9 +52,9 @@ def recipes(incomplete: str) -> list[str]:
     >>> recipes("trohn")
     ['trohn-text', 'trohn-img']
     """
-    from counterfoil.train.recipes.named import NAMES
+    from counterfoil.train.recipes.named import RECIPES
 
-    return _beginning(NAMES, incomplete)
+    return _beginning(RECIPES, incomplete)
 
 
 def papers(incomplete: str) -> list[str]:

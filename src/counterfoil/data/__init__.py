@@ -8,7 +8,7 @@ from counterfoil.data.frames import Sampling
 from counterfoil.data.galleries import Gallery, Search
 from counterfoil.data.questions import Choice, Quad
 from counterfoil.data.ratings import Preference, Rated
-from counterfoil.data.records import BytesSource, Caption, FileSource, Image
+from counterfoil.data.records import BytesSource, Caption, FileSource, Image, PixelSource
 from counterfoil.data.references import References
 from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
@@ -27,6 +27,7 @@ __all__ = [
     "Gallery",
     "Image",
     "Outcomes",
+    "PixelSource",
     "Preference",
     "Quad",
     "Rankings",

@@ -1,27 +1,22 @@
-"""The benchmarks that are known, one card each: `catalog.toml` read into `Card`s."""
+"""Cards of the known benchmarks: `catalog.toml`, and those that other packages register."""
 
-from functools import cache
+from collections.abc import Iterator
 from importlib.resources import files
 
 from counterfoil.data.benchmark import Card
-from counterfoil.errors import UnknownNameError
 from counterfoil.inputs.models import check_model
 from counterfoil.inputs.parsed import parse_toml
+from counterfoil.registry import Registry
 
 
-@cache
-def cards() -> dict[str, Card]:
-    """Every benchmark of the catalog by name, in the order of the file.
-
-    >>> [name for name in cards() if name.startswith("sugarcrepe")]
-    ['sugarcrepe', 'sugarcrepe-unrefined', 'sugarcrepe-pp']
-    """
+def _own() -> Iterator[Card]:
     text = files("counterfoil.data").joinpath("catalog.toml").read_text(encoding="utf-8")
-    rows = parse_toml(text, where="catalog.toml")
-    return {
-        name: check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
-        for name, facts in rows.items()
-    }
+    for name, facts in parse_toml(text, where="catalog.toml").items():
+        yield check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
+
+
+#: The card of every benchmark by name, counterfoil's own in the order of the file.
+BENCHMARKS: Registry[Card] = Registry("benchmark", Card, "counterfoil.benchmarks", _own)
 
 
 def card(name: str) -> Card:
@@ -33,7 +28,4 @@ def card(name: str) -> Card:
     Traceback (most recent call last):
     counterfoil.errors.UnknownNameError: unknown benchmark; given: winogrund; ... did you mean 'winoground'?
     """
-    known = cards()
-    if name not in known:
-        raise UnknownNameError("benchmark", name, known)
-    return known[name]
+    return BENCHMARKS.find(name)

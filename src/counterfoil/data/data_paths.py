@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from counterfoil.data.cards import cards
+from counterfoil.data.cards import BENCHMARKS
 from counterfoil.data.fetching import fetched
 from counterfoil.data.releases import serving
 from counterfoil.errors import DataError, InputError
@@ -52,7 +52,7 @@ class Places:
         named: dict[str, Path] = {}
         for value in values:
             name, equals, path = value.partition("=")
-            if equals and (name in benchmarks or name in cards()):
+            if equals and (name in benchmarks or name in BENCHMARKS):
                 if name not in benchmarks:
                     raise InputError(
                         f"{option} names a benchmark that is not asked about", given=value, allowed=benchmarks
@@ -87,7 +87,7 @@ class Places:
             return self.named[benchmark]
         if self.plain is None or not many:
             return self.plain if self.plain is not None else fetched_data(benchmark)
-        card = cards().get(benchmark)
+        card = BENCHMARKS.get(benchmark)
         names = [benchmark]
         if card is not None and card.form in ("rated", "preference"):
             words = benchmark.split("-")

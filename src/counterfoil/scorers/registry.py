@@ -1,7 +1,8 @@
 """The kinds of scorer: what stands before the colon of a scorer's name, and which function loads it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+from counterfoil.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ _ENTRIES = (
     ),
 )
 
-SCORERS: Mapping[str, ScorerEntry] = {entry.prefix: entry for entry in _ENTRIES}
+SCORERS: Registry[ScorerEntry] = Registry(
+    "kind of scorer", ScorerEntry, "counterfoil.scorers", lambda: _ENTRIES, name="prefix"
+)
 
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.
 NO_MODELS = ("given", "blind", "metric", "world")

@@ -8,12 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from counterfoil.errors import InputError, ModelError
+from counterfoil.registry import resolve
 from counterfoil.scorers import pcme
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train import losses
 from counterfoil.train.pcme_loss import soft_contrastive
 from counterfoil.train.recipes.base import Recipe
-from counterfoil.train.recipes.contrastive import Coco, NegativePairs, NegativeTexts, PositiveAugmented
+from counterfoil.train.recipes.contrastive import PositiveAugmented
 from counterfoil.train.recipes.detector import Detection
 from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
 
@@ -76,32 +77,19 @@ class Objective:
 
 
 def objective(recipe: Recipe) -> Objective:
-    """What a recipe minimises. Raises `InputError` for a recipe that has no loss of its own.
+    """The objective that `recipe.objective` names. Raises `InputError` for a recipe without one.
 
     >>> from counterfoil.train.recipes import read
     >>> objective(read("trohn-text")).texts
     ('caption', 'negative_caption')
     """
-    if isinstance(recipe, Coco):
-        return Objective(("image",), ("caption",), _pairs)
-    if isinstance(recipe, NegativeTexts):
-        return Objective(("image",), ("caption", "negative_caption"), _negative_texts)
-    if isinstance(recipe, NegativePairs):
-        return Objective(("image", "negative_image"), ("caption", "negative_caption"), _negative_pairs)
-    if isinstance(recipe, PositiveAugmented):
-        return Objective(
-            ("image", "generated_image"), ("caption", "generated_caption"), _positive_augmented(recipe)
+    if not recipe.objective:
+        hint = "detectors are trained by train.detectors.fit" if isinstance(recipe, Detection) else None
+        raise InputError(
+            "no loss belongs to this recipe", given=f"{recipe.name} ({type(recipe).__name__})", hint=hint
         )
-    if isinstance(recipe, Polysemous):
-        return Objective(("image",), ("caption",), _polysemous(recipe))
-    if isinstance(recipe, Triplet):
-        return Objective(("image",), ("caption",), _triplet(recipe))
-    if isinstance(recipe, Probabilistic):
-        return Objective(("image",), ("caption",), _probabilistic(recipe), draws=True)
-    hint = "detectors are trained by train.detectors.fit" if isinstance(recipe, Detection) else None
-    raise InputError(
-        "no loss belongs to this recipe", given=f"{recipe.name} ({type(recipe).__name__})", hint=hint
-    )
+    made: Objective = resolve(recipe.objective)(recipe)
+    return made
 
 
 def with_heads(backbone: Backbone, recipe: Recipe) -> Backbone:
@@ -154,22 +142,39 @@ def _seed(gather: Gather, device: torch.device) -> int:
     return int(gather(drawn.to(device))[0].item() * 2**53)
 
 
-def _pairs(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-    (images,), (texts,) = sides.points()
-    return losses.info_nce(images, texts, sides.scale), {}
+def pairs(recipe: Recipe) -> Objective:
+    """InfoNCE over images and their captions."""
+
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        (images,), (texts,) = sides.points()
+        return losses.info_nce(images, texts, sides.scale), {}
+
+    return Objective(("image",), ("caption",), loss)
 
 
-def _negative_texts(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-    (images,), texts = sides.points()
-    return losses.with_negative_texts(images, torch.cat(texts), sides.scale), {}
+def negative_texts(recipe: Recipe) -> Objective:
+    """InfoNCE with hard-negative captions."""
+
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        (images,), texts = sides.points()
+        return losses.with_negative_texts(images, torch.cat(texts), sides.scale), {}
+
+    return Objective(("image",), ("caption", "negative_caption"), loss)
 
 
-def _negative_pairs(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-    images, texts = sides.points()
-    return losses.with_negative_pairs(torch.cat(images), torch.cat(texts), sides.scale), {}
+def negative_pairs(recipe: Recipe) -> Objective:
+    """InfoNCE with hard-negative captions and images."""
+
+    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
+        images, texts = sides.points()
+        return losses.with_negative_pairs(torch.cat(images), torch.cat(texts), sides.scale), {}
+
+    return Objective(("image", "negative_image"), ("caption", "negative_caption"), loss)
 
 
-def _positive_augmented(recipe: PositiveAugmented) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+def positive_augmented(recipe: PositiveAugmented) -> Objective:
+    """InfoNCE with generated images and captions as further positives (PAC-S)."""
+
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images, generated_images), (texts, generated_texts) = sides.points()
         whole = losses.positive_augmented(
@@ -184,21 +189,24 @@ def _positive_augmented(recipe: PositiveAugmented) -> Callable[[Sides], tuple[Te
         )
         return whole, {}
 
-    return loss
+    return Objective(("image", "generated_image"), ("caption", "generated_caption"), loss)
 
 
-def _triplet(recipe: Triplet) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+def triplet(recipe: Triplet) -> Objective:
+    """A hinge on similarities over mined negatives (VSE0, VSE++)."""
+
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.points()
         scores = losses.similarity(images, texts)
         whole = losses.triplet(scores, margin=recipe.margin, mining=recipe.mining, reduction=recipe.reduction)
         return whole, {}
 
-    return loss
+    return Objective(("image",), ("caption",), loss)
 
 
-def _polysemous(recipe: Polysemous) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
-    hinge_of = _triplet(recipe)
+def polysemous(recipe: Polysemous) -> Objective:
+    """The hinge, diversity of the vectors of an item, and MMD between modalities (PVSE)."""
+    hinge_of = triplet(recipe).loss
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.images, sides.texts
@@ -210,10 +218,12 @@ def _polysemous(recipe: Polysemous) -> Callable[[Sides], tuple[Tensor, Mapping[s
         whole = hinge + recipe.diversity * apart + recipe.mmd * together
         return whole, {"hinge": hinge, "diversity": apart, "mmd": together}
 
-    return loss
+    return Objective(("image",), ("caption",), loss)
 
 
-def _probabilistic(recipe: Probabilistic) -> Callable[[Sides], tuple[Tensor, Mapping[str, Tensor]]]:
+def probabilistic(recipe: Probabilistic) -> Objective:
+    """The soft contrastive loss of matching probabilities, and a KL term (PCME)."""
+
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.images, sides.texts
         if images.log_variance is None or texts.log_variance is None or sides.match is None:
@@ -232,7 +242,7 @@ def _probabilistic(recipe: Probabilistic) -> Callable[[Sides], tuple[Tensor, Map
         )
         return found.loss, {"matching": found.matching, "information": found.information}
 
-    return loss
+    return Objective(("image",), ("caption",), loss, draws=True)
 
 
 def _lacks(what: str, recipe: Recipe) -> ModelError:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
+from counterfoil.registry import Registry, resolve
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.base import CaptionMetric
 
@@ -22,6 +22,8 @@ class MetricEntry:
     needs: tuple[str, ...]
     summary: str
     source: str
+    #: The "module:function" that makes it: of (name, options), and of the backbone where it has a model.
+    target: str = ""
 
     @property
     def has_model(self) -> bool:
@@ -94,7 +96,9 @@ _ENTRIES = (
     MetricEntry("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
 )
 
-METRICS: Mapping[str, MetricEntry] = {entry.name: entry for entry in _ENTRIES}
+METRICS: Registry[MetricEntry] = Registry(
+    "caption metric", MetricEntry, "counterfoil.caption_metrics", lambda: _ENTRIES
+)
 
 #: Names that stand for several.
 SEVERAL: Mapping[str, tuple[str, ...]] = {"bleu": ("bleu-1", "bleu-2", "bleu-3", "bleu-4")}
@@ -102,9 +106,7 @@ SEVERAL: Mapping[str, tuple[str, ...]] = {"bleu": ("bleu-1", "bleu-2", "bleu-3",
 
 def entry(name: str) -> MetricEntry:
     """The metric called `name`; raises `UnknownNameError`."""
-    if name not in METRICS:
-        raise UnknownNameError("caption metric", name, METRICS)
-    return METRICS[name]
+    return METRICS.find(name)
 
 
 def several(names: Sequence[str]) -> tuple[str, ...]:
@@ -147,8 +149,7 @@ def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
     it and none is named, or one is named and it has none.
     """
     check(name, options.backbone)
-    if not entry(name).has_model:
-        module = import_module("counterfoil.scorers.captions.text")
-        return module.load(name, options)
-    module = import_module("counterfoil.scorers.captions.embedding")
-    return module.load(name, options, backbone)
+    found = entry(name)
+    kind = "embedding" if found.has_model else "text"
+    make = resolve(found.target or f"counterfoil.scorers.captions.{kind}:load")
+    return make(name, options, backbone) if found.has_model else make(name, options)

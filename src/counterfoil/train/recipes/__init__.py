@@ -9,12 +9,12 @@ from counterfoil.train.recipes.contrastive import (
     PositiveAugmented,
 )
 from counterfoil.train.recipes.detector import Detection
-from counterfoil.train.recipes.named import NAMES
+from counterfoil.train.recipes.named import RECIPES
 from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
 from counterfoil.train.recipes.reading import read, read_file
 
 __all__ = [
-    "NAMES",
+    "RECIPES",
     "Coco",
     "Detection",
     "NegClip",

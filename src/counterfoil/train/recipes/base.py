@@ -26,6 +26,8 @@ class Recipe:
     source: ClassVar[str] = ""
     #: What the source does not say, or says twice, and what the default is: one line each.
     left_open: ClassVar[tuple[str, ...]] = ()
+    #: The "module:function" that makes its `Objective` (`counterfoil.train.objectives`) of the recipe.
+    objective: ClassVar[str] = ""
     #: Rows that a batch needs for there to be anything to choose among.
     smallest_batch: ClassVar[int] = 1
     #: The columns of the training data, besides image and caption.

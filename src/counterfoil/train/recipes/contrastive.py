@@ -21,6 +21,7 @@ _BIVLC_OPEN = (
 class Coco(Recipe):
     """InfoNCE on images and captions that belong together, as CLIP_COCO of BiVLC."""
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:pairs"
     about: ClassVar[str] = "pairs only: InfoNCE on images and their captions"
     smallest_batch: ClassVar[int] = 2
     source: ClassVar[str] = _BIVLC
@@ -33,6 +34,7 @@ class Coco(Recipe):
 class NegativeTexts(Recipe):
     """InfoNCE with one hard negative caption per pair, as CLIP_TROHN-Text of BiVLC."""
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:negative_texts"
     about: ClassVar[str] = "hard negative texts: images choose among 2B captions, captions among B images"
     smallest_batch: ClassVar[int] = 2
     source: ClassVar[str] = _BIVLC
@@ -67,6 +69,7 @@ class NegClip(NegativeTexts):
 class NegativePairs(Recipe):
     """InfoNCE over positive and negative pairs alike, 2B x 2B, as CLIP_TROHN-Img of BiVLC."""
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:negative_pairs"
     about: ClassVar[str] = "hard negative texts and images: InfoNCE over 2B pairs"
     source: ClassVar[str] = _BIVLC
     left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN
@@ -84,6 +87,7 @@ class PositiveAugmented(Recipe):
     Of the network only the final projections move.
     """
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:positive_augmented"
     about: ClassVar[str] = "generated images and captions as further positives; final projections only"
     smallest_batch: ClassVar[int] = 2
     source: ClassVar[str] = "the PAC-S paper, section 4.1 and equations 2 to 4"

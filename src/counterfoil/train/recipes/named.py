@@ -1,7 +1,6 @@
 """The recipes with the papers' values, by name."""
 
-from collections.abc import Mapping
-
+from counterfoil.registry import Registry
 from counterfoil.train.recipes.base import Recipe
 from counterfoil.train.recipes.contrastive import (
     Coco,
@@ -13,9 +12,11 @@ from counterfoil.train.recipes.contrastive import (
 from counterfoil.train.recipes.detector import Detection
 from counterfoil.train.recipes.ranking import HardestTriplet, Polysemous, Probabilistic, Triplet
 
-NAMES: Mapping[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
+RECIPES: Registry[Recipe] = Registry(
+    "recipe",
+    Recipe,
+    "counterfoil.recipes",
+    lambda: (
         Coco(),
         NegClip(),
         NegativeTexts(),
@@ -26,5 +27,5 @@ NAMES: Mapping[str, Recipe] = {
         Polysemous(),
         Probabilistic(),
         Detection(),
-    )
-}
+    ),
+)

@@ -56,6 +56,7 @@ class Retrieval(Recipe):
 class Triplet(Retrieval):
     """A hinge on similarities, added up over all negatives of the batch (VSE0)."""
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:triplet"
     about: ClassVar[str] = "a hinge on cosines, summed over the batch's negatives (VSE0)"
     smallest_batch: ClassVar[int] = 2
     left_open: ClassVar[tuple[str, ...]] = (
@@ -90,6 +91,7 @@ class HardestTriplet(Triplet):
 class Polysemous(Triplet):
     """PVSE: several vectors per item, the best pair of which is compared."""
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:polysemous"
     about: ClassVar[str] = "several vectors per item, the hinge on the best of them (PVSE)"
     left_open: ClassVar[tuple[str, ...]] = (
         "heads, margin, mining, weights of diversity and MMD: the command its authors published "
@@ -116,6 +118,7 @@ class Polysemous(Triplet):
 class Probabilistic(Retrieval):
     """PCME: an item is a Gaussian, a pair a matching probability."""
 
+    objective: ClassVar[str] = "counterfoil.train.objectives:probabilistic"
     about: ClassVar[str] = "a mean and a variance per item, a matching probability per pair (PCME)"
     left_open: ClassVar[tuple[str, ...]] = (
         "scale and shift of the probability start at 15 and are trained; they are clipped with the rest",

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.parsed import read_toml
 from counterfoil.train.recipes.base import Recipe, check_range
-from counterfoil.train.recipes.named import NAMES
+from counterfoil.train.recipes.named import RECIPES
 
 
 def read(name: str | Path, **overrides: Any) -> Recipe:
@@ -54,26 +54,26 @@ def read_file(name: str | Path) -> Read:
     """
     path = Path(name)
     if path.suffix != ".toml":
-        if str(name) not in NAMES:
+        if str(name) not in RECIPES:
             hint = " (a recipe of your own is a file that ends in .toml)" if path.exists() else ""
-            raise UnknownNameError(f"recipe{hint}", str(name), NAMES)
-        return Read(NAMES[str(name)], NAMES[str(name)], {})
-    values = read_toml(path, hint=f"or a recipe's name: {', '.join(NAMES)}")
+            raise UnknownNameError(f"recipe{hint}", str(name), RECIPES)
+        return Read(RECIPES[str(name)], RECIPES[str(name)], {})
+    values = read_toml(path, hint=f"or a recipe's name: {', '.join(RECIPES)}")
     base = values.pop("recipe", None)
     if not isinstance(base, str):
         raise DataError(
             "says no recipe" if base is None else "'recipe' is no name",
             where=path,
             given=base,
-            allowed=f'recipe = "NAME", one of {", ".join(NAMES)}',
+            allowed=f'recipe = "NAME", one of {", ".join(RECIPES)}',
         )
-    if base not in NAMES:
-        raise UnknownNameError("recipe", base, NAMES, where=f"{path}, key 'recipe'")
+    if base not in RECIPES:
+        raise UnknownNameError("recipe", base, RECIPES, where=f"{path}, key 'recipe'")
     run = values.pop("run", {})
     if not isinstance(run, dict):
         raise DataError("'run' is no table", where=path, given=run, allowed="[run] and keys below it")
-    recipe = overridden(NAMES[base], {"name": path.stem} | values, where=path)
-    return Read(recipe, NAMES[base], run)
+    recipe = overridden(RECIPES[base], {"name": path.stem} | values, where=path)
+    return Read(recipe, RECIPES[base], run)
 
 
 def overridden(recipe: Recipe, values: Mapping[str, Any], *, where: object = None) -> Recipe:

@@ -1,0 +1,150 @@
+"""Registries: names to entries, from counterfoil itself, from `register`, and from installed packages.
+
+Another package adds an entry by an entry point in its pyproject.toml, whose name is that of the entry:
+
+    [project.entry-points."counterfoil.benchmarks"]
+    my-quads = "my_package.my_quads:CARD"
+
+Names are known from the installed packages' metadata; a package is imported when its entry is looked up.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from counterfoil.errors import InputError, UnknownNameError
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
+
+    `own` gives counterfoil's entries and is called once, when an entry is first looked up. `group` is the
+    group of entry points.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Colour:
+    ...     name: str
+    >>> colours = Registry("colour", Colour, "counterfoil.colours", lambda: [Colour("red")])
+    >>> _ = colours.register(Colour("blue"))
+    >>> list(colours), colours["blue"]
+    (['red', 'blue'], Colour(name='blue'))
+    >>> colours.find("blu")
+    Traceback (most recent call last):
+    counterfoil.errors.UnknownNameError: unknown colour; given: blu; allowed: blue, red; did you mean 'blue'?
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        type_of_entry: type[T],
+        group: str,
+        own: Callable[[], Iterable[T]],
+        *,
+        name: str = "name",
+    ) -> None:
+        self.kind, self.group = kind, group
+        self._type, self._own, self._name = type_of_entry, own, name
+        self._known: dict[str, T] = {}
+        self._loaded = False
+        self._points: dict[str, EntryPoint] | None = None
+
+    def register(self, entry: T) -> T:
+        """Add `entry` and return it.
+
+        Raises `InputError` for an entry of another type, and where the name is taken by another entry.
+        """
+        if not isinstance(entry, self._type):
+            raise InputError(
+                f"not a {self.kind}", given=type(entry).__name__, allowed=f"a {self._type.__name__}"
+            )
+        name: str = getattr(entry, self._name)
+        if self._entries().get(name, entry) != entry:
+            raise InputError(f"there is a {self.kind} of this name already", given=name)
+        self._known[name] = entry
+        return entry
+
+    def takes(self, entry: object) -> bool:
+        """Whether `entry` is of this registry's type."""
+        return isinstance(entry, self._type)
+
+    def find(self, name: str, *, where: str | None = None) -> T:
+        """The entry called `name`.
+
+        Raises `UnknownNameError`, with the nearest name, for an unknown one, and `InputError` where the
+        package that offers the name cannot be imported or offers something else.
+        """
+        if name not in self:
+            raise UnknownNameError(self.kind, name, list(self), where=where)
+        return self[name]
+
+    def __getitem__(self, name: str) -> T:
+        known = self._entries()
+        if name not in known:
+            known[name] = self._load(self._offered()[name])
+        return known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        known = self._entries()
+        yield from list(known)
+        yield from (name for name in self._offered() if name not in known)
+
+    def __len__(self) -> int:
+        return len({*self._entries(), *self._offered()})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries() or name in self._offered()
+
+    def _entries(self) -> dict[str, T]:
+        if not self._loaded:
+            self._loaded = True
+            self._known = {getattr(entry, self._name): entry for entry in self._own()} | self._known
+        return self._known
+
+    def _offered(self) -> dict[str, EntryPoint]:
+        """The entry points of installed packages; of two of one name the first."""
+        if self._points is None:
+            self._points = {}
+            for point in entry_points(group=self.group):
+                self._points.setdefault(point.name, point)
+        return self._points
+
+    def _load(self, point: EntryPoint) -> T:
+        source = f"{self.kind} '{point.name}' of the package {point.dist.name if point.dist else '?'}"
+        try:
+            entry = point.load()
+        except Exception as error:
+            raise InputError(
+                "cannot be imported",
+                where=source,
+                given=f"{type(error).__name__}: {error}",
+                hint="update or remove that package",
+            ) from error
+        if not isinstance(entry, self._type) or getattr(entry, self._name) != point.name:
+            raise InputError(
+                f"its entry point is no {self._type.__name__} called '{point.name}'",
+                where=source,
+                given=f"{point.value}: {entry!r}"[:200],
+                hint="update or remove that package",
+            )
+        return entry
+
+
+def resolve(target: str) -> Any:
+    """The attribute that "module:attribute" names.
+
+    >>> resolve("math:tau")
+    6.283185307179586
+
+    Raises `InputError` where there is no such module or attribute.
+    """
+    module, _, attribute = target.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ModuleNotFoundError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and not module.startswith(error.name):
+            raise  # A dependency that is missing, not the module itself.
+        raise InputError("no such module or attribute", given=target, allowed="module:attribute") from error

@@ -1,0 +1,156 @@
+"""Another package adds a benchmark, a scorer, a caption metric and a recipe, each in one module of its own.
+
+The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
+and everything is used through commands in processes of their own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data.benchmark import Card
+from counterfoil.data.cards import BENCHMARKS
+from counterfoil.errors import InputError
+from counterfoil.registry import Registry, resolve
+from counterfoil.scorers.registry import ScorerEntry
+
+ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = ROOT / "examples" / "plugin"
+MODULES = ("squares", "hue", "vowels", "sigmoid")
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder of installed packages with the plugin in it."""
+    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
+    site = tmp_path / "site"
+    info = site / "counterfoil_example-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counterfoil-example\nVersion: 1.0\n")
+    (site / "counterfoil_example").symlink_to(PLUGIN / "counterfoil_example")
+    return site
+
+
+def command(site: Path, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "counterfoil", *map(str, arguments)],
+        cwd=site.parent,
+        env={**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}", "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_benchmark_and_scorer_from_another_package(installed: Path) -> None:
+    out = installed.parent / "runs"
+    first = command(
+        installed, "evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-"
+    )
+    measured = json.loads(first.stdout)
+    # Of six pairs of colours three have yellow, which the scorer does not know: its caption loses everywhere.
+    assert measured["measures"]["group"]["value"] == 0.5
+    assert measured["groups"]["red"]["group"]["n"] == 3
+    command(installed, "evaluate", "blind:constant", "example-squares", "--out", out / "constant")
+    compared = command(installed, "compare", out / "hue", out / "constant", "--html", out / "report.html")
+    assert "hue" in compared.stdout
+    page = (out / "report.html").read_text()
+    assert "Coloured squares" in page
+    assert "a yellow square" in page
+    listed = command(installed, "list", "benchmarks").stdout
+    assert "example-squares" in listed
+    assert "example-hue:COLOURS" in command(installed, "list", "scorers").stdout
+    wrong = command(installed, "evaluate", "example-hue:all", "example-squares", code=2)
+    assert wrong.stderr.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
+    assert wrong.stderr.count("\n") == 1
+
+
+def test_caption_metric_from_another_package(installed: Path) -> None:
+    folder = installed.parent
+    (folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
+    done = command(
+        installed,
+        "captions",
+        "score",
+        "--candidates",
+        "candidates.json",
+        "--metrics",
+        "vowels",
+        "--json",
+        "-",
+    )
+    assert '"vowels"' in done.stdout
+    assert json.loads(done.stdout)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)
+    assert "vowels" in command(installed, "list", "metrics").stdout
+
+
+@pytest.mark.models
+def test_recipe_with_its_loss_from_another_package(installed: Path) -> None:
+    pytest.importorskip("torch")
+    folder = installed.parent
+    command(installed, "world", "build", "training", "--n", "24", "--size", "48", "--out", folder / "rows")
+    command(
+        installed,
+        *("train", "sigmoid", "--model", "small", "--data", folder / "rows", "--out", folder / "ckpt"),
+        *("--batch-size", 8, "--epochs", 2, "--workers", 0, "--device", "cpu", "--quiet"),
+    )
+    assert (folder / "ckpt" / "model.safetensors").is_file()
+    assert json.loads((folder / "ckpt" / "card.json").read_text())["facts"]["recipe"]["name"] == "sigmoid"
+    unknown = command(installed, "train", "sigmoids", "--model", "small", "--data", "x", "--out", "y", code=2)
+    assert "did you mean 'sigmoid'?" in unknown.stderr
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_contributing_shows_each_module_in_full(module: str) -> None:
+    source = (PLUGIN / "counterfoil_example" / f"{module}.py").read_text()
+    assert f"```python\n{source}```" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(installed: Path) -> None:
+    points = installed / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
+    points.write_text(
+        "[counterfoil.scorers]\n"
+        "broken = counterfoil_missing:ENTRY\n"
+        "other = counterfoil_example.vowels:ENTRY\n"
+    )
+    (installed.parent / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
+    broken = command(installed, "evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
+    assert broken.stderr.count("\n") == 1
+    assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.stderr
+    other = command(installed, "evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
+    assert "its entry point is no ScorerEntry called 'other'" in other.stderr
+    # Everything else goes on.
+    command(installed, "evaluate", "blind:length", "pairs", "--data", "t.csv")
+
+
+def test_register_adds_an_entry_for_this_process() -> None:
+    entry = ScorerEntry("mine", "X", "a scorer", "mine:x", "somewhere:load")
+    registry = Registry("kind of scorer", ScorerEntry, "counterfoil.nothing", lambda: (), name="prefix")
+    registry.register(entry)
+    assert registry["mine"] is entry
+    assert registry.register(entry) is entry
+    with pytest.raises(InputError, match="there is a kind of scorer of this name already; given: mine"):
+        registry.register(ScorerEntry("mine", "Y", "another", "mine:y", "somewhere:load"))
+    with pytest.raises(InputError, match="there is a benchmark of this name already; given: bivlc"):
+        catalog.register(Card(name="bivlc", title="another", form="quad"))
+    with pytest.raises(InputError, match="nothing that can be registered; given: int"):
+        catalog.register(3)
+    assert "mine" not in BENCHMARKS
+
+
+def test_resolve() -> None:
+    assert resolve("counterfoil.registry:Registry") is Registry
+    with pytest.raises(InputError, match="no such module or attribute"):
+        resolve("counterfoil.registry:none")
