@@ -29,8 +29,7 @@ from numpy import ndarray
 from scipy.special import ndtri
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Choice, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.evaluation.judged import rated

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.tables import read_table
 from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank

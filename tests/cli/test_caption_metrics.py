@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.folder import save
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.references import References
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.data import Scores
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.evaluation import evaluate, save_run

@@ -17,7 +17,7 @@ from counterfoil.cli.tables import (
     ties_line,
 )
 from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.scores import DirectionRanks, Rankings, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate

@@ -15,9 +15,7 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores

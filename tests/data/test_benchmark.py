@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError
 

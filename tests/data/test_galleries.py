@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.cards import card
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.data.galleries import Search
+from counterfoil.data.forms import Search
 from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
 from counterfoil.engine.gallery import rank
 from counterfoil.errors import InputError, ScoreError

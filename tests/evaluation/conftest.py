@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from contracts import forms
 from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.scores import Rankings
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.class_rules import Plausible

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.errors import DataError
 from counterfoil.evaluation.ground_truth import are_right, asked_about, how_many, right_pairs
 from counterfoil.metrics.class_rules import Plausible

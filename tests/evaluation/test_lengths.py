@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from counterfoil.data.cards import card
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.readers import winoground
 from counterfoil.engine import align
 from counterfoil.errors import DataError

@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, spearmanr
 from contracts import forms
 from contracts.forms import grades, preferred, rated
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, per_item

@@ -14,8 +14,7 @@ import pytest
 
 from contracts import forms
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Gallery, Quad, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.evaluation.compare import Comparison, compare

@@ -6,7 +6,7 @@ import numpy as np
 
 from contracts.forms import pairs_of, ratings_of
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Scores

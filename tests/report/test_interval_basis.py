@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice
+from counterfoil.data.forms import Choice
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.evaluate import evaluate

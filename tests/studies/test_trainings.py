@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Quad
 from counterfoil.evaluation.run import load_run
 from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies import folder

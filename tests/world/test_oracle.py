@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank

@@ -131,7 +131,7 @@ def _results(comparisons: "Sequence[Comparison]") -> list[dict[str, Any]]:
 def _write_tables(
     comparisons: "Sequence[Comparison]", *, markdown: Path | None, latex: Path | None, csv: Path | None
 ) -> None:
-    from counterfoil.data.galleries import Gallery
+    from counterfoil.data.forms import Gallery
     from counterfoil.report.interval_basis import rests_on
     from counterfoil.report.markup import to_csv, to_latex, to_markdown
     from counterfoil.report.tables import by_group, headline, overview

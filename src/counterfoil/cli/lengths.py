@@ -36,7 +36,7 @@ def command(
     Of captions that people rated, the score itself is correlated with the caption's length.
     """
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.data.galleries import Gallery
+    from counterfoil.data.forms import Gallery
     from counterfoil.errors import InputError
     from counterfoil.evaluation.lengths import length_correlations, mean_words
     from counterfoil.evaluation.run import find_runs

@@ -12,8 +12,7 @@ from rich.text import Text
 from counterfoil.cli.amounts import amount
 from counterfoil.cli.report_tables import printed
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Gallery, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result

@@ -43,8 +43,7 @@ def benchmark(
 ) -> list[str]:
     """Draw a benchmark and save it; what came of it, in lines."""
     from counterfoil.data.folder import check_target, save
-    from counterfoil.data.galleries import Gallery
-    from counterfoil.data.ratings import Rated
+    from counterfoil.data.forms import Gallery, Rated
     from counterfoil.metrics.ranks import Positives
 
     check_target(out)

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from counterfoil.data.digests import questions_digest
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Choice, Gallery, Judged, Listed, Preference, Quad, Rated
+from counterfoil.data.forms.base import one_of
+from counterfoil.data.forms.tables import FormName
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.stats.sharing import Sharing
-from counterfoil.store import digest
+from counterfoil.store import digest, digest_value
 
 
 class Card(BaseModel):
@@ -27,7 +26,7 @@ class Card(BaseModel):
 
     name: str
     title: str
-    form: Literal["quad", "choice", "gallery", "rated", "preference"]
+    form: FormName
     #: What its captions are of.
     shows: Literal["image", "video"] = "image"
     #: Number of questions of the official release; None where it is the user's own.
@@ -81,26 +80,8 @@ class Benchmark:
 
     def __post_init__(self) -> None:
         if not len(self.questions):
-            raise DataError("the benchmark has no questions", where=self.source or self.card.name)
-        if isinstance(self.questions, Gallery):
-            given = len(self.images), len(self.captions)
-            allowed = self.questions.n_images, self.questions.n_captions
-            if given != allowed:
-                raise DataError(
-                    "the items are not those of the gallery",
-                    where=self.source or self.card.name,
-                    given="{} images and {} captions".format(*given),
-                    allowed="{} and {}".format(*allowed),
-                )
-            return
-        captions, images = self.questions.mentioned()
-        for kind, positions, items in (("caption", captions, self.captions), ("image", images, self.images)):
-            if positions.min() < 0 or positions.max() >= len(items):
-                raise DataError(
-                    f"a question points to {kind} {positions.max()}",
-                    where=self.source or self.card.name,
-                    allowed=f"0 to {len(items) - 1}",
-                )
+            raise DataError("the benchmark has no questions", where=self._place)
+        self.questions.check_items(len(self.images), len(self.captions), where=self._place)
 
     @property
     def name(self) -> str:
@@ -117,47 +98,53 @@ class Benchmark:
         )
 
     @property
+    def _place(self) -> str:
+        """Where the benchmark was read from, else its name, for messages."""
+        return self.source or self.name
+
+    @property
     def paired(self) -> Quad | Choice:
         """The questions, where they are quads or choices; raises `DataError` for other forms."""
-        if not isinstance(self.questions, Quad | Choice):
-            raise DataError(
-                "neither quads nor choices",
-                where=self.name,
-                given=f"a benchmark of form '{self.questions.form}'",
-                allowed="quads or choices",
-            )
-        return self.questions
+        return one_of(
+            self.questions,
+            (Quad, Choice),
+            wrong="neither quads nor choices",
+            allowed="quads or choices",
+            where=self.name,
+        )
 
     @property
     def listed(self) -> Quad | Choice | Rated | Preference:
         """The questions, where they list their pairs; raises `DataError` for a gallery, which lists none."""
-        if isinstance(self.questions, Gallery):
-            raise DataError("a gallery asks about no pairs", where=self.name, allowed="any other form")
-        return self.questions
+        return one_of(
+            self.questions,
+            Listed,
+            wrong="a gallery asks about no pairs",
+            allowed="any other form",
+            where=self.name,
+        )
 
     @property
     def judged(self) -> Rated | Preference:
         """The questions, where people judged captions; raises `DataError` for other forms."""
-        if not isinstance(self.questions, Rated | Preference):
-            raise DataError(
-                "no human judgements of captions here",
-                where=self.name,
-                given=f"a benchmark of form '{self.questions.form}'",
-                allowed="flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",
-            )
-        return self.questions
+        return one_of(
+            self.questions,
+            Judged,
+            wrong="no human judgements of captions here",
+            allowed="flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",
+            where=self.name,
+        )
 
     @property
     def gallery(self) -> Gallery:
         """The questions, where they are those of a gallery; raises `DataError` for other forms."""
-        if not isinstance(self.questions, Gallery):
-            raise DataError(
-                "not a gallery",
-                where=self.name,
-                given=f"a benchmark of form '{self.questions.form}'",
-                allowed="coco-5k, eccv and other galleries",
-            )
-        return self.questions
+        return one_of(
+            self.questions,
+            Gallery,
+            wrong="not a gallery",
+            allowed="coco-5k, eccv and other galleries",
+            where=self.name,
+        )
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -168,7 +155,7 @@ class Benchmark:
         written for; where people judged captions, about the image and the candidates.
         """
         images, captions = self.questions.about()
-        photos = range(len(self.images)) if isinstance(self.questions, Gallery) else self.photos
+        photos = self.photos if self.questions.images_by == "photo" else range(len(self.images))
         texts = [c.text if c.text is not None else (c.id,) for c in self.captions]
         return Sharing(images=_numbers(list(photos), images), captions=_numbers(texts, captions))
 
@@ -218,12 +205,7 @@ class Benchmark:
 
         Raises `DataError` for a gallery: with fewer items in it, it would be another, easier one.
         """
-        if isinstance(self.questions, Gallery):
-            raise DataError(
-                "a gallery is measured whole: with fewer items it would be another one",
-                where=self.source or self.name,
-                hint="leave --limit out",
-            )
+        self.questions.check_limit(where=self._place)
         if n >= len(self):
             return self
         return self.part(self.spread(n), f"{self.card.title} ({n:,} of its {len(self):,})")
@@ -234,33 +216,16 @@ class Benchmark:
         Raises `DataError` where none is, and for a gallery of which some is missing: with fewer items in it,
         it would be another, easier one.
         """
-        if isinstance(self.questions, Gallery):
-            if self.captions_at_hand and self.images_at_hand:
-                return self
-            lacking = {
-                "images": sum(image.source is None for image in self.images),
-                "captions": sum(caption.text is None for caption in self.captions),
-            }
-            raise DataError(
-                "a gallery is measured whole, and some of its items are not at hand",
-                where=self.source or self.name,
-                given=" and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n),
-                hint="give the folder that holds them, or measure from given scores or embeddings",
-            )
-        captions, images = self.questions.pairs()
         has_text = np.asarray([caption.text is not None for caption in self.captions])
         has_source = np.asarray([image.source is not None for image in self.images])
-        both = has_text[captions] & has_source[images]
-        if isinstance(self.questions, Preference):
-            both = np.bincount(self.questions.owners, weights=~both, minlength=len(self)) == 0
-        at_hand: NDArray[np.bool_] = both.reshape(len(self), -1).all(axis=1)
+        at_hand = self.questions.at_hand(has_text, has_source, where=self._place)
         if at_hand.all():
             return self
         if not at_hand.any():
             missing = "images" if has_text.any() else "captions"
             raise DataError(
                 f"no question has all of its {missing} at hand",
-                where=self.source or self.name,
+                where=self._place,
                 hint=f"give the folder that holds the {missing}, or measure from given scores",
             )
         return self.select(at_hand)
@@ -273,7 +238,7 @@ class Benchmark:
         """
         texts = [c.text if c.text is not None else [c.id] for c in self.captions]
         names = [[i.id, i.crop] for i in self.images]
-        return questions_digest(self.questions, texts, names)
+        return digest_value(self.questions.digest(texts, names))
 
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
         """The benchmark of the chosen questions (a mask or positions), without items that none asks for.
@@ -282,20 +247,13 @@ class Benchmark:
         """
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else np.asarray(chosen)
         if not len(positions):
-            raise DataError("no question is left", where=self.source or self.name)
-        old = self.questions
-        if isinstance(old, Gallery):
-            return replace(self, questions=old.select(np.sort(positions)))
-        questions = old.select(positions.astype(np.int64))
-        captions, images = questions.mentioned()
-        caption_of = np.full(len(self.captions), -1, dtype=np.int64)
-        image_of = np.full(len(self.images), -1, dtype=np.int64)
-        caption_of[captions], image_of[images] = np.arange(len(captions)), np.arange(len(images))
+            raise DataError("no question is left", where=self._place)
+        questions, captions, images = self.questions.take(positions.astype(np.int64))
         return replace(
             self,
-            questions=questions.renumber(caption_of, image_of),
-            images=tuple(self.images[i] for i in images),
-            captions=tuple(self.captions[i] for i in captions),
+            questions=questions,
+            images=self.images if images is None else tuple(self.images[i] for i in images),
+            captions=self.captions if captions is None else tuple(self.captions[i] for i in captions),
         )
 
 

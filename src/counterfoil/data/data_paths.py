@@ -7,6 +7,7 @@ from pathlib import Path
 
 from counterfoil.data.cards import BENCHMARKS
 from counterfoil.data.fetching import fetched
+from counterfoil.data.forms import FORMS
 from counterfoil.data.releases import serving
 from counterfoil.errors import DataError, InputError
 
@@ -89,7 +90,7 @@ class Places:
             return self.plain if self.plain is not None else fetched_data(benchmark)
         card = BENCHMARKS.get(benchmark)
         names = [benchmark]
-        if card is not None and card.form in ("rated", "preference"):
+        if card is not None and FORMS[card.form].judged:
             words = benchmark.split("-")
             names += ["-".join(words[:count]) for count in range(len(words) - 1, 0, -1)]
         for name in names:

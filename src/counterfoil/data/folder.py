@@ -19,18 +19,25 @@ manifest away first and puts the new one there last, so a stopped machine never 
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.folder_schemas import CAPTIONS, IMAGES, MANIFESTS, Manifest, schema_of
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.question_tables import TABLES, files, from_tables, to_tables
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import FORMS
+from counterfoil.data.forms.tables import Manifest
 from counterfoil.data.records import Caption
-from counterfoil.data.stored_items import Store, check_file, has_videos, load_items, remove, save_items
+from counterfoil.data.stored_items import (
+    IMAGES,
+    Store,
+    check_file,
+    has_videos,
+    load_items,
+    remove,
+    save_items,
+)
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.columns import read_columns
+from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import read_bytes
 from counterfoil.inputs.models import check_model, read_model
 from counterfoil.inputs.parsed import read_json
@@ -55,6 +62,9 @@ _MANIFEST = "manifest.json"
 _FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
 _CORPUS = "corpus.json"
+_CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
+#: Every table of questions that some form has.
+TABLES = tuple(dict.fromkeys(name for form in FORMS.values() for name in form.schemas))
 #: All that a benchmark's folder holds, whatever its form.
 FILES = (_MANIFEST, _IMAGES, _CORPUS, *_FILES, *TABLES, UNFINISHED)
 
@@ -93,7 +103,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     store = Store(folder / _IMAGES)
     try:
         images = save_items(benchmark.images, benchmark.photos, store, progress)
-        questions, facts = to_tables(benchmark.questions)
+        questions, facts = benchmark.questions.to_tables()
         tables = {
             **questions,
             "captions.parquet": pa.table(
@@ -151,20 +161,19 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
     for name, expected in manifest.files.items():
         check_file(folder / name, expected)
     card = read_model(folder / "card.json", Card)
-    captions = read_columns(folder / "captions.parquet", CAPTIONS).to_pylist()
+    form = FORMS[manifest.form]
+    captions = read_columns(folder / "captions.parquet", _CAPTIONS).to_pylist()
     images = read_columns(folder / "images.parquet", IMAGES).to_pylist()
+    questions: Any = form.from_tables(
+        {name: read_columns(folder / name, schema) for name, schema in form.schemas.items()},
+        manifest.model_dump(),
+        where=folder,
+    )
     return Benchmark(
         card=card,
         images=load_items(images, folder / _IMAGES, verify=verify, where=folder / "images.parquet"),
         captions=tuple(Caption(row["id"], row["text"]) for row in captions),
-        questions=from_tables(
-            {
-                name: read_columns(folder / name, schema_of(name, manifest.form))
-                for name in files(manifest.form)
-            },
-            manifest.model_dump(),
-            where=folder,
-        ),
+        questions=questions,
         source=str(folder),
         path=folder,
         corpus=folder / _CORPUS if manifest.corpus else None,
@@ -210,14 +219,12 @@ def _version(benchmark: Benchmark) -> int:
     """The oldest version that can say all of it."""
     if benchmark.corpus is not None:
         return 4
-    if isinstance(benchmark.questions, Rated | Preference) or has_videos(benchmark.images):
-        return 3
-    return 2 if isinstance(benchmark.questions, Gallery) else 1
+    return max(benchmark.questions.version, 3 if has_videos(benchmark.images) else 1)
 
 
 def _files(form: str, *, corpus: bool) -> tuple[str, ...]:
     """The files of a benchmark of that form."""
-    return (*_FILES, *files(form), *((_CORPUS,) if corpus else ()))
+    return (*_FILES, *FORMS[form].schemas, *((_CORPUS,) if corpus else ()))
 
 
 def _read_manifest(folder: Path) -> Manifest:
@@ -239,7 +246,7 @@ def _read_manifest(folder: Path) -> Manifest:
             hint="update counterfoil to read it",
         )
     form = check_model(manifest, Manifest, where=path).form
-    found = check_model(manifest, MANIFESTS[form], where=path)
+    found = check_model(manifest, FORMS[form].manifest, where=path)
     expected = _files(form, corpus=found.corpus and _CORPUS in found.files)
     odd = sorted(set(found.files).symmetric_difference(expected))
     if odd:

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.references import References
 from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from counterfoil.data.questions import Ids
 from counterfoil.errors import DataError
+
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.columns import LARGEST
-from counterfoil.data.ratings import Preference
 from counterfoil.errors import ScoreError
 
 
@@ -27,11 +26,13 @@ class Scores:
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
-        shape = benchmark.listed.shape
-        drawn = isinstance(benchmark.questions, Preference) and self.values.ndim == 3
-        if (self.values.shape[:2] if drawn else self.values.shape) != shape:
+        questions = benchmark.listed
+        if not questions.has_shape(self.values.shape):
             raise ScoreError(
-                "scores have the wrong shape", where=where, given=self.values.shape, allowed=str(shape)
+                "scores have the wrong shape",
+                where=where,
+                given=self.values.shape,
+                allowed=str(questions.shape),
             )
         # Written so that NaN is broken, too.
         broken = ~(np.abs(self.values) <= LARGEST)

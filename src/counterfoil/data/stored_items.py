@@ -20,6 +20,7 @@ from counterfoil.data.records import FileSource, Image
 from counterfoil.data.video_files import FEATURES, VIDEOS
 from counterfoil.data.videos import FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, StorageError
+from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.store import digest, digest_file, write_bytes
 
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
@@ -29,6 +30,25 @@ _KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 
 #: What the source of a video is, in the column `video`; null where the item is a picture.
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
+
+
+_SECONDS = ColumnSchema("real", null=True, low=0, required=False)
+IMAGES = Schema(
+    {
+        "id": ColumnSchema("text"),
+        "file": ColumnSchema("text", null=True),
+        "digest": ColumnSchema("text", null=True),
+        "crop": ColumnSchema("wholes", null=True),
+        "photo": ColumnSchema("text", null=True),
+        "video": ColumnSchema("text", null=True, required=False),
+        "start": _SECONDS,
+        "end": _SECONDS,
+        "count": ColumnSchema("whole", null=True, low=1, required=False),
+        "rate": _SECONDS,
+        "duration": _SECONDS,
+        "frame_rate": _SECONDS,
+    }
+)
 
 
 @dataclass

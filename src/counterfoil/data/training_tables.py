@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.readers.photos import Photos, image_folder
 from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image, Source

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.engine.progress import Note, warn

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.questions import first_use
+from counterfoil.data.forms.base import first_use
 from counterfoil.engine.align import used_rows
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_inputs import CaptionInputs

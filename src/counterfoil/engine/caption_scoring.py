@@ -13,8 +13,7 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Gallery, Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.scores import Outcomes
 from counterfoil.engine.compute import Work, prepared
 from counterfoil.engine.plan import plan

@@ -15,8 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.parallel import map_ordered

@@ -13,8 +13,7 @@ from jaxtyping import Float64, Int32, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids, Search
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.progress import Note, warn
 from counterfoil.errors import InputError, ScoreError

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.data.records import Caption, Image
 from counterfoil.store import digest
 

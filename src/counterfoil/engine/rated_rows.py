@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.columns import shown
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.data.scores import DirectionRanks
 from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.top_k import top_k_in_blocks

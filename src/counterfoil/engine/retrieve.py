@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine import rerank
 from counterfoil.engine.align import item_rows

@@ -13,8 +13,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Choice
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Choice, Preference, Rated
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable

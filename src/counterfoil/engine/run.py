@@ -7,8 +7,7 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Gallery, Preference
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark

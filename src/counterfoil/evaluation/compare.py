@@ -9,8 +9,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Gallery, Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 from counterfoil.evaluation.galleries.gallery import no_folds

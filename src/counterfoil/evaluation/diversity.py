@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned

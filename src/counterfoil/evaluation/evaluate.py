@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation import question_means

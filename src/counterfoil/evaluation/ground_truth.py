@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Search
+from counterfoil.data.forms import Search
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.stats.sharing import Sharing

@@ -15,9 +15,7 @@ from numpy import ndarray
 from scipy.special import stdtr, stdtrit
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Choice, Gallery, Preference, Rated
 from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.scores import Scores
 from counterfoil.errors import DataError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.errors import DataError

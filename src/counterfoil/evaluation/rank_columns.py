@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Gallery, Rated
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.run import Run

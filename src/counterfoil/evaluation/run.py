@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Gallery, Preference, Rated
 from counterfoil.data.scores import Answers, Rankings
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.evaluation import pair_tables

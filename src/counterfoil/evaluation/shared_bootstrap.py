@@ -15,8 +15,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Gallery, Rated
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.columns import RatedColumns
 from counterfoil.evaluation.rank_columns import LEAST, choose, has

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run

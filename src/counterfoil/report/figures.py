@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Choice, Preference, Quad
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison

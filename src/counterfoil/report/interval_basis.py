@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Gallery, Rated
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Result
 from counterfoil.report.labels import LABELS

@@ -9,9 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice, Quad
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated
 from counterfoil.data.scores import Rankings, Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Gallery, Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import page_frame

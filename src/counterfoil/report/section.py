@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report import labels as label_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from counterfoil.data.questions import Questions
+from counterfoil.data.forms import Form
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
@@ -249,11 +249,11 @@ def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
     return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -2.0))
 
 
-def groupings(questions: Questions) -> dict[str, tuple[str, ...]]:
+def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
     """The groups of each grouping, by the key under which a result holds them.
 
     >>> import numpy as np
-    >>> from counterfoil.data.questions import Quad
+    >>> from counterfoil.data.forms import Quad
     >>> pairs = np.array([[0, 1], [2, 3]])
     >>> groupings(Quad(("a", "b"), captions=pairs, images=pairs, groupings={"type": ("swap", "add")}))
     {'type': ('swap', 'add')}

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Quad
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run

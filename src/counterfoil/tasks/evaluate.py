@@ -14,7 +14,7 @@ from typing import Any
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.data.provenance import about
 from counterfoil.data.scores import Answers
 from counterfoil.engine.rerank import name as reranked

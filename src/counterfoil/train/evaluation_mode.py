@@ -10,8 +10,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Gallery, Quad
 from counterfoil.engine.progress import silent
 from counterfoil.engine.run import run
 from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item

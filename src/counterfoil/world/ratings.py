@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.world.captions import Meaning, matches

@@ -8,7 +8,7 @@ import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount, most

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool
 from numpy import ndarray
 
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.training import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import OPENINGS, text

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.training import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.outputs.guard import overwriting

@@ -9,7 +9,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.records import Caption
 from counterfoil.data.references import References
 from counterfoil.data.videos import Video

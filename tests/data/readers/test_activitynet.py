@@ -12,7 +12,7 @@ import pytest
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import card
 from counterfoil.data.folder import load, save
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Preference
 from counterfoil.data.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError

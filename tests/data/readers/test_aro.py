@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
-from counterfoil.data.questions import Choice
+from counterfoil.data.forms import Choice
 from counterfoil.data.readers import aro
 from counterfoil.errors import DataError
 

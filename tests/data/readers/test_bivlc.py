@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import card
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Quad
 from counterfoil.data.readers import bivlc
 from counterfoil.errors import DataError
 

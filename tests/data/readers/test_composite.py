@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import card
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.readers.composite import read, read_throughness
 from counterfoil.errors import DataError
 

@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.readers.cxc_ratings import read
 from counterfoil.errors import CounterfoilError, DataError
 

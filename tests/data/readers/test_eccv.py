@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
-from counterfoil.data.galleries import Search
+from counterfoil.data.forms import Search
 from counterfoil.data.readers import coco, cxc, eccv
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Preference
 from counterfoil.data.readers import foil
 from counterfoil.errors import DataError
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.cards import card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.readers import pairs
 from counterfoil.errors import DataError
 

@@ -10,7 +10,7 @@ from scipy.io import savemat
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Preference
 from counterfoil.data.readers.pascal50s import read_abstract, read_pascal
 from counterfoil.errors import DataError
 

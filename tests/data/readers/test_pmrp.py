@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.cards import card
-from counterfoil.data.galleries import Search
+from counterfoil.data.forms import Search
 from counterfoil.data.readers import pmrp
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible

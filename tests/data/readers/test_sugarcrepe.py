@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
-from counterfoil.data.questions import Choice
+from counterfoil.data.forms import Choice
 from counterfoil.data.readers import sugarcrepe, sugarcrepe_pp
 from counterfoil.errors import DataError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import compare

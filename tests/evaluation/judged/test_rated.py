@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from contracts.forms import grades, rated
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.evaluate import (

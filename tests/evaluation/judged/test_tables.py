@@ -9,7 +9,7 @@ import pytest
 
 from contracts.forms import grades, preferred, rated
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Caption
 from counterfoil.data.references import References
 from counterfoil.data.scores import Answers, Outcomes, Scores

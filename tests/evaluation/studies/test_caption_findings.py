@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.scores import DirectionRanks, Rankings, Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report.galleries import browser_data as gallery_island

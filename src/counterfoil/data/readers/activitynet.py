@@ -17,7 +17,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Preference
 from counterfoil.data.readers.coco_files import json_file
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import CaptionTable, Skipped, clean_caption, finished

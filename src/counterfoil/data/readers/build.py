@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 

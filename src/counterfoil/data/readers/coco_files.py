@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.readers.matches import IdPositions
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.readers.coco_files import annotation_folder, json_file
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy

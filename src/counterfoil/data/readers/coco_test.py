@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids, Search
 from counterfoil.data.readers.coco_files import (
     Captioned,
     called_by_id,

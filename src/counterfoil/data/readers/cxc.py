@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.galleries import Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids, Search
 from counterfoil.data.readers.coco_files import called_by_id, photographs
 from counterfoil.data.readers.coco_ids import find, place, said
 from counterfoil.data.readers.coco_test import CocoTest, captions_of, read_test, same_pairs

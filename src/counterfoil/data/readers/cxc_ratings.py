@@ -10,8 +10,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import labels
-from counterfoil.data.questions import Ids
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Ids, Rated
 from counterfoil.data.readers.coco_files import called_by_id, photographs, read_captions
 from counterfoil.data.readers.coco_ids import place
 from counterfoil.data.readers.coco_test import captions_of

@@ -17,8 +17,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Ids, Preference
 from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.matches import gallery, search
 from counterfoil.data.readers.own import ALIASES, named

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible

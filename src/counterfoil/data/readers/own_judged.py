@@ -12,8 +12,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import floats, labels, names, shown
-from counterfoil.data.questions import Ids
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Ids, Preference
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,

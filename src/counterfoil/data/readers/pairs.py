@@ -37,7 +37,9 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     ]
     if not sides or _IMAGES[0] not in table:
         raise DataError("no column 'image'", where=table.source, given=", ".join(table.columns))
-    card = _own(card, data, form="quad" if len(sides) == 2 else "choice", size=len(table))
+    form, measures = ("quad", ("group", "i2t", "t2i")) if len(sides) == 2 else ("choice", ("accuracy",))
+    own = {"title": data.stem, "form": form, "size": len(table), "measures": measures}
+    card = card.model_copy(update=own)
     captions = texts(table, "caption"), texts(table, "negative_caption")
     if len(sides) == 2:
         return quads(
@@ -65,11 +67,6 @@ def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder
         )
         for row, cell in enumerate(table[column])
     ]
-
-
-def _own(card: Card, data: Path, *, form: str, size: int) -> Card:
-    measures = ("group", "i2t", "t2i") if form == "quad" else ("accuracy",)
-    return card.model_copy(update={"title": data.stem, "form": form, "size": size, "measures": measures})
 
 
 def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:

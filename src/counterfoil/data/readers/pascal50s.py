@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Preference
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import CaptionTable, clean_caption, finished, placed

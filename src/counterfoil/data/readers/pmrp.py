@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.galleries import Search
-from counterfoil.data.questions import Ids
+from counterfoil.data.forms import Ids, Search
 from counterfoil.data.readers.coco import captioned, items
 from counterfoil.data.readers.coco_files import annotation_folder, captions_files, read_codes
 from counterfoil.data.readers.coco_ids import find, place, read_ids

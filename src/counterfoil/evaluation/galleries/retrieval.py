@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.galleries import Search
+from counterfoil.data.forms import Search
 from counterfoil.data.scores import Answers, DirectionRanks, Rankings
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.galleries.measures import SIDES, expand, measure_names, recall_k

@@ -24,9 +24,9 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.folder_schemas import Direction
-from counterfoil.data.galleries import Gallery, Search
-from counterfoil.data.question_tables import check_order, unpacked
+from counterfoil.data.forms import Gallery, Search
+from counterfoil.data.forms.gallery import Direction
+from counterfoil.data.forms.tables import check_order, unpacked
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.run import Run

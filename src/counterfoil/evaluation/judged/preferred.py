@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.ratings import Preference
+from counterfoil.data.forms import Preference
 from counterfoil.data.scores import Scores
 from counterfoil.metrics import preference
 from counterfoil.metrics.ties import Ties

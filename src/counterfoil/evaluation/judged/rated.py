@@ -20,7 +20,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.question_means import IntervalMethod, facts

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.scores import Outcomes, Scores

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Choice, Quad
+from counterfoil.data.forms import Choice, Gallery, Quad
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence, apart, deciding, percent, points
 from counterfoil.evaluation.studies.replicates import Replicates, Side, check_same, differences

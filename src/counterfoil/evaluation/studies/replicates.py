@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Gallery, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.galleries.means import columns as gallery_columns

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.data.galleries import Search
+from counterfoil.data.forms import Search
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.scores import Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison

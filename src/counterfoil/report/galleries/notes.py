@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from counterfoil.data.galleries import Gallery
+from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.galleries.figures import right_answers
@@ -28,7 +28,7 @@ def about(questions: Gallery) -> str:
     """What is asked: how many queries look for how many items.
 
     >>> import numpy as np
-    >>> from counterfoil.data.galleries import Search
+    >>> from counterfoil.data.forms import Search
     >>> from counterfoil.metrics.ranks import Positives
     >>> i2t = Search(np.array([0]), Positives.of([[0, 1]]))
     >>> t2i = Search(np.array([0, 1]), Positives.of([[0], [0]]))

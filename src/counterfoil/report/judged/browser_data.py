@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run

@@ -3,7 +3,7 @@
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.report.labels import LABELS

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, tables

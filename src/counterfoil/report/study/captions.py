@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report.judged import notes as judged_notes

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from counterfoil.data.galleries import Gallery
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Gallery, Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.studies.findings import Finding, Ordering
 from counterfoil.evaluation.studies.sweeps import Sweep

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.questions import Quad
+from counterfoil.data.forms import Quad
 from counterfoil.data.scores import Rankings
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run

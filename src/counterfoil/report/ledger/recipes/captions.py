@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterfoil.data.ratings import Rated
+from counterfoil.data.forms import Rated
 from counterfoil.errors import DataError
 from counterfoil.evaluation.judged.rated import points
 from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c, spearman

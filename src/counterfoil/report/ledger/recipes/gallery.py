@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from counterfoil.data.galleries import Gallery, Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import map_at_r, recall_at_k

@@ -1,0 +1,30 @@
+"""Forms of question: three families of tables of positions into a benchmark's images and captions.
+
+contrast: a right set of pairs against a wrong one (`Quad`, `Choice`, `Preference`); gallery: every query
+against a whole gallery (`Gallery`); rated: captions with human ratings (`Rated`). A form holds no scores and
+knows no model. `FORMS` is the one mapping from the name in a card or a manifest to the class.
+"""
+
+from collections.abc import Mapping
+
+from counterfoil.data.forms.base import Form, Ids, Judged, Listed
+from counterfoil.data.forms.contrast import Choice, Preference, Quad
+from counterfoil.data.forms.gallery import Gallery, Search
+from counterfoil.data.forms.rated import Rated
+
+__all__ = [
+    "FORMS",
+    "Choice",
+    "Form",
+    "Gallery",
+    "Ids",
+    "Judged",
+    "Listed",
+    "Preference",
+    "Quad",
+    "Rated",
+    "Search",
+]
+
+#: Every form, by its name.
+FORMS: Mapping[str, type[Form]] = {form.form: form for form in (Quad, Choice, Gallery, Rated, Preference)}
