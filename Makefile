@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench metrics faults goldens reproduce clean
+.PHONY: help demo test lint slow bench metrics faults goldens docs reproduce clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,8 +54,13 @@ faults: $(READY)  ## a thousand mutations of each file format that is read, and 
 goldens: $(READY)  ## keep what commands print and write today, after a change that is meant
 	COUNTERFOIL_GOLDENS=write $(BIN)/python -m pytest -q tests/goldens
 
+docs: $(READY)  ## the site: guide, API reference, a page per benchmark (site/index.html)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/mkdocs build --quiet --site-dir site
+	@echo "open site/index.html, or run: $(BIN)/mkdocs serve"
+
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
 
 clean:  ## remove the environment and caches
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report
+	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report

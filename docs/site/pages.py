@@ -1,0 +1,122 @@
+"""Generated pages of the site: the start page, one page per package and one per benchmark, and the navigation."""
+
+import re
+from pathlib import Path
+
+import mkdocs_gen_files
+
+from counterfoil.data.benchmark import Card
+from counterfoil.data.cards import BENCHMARKS
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "counterfoil"
+GUIDE = {
+    "Tour": "tour.md",
+    "Galleries": "galleries.md",
+    "Caption metrics": "captions.md",
+    "Rankings of models": "rankings.md",
+    "Training": "training.md",
+    "The small world": "world.md",
+    "The demo's study": "study.md",
+    "Statistics": "statistics.md",
+    "Inputs": "inputs.md",
+    "Files": "files.md",
+    "Speed": "speed.md",
+    "Glossary": "glossary.md",
+    "Architecture": "architecture.md",
+    "Design decisions": "design.md",
+}
+#: Packages of the reference, and what of each is public.
+PACKAGES = (
+    "data",
+    "metrics",
+    "stats",
+    "scorers",
+    "engine",
+    "evaluation",
+    "report",
+    "train",
+    "world",
+    "tasks",
+)
+
+
+def main() -> None:
+    """Write all pages."""
+    lines = ["* [counterfoil](index.md)", "* Guide"]
+    pages = dict(GUIDE)
+    if (ROOT / "docs" / "python.md").exists():
+        pages = {"Tour": pages.pop("Tour"), "From Python": "python.md", **pages}
+    lines += [f"    * [{title}]({page})" for title, page in pages.items()]
+    lines.append("* Benchmarks")
+    for card in BENCHMARKS.values():
+        _write(f"benchmarks/{card.name}.md", _benchmark(card))
+        lines.append(f"    * [{card.title}](benchmarks/{card.name}.md)")
+    lines.append("* Reference")
+    for package in PACKAGES:
+        modules = _modules(package)
+        if modules:
+            _write(f"reference/{package}.md", "\n".join([f"# counterfoil.{package}", "", *modules]))
+            lines.append(f"    * [{package}](reference/{package}.md)")
+    for page in pages.values():
+        _write(page, _outside(f"docs/{page}"))
+    for title, name in (("Contributing", "CONTRIBUTING.md"), ("Changelog", "CHANGELOG.md")):
+        _write(name.lower(), _outside(name))
+        lines.append(f"* [{title}]({name.lower()})")
+    _write("index.md", _outside("README.md"))
+    _write("SUMMARY.md", "\n".join(lines) + "\n")
+
+
+def _write(path: str, text: str) -> None:
+    with mkdocs_gen_files.open(path, "w") as file:
+        file.write(text)
+
+
+def _outside(name: str) -> str:
+    """A page of the repository with links that hold on the site; files that are no pages lose theirs."""
+    text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](").replace("](../", "](")
+    text = re.sub(r"\]\((CONTRIBUTING|CHANGELOG)\.md", lambda found: found[0].lower(), text)
+    return re.sub(r"\[([^\[\]]+)\]\((?:examples|src|tests|CITATION)[^)]*\)", r"\1", text)
+
+
+def _benchmark(card: Card) -> str:
+    size = f"{card.size:,}" if card.size else "the user's own"
+    lines = [
+        f"# {card.title}",
+        "",
+        f"`counterfoil evaluate SCORER {card.name}`",
+        "",
+        "| fact | value |",
+        "| --- | --- |",
+    ]
+    facts = {
+        "form": card.form,
+        "of": "videos" if card.shows == "video" else "images",
+        "questions": size,
+        "measures, first the main one": ", ".join(f"`{name}`" for name in card.measures),
+        "groups": ", ".join(card.groupings),
+        "licence": card.licence,
+        "home page": card.homepage,
+        "hub data set": f"{card.hub} {card.split} {card.revision}".strip(),
+        "citation": card.citation,
+    }
+    lines += [f"| {name} | {value} |" for name, value in facts.items() if value]
+    if card.counts:
+        lines += ["", "## Questions by group", "", "| group | questions |", "| --- | ---: |"]
+        lines += [f"| {group} | {n:,} |" for group, n in card.counts.items()]
+    if card.pitfalls:
+        lines += ["", "## Pitfalls", "", *(f"* {each}" for each in card.pitfalls)]
+    return "\n".join(lines) + "\n"
+
+
+def _modules(package: str) -> list[str]:
+    """A directive for every public module of a package, by name."""
+    found = []
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if not any(part.startswith("_") for part in parts):
+            found += [f"::: counterfoil.{'.'.join(parts)}", ""]
+    return found
+
+
+main()
