@@ -56,7 +56,7 @@ goldens: $(READY)  ## keep what commands print and write today, after a change t
 
 docs: $(READY)  ## the site: guide, API reference, a page per benchmark (site/index.html)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	$(BIN)/mkdocs build --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet --site-dir site
 	@echo "open site/index.html, or run: $(BIN)/mkdocs serve"
 
 reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=folder)

@@ -1,4 +1,4 @@
-"""Generated pages of the site: the start page, one page per package and one per benchmark, and the navigation."""
+"""Generated pages of the site: the start page, a page per package and per benchmark, and the navigation."""
 
 import re
 from pathlib import Path
