@@ -14,11 +14,9 @@ TINY = Plan(
     judged=24,
     watched=7,
     generated=40,
-    first_steps=12,
     relation_steps=4,
-    steps=4,
+    steps=8,
     generated_steps=3,
-    first_batch=16,
     batch_size=16,
     size=32,
 )

@@ -96,8 +96,8 @@ def test_a_card_builds_the_same_architecture(made) -> None:
         small.from_card({key: value for key, value in made.card.items() if key != "width"})
 
 
-@pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (1,) * 5)])
-def test_pictures_that_cannot_be_cut_so_often_are_refused(picture: int, channels: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
+def test_pictures_that_cannot_be_cut_are_refused(picture: int, channels: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match="cannot be cut into patches"):
         small.Sizes(picture=picture, channels=channels)
 

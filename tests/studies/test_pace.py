@@ -14,14 +14,14 @@ def test_it_says_once_what_its_steps_say(monkeypatch: pytest.MonkeyPatch) -> Non
     made = Pace(500, lambda *at: passed.append(at), said.append)
     clock[0] += 8
     made("drawing", 1, 1)
-    for step in range(60):
+    for step in range(100):
         # The first three steps take a second each, all others a tenth.
         clock[0] += 1.0 if step <= 3 else 0.1
-        made("training pretrained", step, 60)
+        made("training pretrained", step, 100)
     made("training coco", 30, 60)
     # 8 s of drawing and 4 s until the third step, then 500 steps of 0.1 s.
-    assert said == ["takes about 1 min here, by its first 25 steps"]
-    assert len(passed) == 62
+    assert said == ["takes about 1 min here, by its first 60 steps"]
+    assert len(passed) == 102
 
 
 def test_a_training_too_short_to_be_timed_says_nothing() -> None:

@@ -19,6 +19,11 @@ def test_the_trainings_that_are_compared_differ_in_nothing_but_their_negatives(p
     # As many captions in a batch: hard negatives come on top of half of it.
     sizes = {name: each.batch_size * (1 if name == "coco" else 2) for name, each in recipes.items()}
     assert set(sizes.values()) == {plan.batch_size}
+    # The one on loose captions has no curriculum, and as many steps.
+    alone = plan.recipe("pretrained", seed=0)
+    assert isinstance(alone, Coco)
+    assert alone.steps == parts[0]["coco"].steps + parts[1]["coco"].steps
+    assert (alone.lr, alone.batch_size) == (recipes["coco"].lr, recipes["coco"].batch_size)
 
 
 def test_mining_is_all_that_the_triplet_losses_differ_in() -> None:

@@ -1,4 +1,4 @@
-"""The workshop: one start, trainings that part from it, and nothing that two of them share."""
+"""The workshop: trainings from the same random weights, and nothing that two of them share."""
 
 from pathlib import Path
 
@@ -30,10 +30,10 @@ def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> No
 
 def test_steps_rows_and_curves_are_as_planned(made: Study) -> None:
     assert [each.name for each in made.trained] == ["pretrained", *TUNED, "pac"]
-    sizes = {"pretrained": (TINY.first_steps, TINY.loose), "pac": (TINY.generated_steps, TINY.generated)}
+    whole = TINY.relation_steps + TINY.steps
+    sizes = {"pretrained": (whole, TINY.loose), "pac": (TINY.generated_steps, TINY.generated)}
     for each in made.trained:
-        tuned = TINY.relation_steps + TINY.steps, TINY.contrasts
-        assert (each.steps, each.rows) == sizes.get(each.name, tuned)
+        assert (each.steps, each.rows) == sizes.get(each.name, (whole, TINY.contrasts))
         assert each.learned == LEARNED[each.name]
         assert [row["step"] for row in each.history] == sorted({row["step"] for row in each.history})
         assert any("validation_group" in row for row in each.history), each.history
@@ -56,8 +56,8 @@ def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
     moved = {name for name, weights in one.items() if not weights.equal(other[name])}
     # Normalisation counts on, as in all training.
     assert {name for name in moved if "running" not in name and "tracked" not in name} == {
-        "visual.pooled.projection.weight",
-        "text.pooled.projection.weight",
+        "visual.projection.weight",
+        "text.projection.weight",
     }
 
 
@@ -68,7 +68,11 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
         seen.append((name, first, sorted(set(data.groupings["subset"]))))
         return TrainingSummary(name, "", len(data), 1, 0.0)
 
-    monkeypatch.setattr("counterfoil.scorers.checkpoint.read", lambda place: None)
+    def read(place: Path) -> None:
+        asked.append(place.name)
+
+    asked: list[str] = []
+    monkeypatch.setattr("counterfoil.scorers.checkpoint.read", read)
     monkeypatch.setattr(Workshop, "_fit", fit)
     workshop = Workshop(TINY, tmp_path)
     workshop.tuned("coco", 0)
@@ -78,12 +82,16 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
         ("coco", False, sorted(SUBSETS)),
         ("mining-sum", False, sorted(SUBSETS)),
     ]
+    # From random weights, but for a way of mining.
+    assert asked == ["pretrained-0"]
 
 
 def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Study) -> None:
     torch = pytest.importorskip("torch")
     from counterfoil.scorers import checkpoint
 
+    start, again = (Workshop(TINY, place).untrained(seed=4).network.state_dict() for _ in range(2))
+    assert all(one.equal(again[name]) for name, one in start.items())
     weights = {
         name: checkpoint.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
         for name in ("pretrained", *TUNED)

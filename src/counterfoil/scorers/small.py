@@ -1,15 +1,16 @@
-"""A dual encoder from scratch, small enough to learn the world of paper shapes on a laptop in a minute.
+"""A dual encoder small enough to learn the world of paper shapes from scratch in half a minute.
 
-Pictures are cut into patches, and four neighbours made one until the grid is coarse; every cell is given
-its position. What was found is summed in four ways: how much of it there is (mean), how far right and how far
-down it lies (first moments, so that how things lie can be told), and whether it is there at all (maximum).
-Captions are words of a vocabulary of the model's own, with dilated convolutions over them (van den Oord et
-al., 2016), which see a whole sentence after three layers. Nothing in it knows of shapes or colours.
+Image tower: a convolution over patches, two more over their grid, a learned position for each of its 6 x 6
+cells, one mixer layer (MLP-Mixer: Tolstikhin et al., 2021), which relates cells to each other, then mean and
+maximum over the cells and a linear map. Text tower: embeddings of the words of the model's own vocabulary,
+dilated convolutions over them (van den Oord et al., 2016), which span a whole sentence after three layers,
+then mean, maximum and a linear map as well. Nothing in it knows of shapes or colours.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,105 +36,83 @@ _TEMPERATURE = 0.07
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the network is. The defaults are about 0.5 million parameters."""
+    """How large the network is. The defaults are about 0.3 million parameters."""
 
     #: Pixels to a side.
     picture: int = 48
     #: Pixels to a side of a patch.
     patch: int = 4
-    #: Channels of a patch, then each time four cells become one.
-    channels: tuple[int, ...] = (48, 96)
+    #: Channels of a patch, then of each convolution over the grid, the first of which halves its sides.
+    channels: tuple[int, ...] = (24, 48, 96)
+    #: Numbers in the mixer's hidden layer over channels; the one over cells has twice as many as cells.
+    hidden: int = 128
     #: Numbers per word.
-    words: int = 128
+    words: int = 96
     #: Layers over the words; layer k sees words 2**k apart.
     layers: int = 3
-    #: Numbers in the hidden layer of each tower.
-    hidden: int = 256
     #: Numbers per embedding.
     width: int = 128
 
     def __post_init__(self) -> None:
-        if self.picture % self.step or self.picture < 2 * self.step:
+        if len(self.channels) < 2 or self.picture % self.step or self.picture < 2 * self.step:
             raise InputError(
-                "the pictures cannot be cut into patches and those halved so often",
+                "the pictures cannot be cut into patches and their grid halved",
                 given=f"{self.picture} pixels, patches of {self.patch}, {len(self.channels)} layers",
-                allowed=f"a multiple of {self.step} pixels, at least {2 * self.step}",
+                allowed=f"a multiple of {self.step} pixels, at least {2 * self.step}; two layers or more",
             )
 
     @property
     def step(self) -> int:
         """Pixels to a side of a cell of the last grid."""
-        return self.patch * 2 ** (len(self.channels) - 1)
+        return 2 * self.patch
+
+    @property
+    def cells(self) -> int:
+        """Cells of the last grid."""
+        return (self.picture // self.step) ** 2
 
 
-class Gathered(nn.Module):
-    """(batch, rows, columns, channels) to a grid `side` times coarser: each square of cells becomes one.
+class Mixer(nn.Module):
+    """(batch, cells, channels) to the same: a hidden layer over cells, then one over channels, both added."""
 
-    A convolution without overlap, as one product of matrices: with so few channels a real one takes longer.
-    """
-
-    def __init__(self, side: int, before: int, after: int) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        self.side = side
-        self.linear = nn.Linear(side * side * before, after, bias=False)
-        self.norm = nn.BatchNorm1d(after)
+        cells, channels = sizes.cells, sizes.channels[-1]
+        self.cells_norm, self.channels_norm = nn.LayerNorm(channels), nn.LayerNorm(channels)
+        self.cells = _hidden(cells, 2 * cells)
+        self.channels = _hidden(channels, sizes.hidden)
 
     def forward(self, found: Tensor) -> Tensor:
-        """What is found in each square."""
-        rows, columns = (size // self.side for size in found.shape[1:3])
-        squares = found.unflatten(1, (rows, self.side)).unflatten(3, (columns, self.side)).transpose(2, 3)
-        flat = squares.reshape(len(found) * rows * columns, -1)
-        return functional.relu(self.norm(self.linear(flat))).view(len(found), rows, columns, -1)
+        """What is found in each cell, with what the other cells hold taken in."""
+        found = found + self.cells(self.cells_norm(found).transpose(1, 2)).transpose(1, 2)
+        mixed: Tensor = found + self.channels(self.channels_norm(found))
+        return mixed
 
 
 class ImageTower(nn.Module):
     """(batch, 3, side, side) pixels to (batch, width)."""
 
-    moments: Tensor
-
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        sides = [sizes.patch] + [2] * (len(sizes.channels) - 1)
-        channels = (3, *sizes.channels)
-        self.body = nn.Sequential(*map(Gathered, sides, channels, channels[1:]))
-        side, last = sizes.picture // sizes.step, channels[-1]
-        self.position = nn.Parameter(0.02 * torch.randn(side * side, last))
+        first, *rest = sizes.channels
+        last = sizes.channels[-1]
+        self.body = nn.Sequential(
+            _convolution(3, first, sizes.patch, stride=sizes.patch),
+            *(
+                _convolution(before, after, 3, stride=1 if k else 2)
+                for k, (before, after) in enumerate(pairwise((first, *rest)))
+            ),
+        )
+        self.position = nn.Parameter(0.02 * torch.randn(sizes.cells, last))
+        self.mixer = Mixer(sizes)
         self.norm = nn.LayerNorm(last)
-        self.cells = nn.Sequential(nn.Linear(last, last), nn.ReLU(), nn.Linear(last, last))
-        self.register_buffer("moments", _moments(side), persistent=False)
-        self.pooled = Pooled((len(self.moments) + 1) * last, sizes)
-
-    @property
-    def projection(self) -> nn.Linear:
-        """The last linear map."""
-        return self.pooled.projection
+        self.projection = nn.Linear(2 * last, sizes.width, bias=False)
 
     def forward(self, pixels: Tensor) -> Local:
         """The whole, and what was found in each cell of the grid."""
-        cells = self.body(pixels.permute(0, 2, 3, 1)).flatten(1, 2) + self.position
-        found = cells + self.cells(self.norm(cells))
-        where = (self.moments @ found).flatten(1)
-        return Local(self.pooled(torch.cat([where, found.amax(1)], dim=1)), found)
-
-
-class Pooled(nn.Module):
-    """(batch, features) that were gathered from all places to (batch, width).
-
-    The last map sees the features themselves besides a hidden layer of them: much of what captions and
-    pictures say is a sum over their places, and is learned in fewer steps as one.
-    """
-
-    def __init__(self, features: int, sizes: Sizes) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(features)
-        self.hidden = nn.Sequential(nn.Linear(features, sizes.hidden), nn.GELU())
-        self.projection = nn.Linear(sizes.hidden + features, sizes.width, bias=False)
-
-    def forward(self, gathered: Tensor) -> Tensor:
-        """The whole."""
-        normed = self.norm(gathered)
-        projected: Tensor = self.projection(torch.cat([self.hidden(normed), normed], dim=1))
-        return projected
+        cells = self.body(pixels).flatten(2).transpose(1, 2) + self.position
+        found = self.norm(self.mixer(cells))
+        return Local(self.projection(torch.cat([found.mean(1), found.amax(1)], dim=1)), found)
 
 
 class TextTower(nn.Module):
@@ -142,15 +121,11 @@ class TextTower(nn.Module):
     def __init__(self, vocabulary: int, sizes: Sizes) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, sizes.words, padding_idx=_PADDING)
-        # Each is a convolution over three words, as one product: a few channels make poor convolutions.
+        # Each is a convolution over three words, as one product: with so few channels a real one is slower.
         self.layers = nn.ModuleList(nn.Linear(3 * sizes.words, sizes.words) for _ in range(sizes.layers))
         self.norms = nn.ModuleList(nn.LayerNorm(sizes.words) for _ in range(sizes.layers))
-        self.pooled = Pooled(2 * sizes.words, sizes)
-
-    @property
-    def projection(self) -> nn.Linear:
-        """The last linear map."""
-        return self.pooled.projection
+        self.norm = nn.LayerNorm(2 * sizes.words)
+        self.projection = nn.Linear(2 * sizes.words, sizes.width, bias=False)
 
     def forward(self, tokens: Tensor) -> Local:
         """The whole, and each word as it stands in its sentence."""
@@ -161,17 +136,24 @@ class TextTower(nn.Module):
             apart = 2**k
             padded = functional.pad(norm(words) * there, (0, 0, apart, apart))
             around = [padded[:, at : at + length] for at in (0, apart, 2 * apart)]
-            words = words + functional.gelu(layer(torch.cat(around, dim=-1)))
+            words = words + functional.relu(layer(torch.cat(around, dim=-1)))
         mean = (words * there).sum(1) / there.sum(1).clamp(min=1)
         most = words.masked_fill(~there, -1e4).amax(1)
-        return Local(self.pooled(torch.cat([mean, most], dim=1)), words, ~there.squeeze(-1))
+        return Local(self.projection(self.norm(torch.cat([mean, most], dim=1))), words, ~there.squeeze(-1))
 
 
-def _moments(side: int) -> Tensor:
-    """(3, cells) weights that give of the cells of a grid the mean, and how far right and down it lies."""
-    at = torch.linspace(-1.5, 1.5, side)
-    down, right = torch.meshgrid(at, at, indexing="ij")
-    return torch.stack([torch.ones(side, side), right, down]).flatten(1) / side
+def _convolution(before: int, after: int, side: int, *, stride: int) -> nn.Sequential:
+    """A convolution that keeps the grid's size but for its stride, normalised; patches do not overlap."""
+    padding = 0 if stride == side else side // 2
+    return nn.Sequential(
+        nn.Conv2d(before, after, side, stride=stride, padding=padding, bias=False),
+        nn.BatchNorm2d(after),
+        nn.ReLU(),
+    )
+
+
+def _hidden(size: int, hidden: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, size))
 
 
 class SmallNetwork(Network):
@@ -192,7 +174,7 @@ class SmallNetwork(Network):
         return Encoded(self.text(tokens).whole)
 
     def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the cells of the last convolution."""
+        """The same, and the cells of the grid."""
         return self.visual(pixels)
 
     def local_texts(self, tokens: Tensor) -> Local:

@@ -5,7 +5,7 @@ from time import perf_counter
 from counterfoil.engine.progress import Note, Progress
 
 #: Steps before the clock is started (the first ones are slow), and after which it is read.
-_FROM, _TO = 3, 25
+_FROM, _TO = 3, 60
 
 
 class Pace:

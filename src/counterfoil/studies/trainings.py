@@ -1,10 +1,10 @@
-"""The trainings of a study: one start on loose captions, and what is made of it."""
+"""The trainings of a study: four from the same random weights, and what is made of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from counterfoil.world.render import STYLES
 from counterfoil.world.sample import quads
 from counterfoil.world.training import training
 
-#: The trainings that part after the start, and what each learns from.
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+#: The trainings with a curriculum, over the same rows, and what each learns from.
 TUNED = ("coco", "trohn-text", "trohn-img")
 LEARNED = {
     "pretrained": "loose captions",
@@ -45,7 +48,7 @@ class Workshop:
 
     @cached_property
     def loose(self) -> TrainingSet:
-        """What every network learns from first."""
+        """Pictures in either style, and captions that say something true of them."""
         return training(
             self.plan.loose, kind="loose", size=self.plan.size, styles=STYLES, progress=self.progress
         )
@@ -64,15 +67,20 @@ class Workshop:
         """The checkpoint's folder of one network."""
         return self.folder / f"{name}-{seed}"
 
-    def pretrained(self, seed: int) -> TrainingSummary:
-        """A network from scratch, trained on loose captions."""
+    @cached_property
+    def captions(self) -> list[str]:
+        """What the vocabulary of every network is made of."""
+        return [caption.text or "" for data in (self.loose, self.contrasts) for caption in data.captions]
+
+    def untrained(self, seed: int) -> "Backbone":
+        """The random weights at which all trainings of that seed begin."""
         from counterfoil.scorers import small
 
-        words = [caption.text or "" for data in (self.loose, self.contrasts) for caption in data.captions]
-        sizes = small.Sizes(picture=self.plan.size)
-        return self._fit(
-            small.backbone(words, sizes=sizes, seed=seed), "pretrained", "pretrained", self.loose, seed
-        )
+        return small.backbone(self.captions, sizes=small.Sizes(picture=self.plan.size), seed=seed)
+
+    def pretrained(self, seed: int) -> TrainingSummary:
+        """A network from scratch, trained on loose captions alone."""
+        return self._fit(self.untrained(seed), "pretrained", "pretrained", self.loose, seed)
 
     @cached_property
     def generated(self) -> TrainingSet:
@@ -84,17 +92,17 @@ class Workshop:
     def tuned(
         self, name: str, seed: int, *, recipe: str | None = None, data: TrainingSet | None = None
     ) -> TrainingSummary:
-        """The pretrained network of that seed, trained on as `recipe` (by default `name`) says.
+        """A network from scratch, trained as `recipe` (by default `name`) says, with a curriculum.
 
-        First on the rows of relations and swaps, then on all: among all edits those are the ones that are
-        learned last, and not at all in few steps. A way of mining has no such part.
+        First on the rows of relations and swaps, then on all: among all edits those are learned last, and
+        hardly at all in few steps. A way of mining has no such part, and goes on from `pretrained`.
         """
         from counterfoil.scorers import checkpoint
 
         recipe, data = recipe or name, self.contrasts if data is None else data
-        backbone = checkpoint.read(self.place("pretrained", seed))
         if recipe not in TUNED:
-            return self._fit(backbone, name, recipe, data, seed)
+            return self._fit(checkpoint.read(self.place("pretrained", seed)), name, recipe, data, seed)
+        backbone = self.untrained(seed)
         rows = np.flatnonzero(np.isin(data.groupings["subset"], FIRST))
         before = self._fit(backbone, f"{name}-first", recipe, data.select(rows), seed, first=True)
         after = self._fit(backbone, name, recipe, data, seed)
@@ -125,7 +133,14 @@ class Workshop:
         return self.place(name, seed)
 
     def _fit(
-        self, backbone: Any, name: str, recipe: str, data: TrainingSet, seed: int, *, first: bool = False
+        self,
+        backbone: "Backbone",
+        name: str,
+        recipe: str,
+        data: TrainingSet,
+        seed: int,
+        *,
+        first: bool = False,
     ) -> TrainingSummary:
         from counterfoil.train.evaluation_mode import accuracy
         from counterfoil.train.loop import fit

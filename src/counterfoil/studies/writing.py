@@ -48,9 +48,10 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         title += f" (the first {_BROWSED:,} of each form)"
     write_text(out / QUESTIONS, questions_page(small, title=title, budget=_BUDGET))
     facts = {
-        "Learned from": f"{plan.loose:,} scenes with loose captions, then {plan.contrasts:,} contrasts",
-        "Trained for": f"{plan.first_steps:,} steps, then {plan.steps:,} steps each, "
-        f"{plan.batch_size} pictures at a time",
+        "Learned from": f"pretrained {plan.loose:,} scenes with loose captions, "
+        f"the others {plan.contrasts:,} contrasts",
+        "Trained for": f"{plan.relation_steps + plan.steps:,} steps each, {plan.batch_size} captions at a "
+        f"time; of contrasts, relations and swaps alone for the first {plan.relation_steps:,}",
         "Pictures": f"{plan.size} x {plan.size} pixels for the networks, {_SHOWN} x {_SHOWN} on this page",
         "Seeds": ", ".join(map(str, plan.seeds)),
         "Time": "; ".join(f"{what} {spent:.0f} s" for what, spent in study.seconds.items())
