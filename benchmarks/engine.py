@@ -38,7 +38,7 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, FileSource, Image
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.images import prepared
 from processor import multiplies_bf16, precisions
@@ -315,7 +315,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             cache = folder / f"cache-{precision}-{number}"
 
             def ours(scorer: Any = scorer, cache: Path = cache) -> Any:
-                return run(work, scorer, cache=cache, batch_size=BATCH, workers=options.workers)
+                return run(work, scorer, session=Session(cache, batch_size=BATCH, workers=options.workers))
 
             cold, answers = timed(ours)
             bare, _ = timed(theirs_fed[precision])

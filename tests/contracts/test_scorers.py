@@ -16,7 +16,7 @@ from contracts import forms
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.scorers.base import Options, Scorer
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
@@ -228,7 +228,7 @@ def test_batches_of_one_and_of_many_give_equal_scores(
     kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
 ) -> None:
     benchmark = benchmarks[kind.benchmark]
-    one, many = (numbers(run(benchmark, scorer, batch_size=size)) for size in (1, 64))
+    one, many = (numbers(run(benchmark, scorer, session=Session(batch_size=size))) for size in (1, 64))
     np.testing.assert_allclose(one, many, rtol=0, atol=NEAR if kind.torch else 0)
 
 

@@ -120,7 +120,7 @@ class FakeScorer:
 
 def main(cache: str, log: str, out: str, pause: str) -> None:
     """Measure a benchmark slowly, writing every item to `log` as it is embedded and the scores to `out`."""
-    from counterfoil.engine import run
+    from counterfoil.engine import Session, run
 
     handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -128,7 +128,7 @@ def main(cache: str, log: str, out: str, pause: str) -> None:
         os.write(handle, "".join(json.dumps([kind, name]) + "\n" for name in names).encode())
         time.sleep(float(pause))
 
-    answers = run(quads(500), FakeEmbedder(watch=watch), cache=Path(cache), batch_size=24)
+    answers = run(quads(500), FakeEmbedder(watch=watch), session=Session(Path(cache), batch_size=24))
     Path(out).write_bytes(answers.values.tobytes())
 
 

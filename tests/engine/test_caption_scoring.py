@@ -9,6 +9,7 @@ from counterfoil.engine import caption_rows
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_scoring import score_benchmark, score_captions
 from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.given import GivenEmbeddings
@@ -53,7 +54,7 @@ def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch
     benchmark = rated(20)
     embedder = fakes.FakeEmbedder()
     metric = Cosine(embedder, needs)
-    found = score_benchmark(benchmark, metric, batch_size=4).values
+    found = score_benchmark(benchmark, metric, session=Session(batch_size=4)).values
     expected = []
     for text, image, others in rows_of(benchmark):
         caption = fakes.vector(text.encode())
@@ -70,15 +71,17 @@ def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch
 
 def test_a_second_run_from_the_cache_embeds_nothing(fakes, tmp_path):
     benchmark = rated(20)
-    first = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder()), cache=tmp_path).values
+    first = score_benchmark(benchmark, Cosine(fakes.FakeEmbedder()), session=Session(tmp_path)).values
     again = fakes.FakeEmbedder()
     second = score_benchmark(
-        benchmark, Cosine(again, ("images", "captions", "references")), cache=tmp_path
+        benchmark, Cosine(again, ("images", "captions", "references")), session=Session(tmp_path)
     ).values
     # What the candidates' texts share with the references' is known; the same embedder's images are too.
     assert again.images_seen == []
     third = fakes.FakeEmbedder()
-    assert score_benchmark(benchmark, Cosine(third), cache=tmp_path).values.tolist() == first.tolist()
+    assert (
+        score_benchmark(benchmark, Cosine(third), session=Session(tmp_path)).values.tolist() == first.tolist()
+    )
     assert third.captions_seen == []
     assert third.images_seen == []
     assert not np.array_equal(first, second)
@@ -89,7 +92,7 @@ def test_parts_are_matched_row_by_row(references):
     benchmark = rated(20)
     local = Words()
     needs = ("images", "captions", "references") if references else ("images", "captions")
-    found = score_benchmark(benchmark, Best(local, needs), batch_size=3).values
+    found = score_benchmark(benchmark, Best(local, needs), session=Session(batch_size=3)).values
     expected = []
     for text, image, others in rows_of(benchmark):
         tokens = local.tokens(text).vectors

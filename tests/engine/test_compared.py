@@ -8,7 +8,7 @@ from numpy import ndarray
 
 import small_galleries
 from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.engine.blocks import Blocks, Products, unit
 from counterfoil.engine.compared import CustomSimilarity
 from counterfoil.engine.gallery import rank
@@ -117,7 +117,7 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(fakes, comparison,
     benchmark = gallery(fakes, rng, 12, 30)
     scorer = Several(some(rng, 12), some(rng, 30), comparison)
     assert isinstance(scorer, Embedder)
-    found = run(benchmark, scorer, cache=tmp_path)
+    found = run(benchmark, scorer, session=Session(tmp_path))
     blocks = (
         Products(scorer.images, scorer.captions)
         if comparison is None

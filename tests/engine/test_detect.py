@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics import quad
@@ -46,7 +46,7 @@ class FakeClassifier:
 def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path) -> None:
     benchmark, scorer = fakes.quads(60), FakeClassifier()
     assert isinstance(scorer, Classifier)
-    found = run(benchmark, scorer, batch_size=7, cache=tmp_path)
+    found = run(benchmark, scorer, session=Session(batch_size=7, cache=tmp_path))
     halves = 0
     for q in range(60):
         c = [scorer.of(str(benchmark.captions[2 * q + k].text).encode()) for k in (0, 1)]
@@ -68,11 +68,11 @@ def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path) -> None:
 def test_each_distinct_item_is_asked_about_once_and_remembered(fakes, tmp_path) -> None:
     benchmark = fakes.quads(20, distinct_images=15, distinct_captions=9)
     scorer = FakeClassifier()
-    first = run(benchmark, scorer, cache=tmp_path)
+    first = run(benchmark, scorer, session=Session(tmp_path))
     texts = {caption.text for caption in benchmark.captions}
     assert len(scorer.seen) == len(set(scorer.seen)) == 15 + len(texts)
     again = FakeClassifier()
-    second = run(benchmark, again, cache=tmp_path, batch_size=3)
+    second = run(benchmark, again, session=Session(tmp_path, batch_size=3))
     assert again.seen == []
     for name, right in first.right.items():
         assert right.tolist() == second.right[name].tolist()
@@ -90,7 +90,7 @@ def test_choices_ask_the_candidates_alone(correct: int, fakes, tmp_path) -> None
     gone = tuple(Image(image.id) for image in whole.images)
     benchmark = Benchmark(whole.card, gone, whole.captions, questions)
     scorer = FakeClassifier()
-    found = run(benchmark, scorer, cache=tmp_path)
+    found = run(benchmark, scorer, session=Session(tmp_path))
     assert scorer.seen
     assert set(scorer.seen) <= {caption.id for caption in whole.captions}
     values = np.array(
@@ -100,7 +100,7 @@ def test_choices_ask_the_candidates_alone(correct: int, fakes, tmp_path) -> None
     assert found.right["accuracy"].tolist() == expected
     # Captions are known by what they say, so they are kept though no image was looked at.
     again = FakeClassifier()
-    run(benchmark, again, cache=tmp_path)
+    run(benchmark, again, session=Session(tmp_path))
     assert again.seen == []
 
 

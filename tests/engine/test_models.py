@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 
 pytestmark = pytest.mark.models
 
@@ -22,10 +22,10 @@ def encoder(tmp_path_factory):
 
 def test_decisions_do_not_change_with_batch_size_or_workers(fakes, encoder, tmp_path):
     benchmark = fakes.quads(20)
-    first = run(benchmark, encoder, batch_size=32).values
+    first = run(benchmark, encoder, session=Session(batch_size=32)).values
     assert np.ptp(first) > 1e-4  # the scores do differ from pair to pair
     for batch_size, workers in ((1, 0), (7, 2), (64, 1)):
-        other = run(benchmark, encoder, batch_size=batch_size, workers=workers).values
+        other = run(benchmark, encoder, session=Session(batch_size=batch_size, workers=workers)).values
         # Batches of another shape round differently in the last bits of float32.
         np.testing.assert_allclose(other, first, atol=2e-6)
         for axis in (1, 2):
@@ -34,7 +34,7 @@ def test_decisions_do_not_change_with_batch_size_or_workers(fakes, encoder, tmp_
 
 def test_the_same_options_give_the_same_bits_with_and_without_a_cache(fakes, encoder, tmp_path):
     benchmark = fakes.quads(20)
-    plain = run(benchmark, encoder, batch_size=8).values
-    cold = run(benchmark, encoder, batch_size=8, workers=1, cache=tmp_path).values
-    warm = run(benchmark, encoder, batch_size=8, cache=tmp_path).values
+    plain = run(benchmark, encoder, session=Session(batch_size=8)).values
+    cold = run(benchmark, encoder, session=Session(batch_size=8, workers=1, cache=tmp_path)).values
+    warm = run(benchmark, encoder, session=Session(batch_size=8, cache=tmp_path)).values
     assert plain.tobytes() == cold.tobytes() == warm.tobytes()

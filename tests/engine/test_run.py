@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Caption, Image
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.engine.cache import SCHEMA
 from counterfoil.errors import DataError, InputError, ScoreError, StorageError
 from counterfoil.scorers import blind
@@ -27,7 +27,7 @@ def expected(fakes, benchmark):
 def test_an_embedder_sees_every_distinct_item_once_and_every_pair_is_right(fakes):
     benchmark = fakes.quads(20, distinct_images=30, distinct_captions=33)
     embedder = fakes.FakeEmbedder()
-    answers = run(benchmark, embedder, batch_size=7)
+    answers = run(benchmark, embedder, session=Session(batch_size=7))
     assert len(embedder.images_seen) == 30
     assert sorted(embedder.captions_seen) == sorted({c.text for c in benchmark.captions})
     assert embedder.calls == ["images", "captions"]
@@ -38,7 +38,7 @@ def test_an_embedder_sees_every_distinct_item_once_and_every_pair_is_right(fakes
 def test_a_scorer_of_pairs_sees_every_distinct_pair_once(fakes):
     benchmark = fakes.quads(10, distinct_images=4, distinct_captions=20)
     scorer = fakes.FakeScorer()
-    answers = run(benchmark, scorer, batch_size=3)
+    answers = run(benchmark, scorer, session=Session(batch_size=3))
     assert len(scorer.pairs_seen) == len(set(scorer.pairs_seen))
     np.testing.assert_array_equal(answers.values, expected(fakes, benchmark))
     # Pairs of one image follow each other, so that a scorer may decode it once.
@@ -54,7 +54,7 @@ def test_choices_have_one_row_per_question(fakes):
 
 def test_captions_come_by_length_then_text_and_images_by_first_use(fakes):
     embedder = fakes.FakeEmbedder()
-    run(fakes.quads(9), embedder, batch_size=4)
+    run(fakes.quads(9), embedder, session=Session(batch_size=4))
     assert embedder.images_seen == [f"i{i}" for i in range(18)]
     assert embedder.captions_seen == sorted(
         embedder.captions_seen, key=lambda text: (len(text.split()), text)
@@ -65,10 +65,12 @@ def test_captions_come_by_length_then_text_and_images_by_first_use(fakes):
 def test_a_second_run_computes_nothing_and_gives_the_same_bits(fakes, tmp_path, kind):
     benchmark = fakes.quads(40)
     make = fakes.FakeEmbedder if kind == "embedder" else fakes.FakeScorer
-    first = run(benchmark, make(), cache=tmp_path, batch_size=8)
+    first = run(benchmark, make(), session=Session(tmp_path, batch_size=8))
     again = make()
     steps = []
-    second = run(benchmark, again, cache=tmp_path, batch_size=5, progress=lambda *s: steps.append(s))
+    second = run(
+        benchmark, again, session=Session(tmp_path, batch_size=5, progress=lambda *s: steps.append(s))
+    )
     assert second.values.tobytes() == first.values.tobytes()
     assert not getattr(again, "images_seen", ())
     assert not getattr(again, "pairs_seen", ())
@@ -76,28 +78,26 @@ def test_a_second_run_computes_nothing_and_gives_the_same_bits(fakes, tmp_path, 
 
 
 def test_two_benchmarks_share_what_they_have_in_common(fakes, tmp_path):
-    run(fakes.quads(10), fakes.FakeEmbedder(), cache=tmp_path)
+    run(fakes.quads(10), fakes.FakeEmbedder(), session=Session(tmp_path))
     embedder = fakes.FakeEmbedder()
-    run(fakes.quads(12), embedder, cache=tmp_path)
+    run(fakes.quads(12), embedder, session=Session(tmp_path))
     assert embedder.images_seen == ["i20", "i21", "i22", "i23"]
 
 
 def test_another_identity_computes_anew(fakes, tmp_path):
-    run(fakes.quads(3), fakes.FakeEmbedder(), cache=tmp_path)
+    run(fakes.quads(3), fakes.FakeEmbedder(), session=Session(tmp_path))
     embedder = fakes.FakeEmbedder(identity=Identity("fake:embedder", revision="1", precision="bf16"))
-    run(fakes.quads(3), embedder, cache=tmp_path)
+    run(fakes.quads(3), embedder, session=Session(tmp_path))
     assert len(embedder.images_seen) == 6
 
 
 def test_progress_counts_every_batch_and_starts_where_the_cache_ends(fakes, tmp_path):
-    run(fakes.quads(2), fakes.FakeEmbedder(), cache=tmp_path)
+    run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
     steps = []
     run(
         fakes.quads(5),
         fakes.FakeEmbedder(),
-        cache=tmp_path,
-        batch_size=4,
-        progress=lambda *s: steps.append(s),
+        session=Session(tmp_path, batch_size=4, progress=lambda *s: steps.append(s)),
     )
     images = [step[1:] for step in steps if step[0] == "embedding images"]
     assert images == [(4, 10), (8, 10), (10, 10)]
@@ -106,13 +106,13 @@ def test_progress_counts_every_batch_and_starts_where_the_cache_ends(fakes, tmp_
 
 def test_a_damaged_shard_is_named_computed_again_and_replaced(fakes, tmp_path):
     benchmark = fakes.quads(300)  # 600 images: shards of 256, 256 and 88
-    first = run(benchmark, fakes.FakeEmbedder(), cache=tmp_path)
+    first = run(benchmark, fakes.FakeEmbedder(), session=Session(tmp_path))
     files = sorted(tmp_path.glob("v*/*/images/*.npz"))
     assert len(files) == 3
     whole = files[1].read_bytes()
     files[1].write_bytes(whole[: len(whole) // 2])
     notes, embedder = [], fakes.FakeEmbedder()
-    second = run(benchmark, embedder, cache=tmp_path, note=notes.append)
+    second = run(benchmark, embedder, session=Session(tmp_path, note=notes.append))
     assert second.values.tobytes() == first.values.tobytes()
     assert len(embedder.images_seen) in (256, 88)
     assert embedder.captions_seen == []
@@ -122,17 +122,17 @@ def test_a_damaged_shard_is_named_computed_again_and_replaced(fakes, tmp_path):
 
 
 def test_notes_nobody_listens_to_are_warnings(fakes, tmp_path):
-    run(fakes.quads(2), fakes.FakeEmbedder(), cache=tmp_path)
+    run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
     for path in tmp_path.glob("v*/*/images/*.npz"):
         path.write_bytes(b"")
     with pytest.warns(UserWarning, match="damaged cache file"):
-        run(fakes.quads(2), fakes.FakeEmbedder(), cache=tmp_path)
+        run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 5])
 def test_a_full_disk_is_one_error_and_leaves_a_valid_cache(fakes, tmp_path, monkeypatch, nth):
     benchmark, cache = fakes.quads(300), tmp_path / "cache"
-    plain = run(benchmark, fakes.FakeEmbedder(), batch_size=32)
+    plain = run(benchmark, fakes.FakeEmbedder(), session=Session(batch_size=32))
     calls = 0
     fsync = os.fsync
 
@@ -145,11 +145,11 @@ def test_a_full_disk_is_one_error_and_leaves_a_valid_cache(fakes, tmp_path, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="the disk is full"):
-        run(benchmark, fakes.FakeEmbedder(), cache=cache, batch_size=32)
+        run(benchmark, fakes.FakeEmbedder(), session=Session(cache, batch_size=32))
     monkeypatch.undo()
     assert not list(cache.rglob("*.part"))
     notes = []
-    again = run(benchmark, fakes.FakeEmbedder(), cache=cache, batch_size=32, note=notes.append)
+    again = run(benchmark, fakes.FakeEmbedder(), session=Session(cache, batch_size=32, note=notes.append))
     assert notes == []
     assert again.values.tobytes() == plain.values.tobytes()
 
@@ -161,7 +161,7 @@ def test_a_write_the_system_cuts_short_leaves_nothing_behind(fakes, tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
         with pytest.raises(StorageError, match="the disk is full"):
-            run(benchmark, fakes.FakeEmbedder(), cache=tmp_path)
+            run(benchmark, fakes.FakeEmbedder(), session=Session(tmp_path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.rglob("*.npz"))
@@ -211,14 +211,14 @@ def nan_at(row):
 )
 def test_wrong_embeddings_are_errors(fakes, change, message):
     with pytest.raises(ScoreError, match=message):
-        run(fakes.quads(9), Odd(fakes.FakeEmbedder(), change), batch_size=4)
+        run(fakes.quads(9), Odd(fakes.FakeEmbedder(), change), session=Session(batch_size=4))
 
 
 def test_a_nan_embedding_names_its_caption_and_is_not_kept(fakes, tmp_path):
     benchmark = fakes.quads(9)
     order = sorted((c.text for c in benchmark.captions), key=lambda text: (len(text.split()), text))
     with pytest.raises(ScoreError) as caught:
-        run(benchmark, Odd(fakes.FakeEmbedder(), nan_at(2)), batch_size=4, cache=tmp_path)
+        run(benchmark, Odd(fakes.FakeEmbedder(), nan_at(2)), session=Session(batch_size=4, cache=tmp_path))
     assert repr(order[4 + 2]) in str(caught.value)
     assert not list(tmp_path.glob("v*/*/captions/*"))
 
@@ -231,7 +231,7 @@ def test_a_scorer_that_gives_nan_names_the_pair(fakes):
             return values
 
     with pytest.raises(ScoreError, match="image 'i0' with caption 'caption number 1'"):
-        run(fakes.choices(3), Broken(), batch_size=2)
+        run(fakes.choices(3), Broken(), session=Session(batch_size=2))
 
 
 def test_workers_and_a_generator_are_stopped_when_something_fails(fakes):
@@ -249,7 +249,7 @@ def test_workers_and_a_generator_are_stopped_when_something_fails(fakes):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(fakes.quads(9), Watched(), batch_size=4, progress=progress)
+        run(fakes.quads(9), Watched(), session=Session(batch_size=4, progress=progress))
     assert closed == [True]
 
 
@@ -264,9 +264,11 @@ def test_missing_images_stop_before_the_model_runs(fakes):
 
 def test_blind_scorers_need_nothing_at_hand_and_leave_nothing_in_the_cache(fakes, tmp_path):
     benchmark = fakes.choices(3)
-    full = run(benchmark, blind.load("random"), cache=tmp_path).values
+    full = run(benchmark, blind.load("random"), session=Session(tmp_path)).values
     object.__setattr__(benchmark, "images", tuple(Image(i.id) for i in benchmark.images))
-    np.testing.assert_array_equal(run(benchmark, blind.load("random"), cache=tmp_path).values, full)
+    np.testing.assert_array_equal(
+        run(benchmark, blind.load("random"), session=Session(tmp_path)).values, full
+    )
     assert run(benchmark, blind.load("length")).values.tolist() == [[3.0, 3.0]] * 3
     object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
     assert run(benchmark, blind.load("constant")).values.tolist() == [[0.0, 0.0]] * 3
@@ -277,13 +279,13 @@ def test_blind_scorers_need_nothing_at_hand_and_leave_nothing_in_the_cache(fakes
 
 def test_options_out_of_range_are_refused(fakes):
     with pytest.raises(InputError, match="batch size; given: 0"):
-        run(fakes.quads(1), fakes.FakeEmbedder(), batch_size=0)
+        run(fakes.quads(1), fakes.FakeEmbedder(), session=Session(batch_size=0))
     with pytest.raises(InputError, match="workers; given: -1"):
-        run(fakes.quads(1), fakes.FakeEmbedder(), workers=-1)
+        run(fakes.quads(1), fakes.FakeEmbedder(), session=Session(workers=-1))
 
 
 def test_the_cache_has_no_other_files(fakes, tmp_path):
-    run(fakes.quads(3), fakes.FakeEmbedder(), cache=tmp_path)
+    run(fakes.quads(3), fakes.FakeEmbedder(), session=Session(tmp_path))
     root = tmp_path / f"v{SCHEMA}"
     assert sorted({path.name for path in root.glob("*/*")}) == ["captions", "identity.json", "images"]
 
@@ -299,8 +301,8 @@ def test_captions_over_the_limit_are_counted_and_the_count_is_kept(fakes, tmp_pa
     # Captions are of 2 to 8 words in turn: of 28, four have eight.
     benchmark, said = fakes.quads(14), []
     first, second = Short(), Short()
-    run(benchmark, first, cache=tmp_path, note=said.append)
-    run(benchmark, second, cache=tmp_path, note=said.append)
+    run(benchmark, first, session=Session(tmp_path, note=said.append))
+    run(benchmark, second, session=Session(tmp_path, note=said.append))
     assert (
         said
         == ["fake:embedder: 4 of 28 captions are longer than the model reads and cut off by its tokenizer"]

@@ -6,7 +6,7 @@ from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import items
-from counterfoil.engine.token_embeddings import PartsWork
+from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.store import digest
@@ -14,13 +14,12 @@ from counterfoil.store import digest
 from .metric_fakes import Best, Words, frames, rated
 
 
-def work(images, folder, note=print, batch_size=2):
+def embedded(images, folder, local, note=print, batch_size=2):
     keys = [digest(image.id.encode()) for image in images]
     plan = items(
         images, (), used_images=np.arange(len(images)), image_keys=keys, used_captions=np.empty(0, int)
     )
-    cache = Cache(folder, Words().identity)
-    return PartsWork(plan, cache, batch_size, 0, lambda stage, done, total: None, note)
+    return Session(batch_size=batch_size, note=note).frames(local, plan, Cache(folder, Words().identity))
 
 
 def pictures(n, kind=Image):
@@ -29,9 +28,9 @@ def pictures(n, kind=Image):
 
 def test_items_of_any_number_of_parts_come_back_from_the_cache_as_they_were(tmp_path):
     images = pictures(7)
-    first = work(images, tmp_path).frames(Words())
+    first = embedded(images, tmp_path, Words())
     again = Words()
-    second = work(tuple(reversed(images)), tmp_path, batch_size=5).frames(again)
+    second = embedded(tuple(reversed(images)), tmp_path, again, batch_size=5)
     assert again.images_seen == []
     assert [len(each) for each in first] == [1 + (i + 1) % 5 for i in range(7)]
     for one, other, image in zip(first, reversed(second), images, strict=True):
@@ -41,9 +40,13 @@ def test_items_of_any_number_of_parts_come_back_from_the_cache_as_they_were(tmp_
 
 def test_tokens_come_back_whole(tmp_path):
     benchmark = rated(20)
-    first = score_benchmark(benchmark, Best(Words(), ("images", "captions", "references")), cache=tmp_path)
+    first = score_benchmark(
+        benchmark, Best(Words(), ("images", "captions", "references")), session=Session(tmp_path)
+    )
     local = Words()
-    second = score_benchmark(benchmark, Best(local, ("images", "captions", "references")), cache=tmp_path)
+    second = score_benchmark(
+        benchmark, Best(local, ("images", "captions", "references")), session=Session(tmp_path)
+    )
     assert local.captions_seen == local.images_seen == []
     assert first.values.tobytes() == second.values.tobytes()
     expected = Words().tokens("a word0 and more0")
@@ -57,10 +60,10 @@ def test_a_run_stopped_in_the_middle_goes_on_after_the_last_video(tmp_path):
     videos = pictures(6, Video)
     local = Words(stop_after=4)
     with pytest.raises(KeyboardInterrupt):
-        work(videos, tmp_path).frames(local)
+        embedded(videos, tmp_path, local)
     assert local.images_seen == ["v0", "v1", "v2", "v3"]
     local = Words()
-    found = work(videos, tmp_path).frames(local)
+    found = embedded(videos, tmp_path, local)
     assert local.images_seen == ["v4", "v5"]
     assert [each.tobytes() for each in found] == [frames(v.read()).tobytes() for v in videos]
 
@@ -72,7 +75,7 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
                 yield [np.eye(4, dtype=np.float32)[: len(image.id)] for image in batch]
 
     mixed = (Video("v", FrameFeatures(tmp_path / "v.npy")), Image("ab", BytesSource(b"x")))
-    found = work(mixed, tmp_path / "cache").frames(Given())
+    found = embedded(mixed, tmp_path / "cache", Given())
     assert [each.shape for each in found] == [(1, 4), (2, 4)]
     keys = [digest(b"v"), digest(b"ab")]
     assert list(Cache(tmp_path / "cache", Words().identity).read_parts("frames", keys)[0]) == [1]
@@ -81,7 +84,7 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
 @pytest.mark.parametrize("harm", ["cut", "altered"])
 def test_a_damaged_shard_is_passed_over_and_said(tmp_path, harm):
     images = pictures(4)
-    expected = work(images, tmp_path).frames(Words())
+    expected = embedded(images, tmp_path, Words())
     (path,) = tmp_path.rglob("frames/*.npz")
     data = path.read_bytes()
     middle = len(data) // 2
@@ -90,7 +93,7 @@ def test_a_damaged_shard_is_passed_over_and_said(tmp_path, harm):
     )
     notes = []
     local = Words()
-    found = work(images, tmp_path, note=notes.append).frames(local)
+    found = embedded(images, tmp_path, local, note=notes.append)
     assert len(notes) == 1
     assert "damaged cache file passed over" in notes[0]
     assert len(local.images_seen) == 4
@@ -110,7 +113,7 @@ def test_parts_that_are_no_parts_name_their_item(value, said):
             yield from ([value for _ in batch] for batch in batches)
 
     with pytest.raises(ScoreError, match=rf"^embedding frames, 'v0': .*{said}"):
-        work(pictures(3), None).frames(Broken())
+        embedded(pictures(3), None, Broken())
 
 
 def test_frames_of_different_widths_are_refused():
@@ -118,5 +121,5 @@ def test_frames_of_different_widths_are_refused():
         def embed_frames(self, batches, *, workers=0):
             yield from ([np.ones((1, 3 + (image.id == "v2")), np.float32) for image in b] for b in batches)
 
-    with pytest.raises(ScoreError, match=r"frames of different widths; given: \[3, 4\]"):
-        work(pictures(3), None).frames(Uneven())
+    with pytest.raises(ScoreError, match=r"embeddings of different widths.*given: 4 after 3"):
+        embedded(pictures(3), None, Uneven())

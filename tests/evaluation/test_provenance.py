@@ -9,7 +9,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.data import Scores
 from counterfoil.data.provenance import versions
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.errors import InputError
 from counterfoil.evaluation import evaluate
 from counterfoil.evaluation.run import load_run, save_run
@@ -33,7 +33,7 @@ class Linear:
 def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sys.argv", ["/home/someone/study.py", "--fast"])
     benchmark, scorer = quads(14, size=32), Linear(np.array([0.1, 0.2, 0.3]))
-    answers = run(benchmark, scorer, batch_size=5)
+    answers = run(benchmark, scorer, session=Session(batch_size=5))
     result = evaluate(benchmark, answers, draws=200, seed=7)
     assert result.scorer == "linear"
     save_run(tmp_path / "run", benchmark, answers, result)

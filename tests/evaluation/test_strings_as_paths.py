@@ -6,7 +6,7 @@ from counterfoil.data import Scores
 from counterfoil.data.folder import load, save
 from counterfoil.data.tables import read_table
 from counterfoil.data.training_files import read
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.evaluation import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.scorers.blind import load as blind
@@ -18,7 +18,7 @@ def test_benchmarks_runs_caches_and_tables(tmp_path):
     save(benchmark, str(tmp_path / "set"))
     assert load(str(tmp_path / "set")).digest == benchmark.digest
     assert len(read(str(tmp_path / "set"), images=str(tmp_path))) == 6
-    answers = run(benchmark, blind("constant"), cache=str(tmp_path / "cache"))
+    answers = run(benchmark, blind("constant"), session=Session(str(tmp_path / "cache")))
     result = evaluate(benchmark, answers, scorer="x", draws=100, measures="group")
     assert list(result.measures) == ["group"]
     save_run(str(tmp_path / "run"), benchmark, answers, result, {})

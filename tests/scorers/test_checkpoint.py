@@ -109,16 +109,16 @@ def test_a_checkpoint_is_an_embedder(
 def test_a_checkpoint_answers_questions(
     kind: str, backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark
 ) -> None:
-    from counterfoil.engine import run
+    from counterfoil.engine import Session, run
     from counterfoil.evaluation.evaluate import evaluate
 
     checkpoint.save(tmp_path / "ckpt", backbones(kind), {})
     scorer = catalog.scorer(f"ckpt:{tmp_path / 'ckpt'}", CPU, memory=tmp_path / "cache")
-    answers = run(quads, scorer, batch_size=4, cache=tmp_path / "cache")
+    answers = run(quads, scorer, session=Session(batch_size=4, cache=tmp_path / "cache"))
     # A second time all of it is remembered.
     again = catalog.scorer(f"ckpt:{tmp_path / 'ckpt'}", CPU, memory=tmp_path / "cache")
     assert again.identity == scorer.identity
-    second = run(quads, again, batch_size=4, cache=tmp_path / "cache")
+    second = run(quads, again, session=Session(batch_size=4, cache=tmp_path / "cache"))
     if kind == "detector":
         assert isinstance(scorer, Classifier)
         assert {name: each.tolist() for name, each in answers.right.items()} == {
@@ -138,9 +138,9 @@ def test_a_remembered_checkpoint_is_not_loaded(
 
     checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), {})
     folder, cache = str(tmp_path / "ckpt"), tmp_path / "cache"
-    run(quads, catalog.scorer(folder, CPU, memory=cache), cache=cache)
+    run(quads, catalog.scorer(folder, CPU, memory=cache), session=Session(cache))
     monkeypatch.setattr(checkpoint, "_read", lambda folder: pytest.fail("was loaded"))
-    run(quads, catalog.scorer(folder, CPU, memory=cache), cache=cache)
+    run(quads, catalog.scorer(folder, CPU, memory=cache), session=Session(cache))
     # Other weights in the same folder are another model.
     monkeypatch.undo()
     known = catalog.scorer(folder, CPU, memory=cache).identity

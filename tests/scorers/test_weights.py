@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from counterfoil.engine import run
+from counterfoil.engine import Session, run
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.weights import check_kept, identity_of
@@ -52,14 +52,14 @@ def test_two_networks_of_one_name_never_share_a_cache(tmp_path):
     benchmark = quads(14, size=32)
     first, second = Own(Network(0)), Own(Network(1))
     assert first.identity == second.identity
-    kept = run(benchmark, first, cache=tmp_path).values
-    other = run(benchmark, second, cache=tmp_path).values
+    kept = run(benchmark, first, session=Session(tmp_path)).values
+    other = run(benchmark, second, session=Session(tmp_path)).values
     np.testing.assert_array_equal(other, run(benchmark, second).values)
     assert (kept != other).any()
     # The same weights in another object find what is kept.
     asked = Own(Network(0))
     asked.network.forward = None
-    np.testing.assert_array_equal(run(benchmark, asked, cache=tmp_path).values, kept)
+    np.testing.assert_array_equal(run(benchmark, asked, session=Session(tmp_path)).values, kept)
 
 
 def test_a_network_that_is_trained_on_is_another():
@@ -128,10 +128,10 @@ class Code:
 def test_a_name_alone_is_not_kept(tmp_path):
     benchmark = quads(7, size=32)
     with pytest.raises(InputError, match=r"own: .*neither weights nor a revision.*revision=\"1\""):
-        run(benchmark, Code(Identity("own", prompt="a photo of {}")), cache=tmp_path)
+        run(benchmark, Code(Identity("own", prompt="a photo of {}")), session=Session(tmp_path))
     assert not list(tmp_path.rglob("*.npz"))
     # Without a cache there is nothing to mix up, and with a revision each has its own.
     run(benchmark, Code(Identity("own")))
-    run(benchmark, Code(Identity("own", revision="1")), cache=tmp_path)
+    run(benchmark, Code(Identity("own", revision="1")), session=Session(tmp_path))
     assert list(tmp_path.rglob("*.npz"))
     check_kept(Identity("own", weights="abc"))

@@ -13,7 +13,7 @@ from counterfoil import catalog  # noqa: E402
 from counterfoil.data import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
 from counterfoil.data.records import Caption, PixelSource  # noqa: E402
 from counterfoil.data.training import TrainingSet  # noqa: E402
-from counterfoil.engine import run  # noqa: E402
+from counterfoil.engine import Session, run  # noqa: E402
 from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402
 from counterfoil.scorers import checkpoint, detector  # noqa: E402
@@ -129,7 +129,7 @@ def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path)
     # One word in five says "wide" or "tall" though natural: no detector can do better than 0.8.
     assert 0.7 < detection.accuracy(captions.reshape(-1, 2)).mean() <= 0.87
     # The two-step rule, question by question.
-    answers = run(benchmark, found, batch_size=32, cache=tmp_path)
+    answers = run(benchmark, found, session=Session(batch_size=32, cache=tmp_path))
     for q in range(len(unseen)):
         c, i = captions[2 * q : 2 * q + 2], images[2 * q : 2 * q + 2]
         expected = {

@@ -8,6 +8,7 @@ from counterfoil.catalog import benchmark
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.videos import Video
 from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
 from counterfoil.studies.oracle import load
 
@@ -19,7 +20,7 @@ def rated(request):
 
 def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
     # The first of each tau, and no tie that the ratings have not.
-    scores = run(rated, load("oracle"), cache=tmp_path).values
+    scores = run(rated, load("oracle"), session=Session(tmp_path)).values
     truth = rated.questions.ratings[:, 0]
     for found in (
         kendalltau(scores, truth, variant="b"),
@@ -29,7 +30,7 @@ def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
     ):
         assert found.statistic == pytest.approx(1.0, abs=1e-12)
     # From the cache the same bits.
-    assert (run(rated, load("oracle"), cache=tmp_path).values == scores).all()
+    assert (run(rated, load("oracle"), session=Session(tmp_path)).values == scores).all()
 
 
 def test_the_oracle_prefers_what_people_prefer():

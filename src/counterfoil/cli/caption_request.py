@@ -12,6 +12,7 @@ from counterfoil.cli.options import key_values
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_scoring import metric_for
 from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.base import CaptionMetric
@@ -79,15 +80,10 @@ class Request:
             )
         return {name: metric_for(metric, asked.images) for name, metric in found.items()}
 
-    def how(self, cache: Path | None, progress: Progress) -> dict[str, Any]:
-        """How `engine.judge.ask` is to work."""
-        return {
-            "cache": cache,
-            "batch_size": self.batch_size,
-            "workers": self.workers,
-            "progress": progress,
-            "note": _nothing if self.quiet else terminal.warn,
-        }
+    def session(self, cache: Path | None, progress: Progress) -> Session:
+        """The session in which the metrics are computed."""
+        note = _nothing if self.quiet else terminal.warn
+        return Session(cache, self.batch_size, self.workers, progress, note)
 
 
 def settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -18,6 +18,7 @@ from counterfoil.cli.caption_values import Value
 from counterfoil.cli.report_tables import printed
 from counterfoil.data.tables import DataTable, first_double, floats, read_table
 from counterfoil.engine.caption_inputs import CaptionInputs
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
@@ -173,10 +174,15 @@ class SystemValues:
 
     @classmethod
     def of(
-        cls, asked: CaptionInputs, metrics: Mapping[str, CaptionMetric], images: Sequence[str], **how: Any
+        cls,
+        asked: CaptionInputs,
+        metrics: Mapping[str, CaptionMetric],
+        images: Sequence[str],
+        *,
+        session: Session = Session(),
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
-        values, scores = caption_values.values(asked, metrics, **how)
+        values, scores = caption_values.values(asked, metrics, session=session)
         row = {name: number for number, name in enumerate(images_of(asked))}
         order = [row[name] for name in images]
         sums = {}

@@ -12,6 +12,7 @@ from counterfoil.cli.caption_items import image_of, number_of
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_rows import texts
 from counterfoil.engine.caption_scoring import score_captions
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
 from counterfoil.scorers.captions.base import CaptionMetric, TextMetric
@@ -50,14 +51,18 @@ def titles(metrics: Mapping[str, CaptionMetric]) -> dict[str, str]:
 
 
 def values(
-    asked: CaptionInputs, metrics: Mapping[str, CaptionMetric], *, per_image: PerImage = "mean", **how: Any
+    asked: CaptionInputs,
+    metrics: Mapping[str, CaptionMetric],
+    *,
+    per_image: PerImage = "mean",
+    session: Session = Session(),
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
     """The value of each metric, and its scores, one per row.
 
     Means are over images. Of metrics of all captions as one text every candidate is part of the text, with
     the references of its image; with `per_image` "best" the best candidate of each image by that metric.
     """
-    scores = {name: score_captions(asked, metric, **how) for name, metric in metrics.items()}
+    scores = {name: score_captions(asked, metric, session=session) for name, metric in metrics.items()}
     images = {name: _of_images(asked, own, per_image) for name, own in scores.items()}
     wholes = {
         name: _whole(asked if per_image == "mean" else asked.take(_best(asked, scores[name])), metric)

@@ -140,7 +140,9 @@ def score(
     kept = None if no_cache else cache_folder(cache)
     loaded = request.load(asked, memory=kept)
     with terminal.progress(quiet=quiet) as report:
-        found, scores = caption_values.values(asked, loaded, per_image=per_image, **request.how(kept, report))
+        found, scores = caption_values.values(
+            asked, loaded, per_image=per_image, session=request.session(kept, report)
+        )
     of_images = caption_values.n_images(asked)
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
@@ -266,7 +268,7 @@ def systems(
         for name, each in zip(names, asked, strict=True):
             with terminal.progress(quiet=quiet) as report:
                 found[name] = caption_systems.SystemValues.of(
-                    each, loaded, pictures, **request.how(kept, report)
+                    each, loaded, pictures, session=request.session(kept, report)
                 )
     agreement = None
     if people is not None:

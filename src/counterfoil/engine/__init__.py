@@ -6,5 +6,6 @@
 from counterfoil.engine.align import align
 from counterfoil.engine.progress import Note, Progress, silent
 from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 
-__all__ = ["Note", "Progress", "align", "run", "silent"]
+__all__ = ["Note", "Progress", "Session", "align", "run", "silent"]

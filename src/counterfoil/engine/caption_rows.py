@@ -5,8 +5,6 @@ Texts go to metrics that read, embeddings to those that look, parts to those tha
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,21 +13,10 @@ from numpy import ndarray
 
 from counterfoil.data.forms.base import first_use
 from counterfoil.engine.align import used_rows
-from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.compute import Work, say_cut
-from counterfoil.engine.content import image_keys
 from counterfoil.engine.plan import ScoringPlan, items
-from counterfoil.engine.progress import Note, Progress
-from counterfoil.engine.token_embeddings import PartsWork
-from counterfoil.scorers.base import Embedder
-from counterfoil.scorers.captions.base import (
-    CaptionMetric,
-    EmbeddingMetric,
-    LocalEmbedder,
-    LocalMetric,
-    TextMetric,
-)
+from counterfoil.engine.session import Session
+from counterfoil.scorers.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
 from counterfoil.scorers.given import GivenEmbeddings
 
 #: Numbers in one block of gathered embeddings.
@@ -39,52 +26,29 @@ _BLOCK = 1 << 23
 Answer = Callable[[CaptionInputs], ndarray]
 
 
-@dataclass(frozen=True)
-class MetricWork:
-    """How metrics are asked."""
-
-    cache: Path | None
-    batch_size: int
-    workers: int
-    progress: Progress
-    note: Note
-
-    def plan(self, asked: Sequence[CaptionInputs]) -> ScoringPlan:
-        """The distinct items of all that is asked; all of it is about the same images and candidates."""
-        first = asked[0]
-        mentioned = [each.references.captions for each in asked if each.references is not None]
-        shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
-        pictures = [first.images[position] for position in shown]
-        return items(
-            first.images,
-            first.captions,
-            used_images=shown,
-            image_keys=image_keys(pictures, cache=self.cache, progress=self.progress),
-            used_captions=first_use(np.concatenate([first.candidate, *mentioned])),
-        )
-
-    def of_items(self, plan: ScoringPlan, embedder: Embedder) -> Work:
-        """How whole items are embedded."""
-        return Work(
-            plan, Cache.of(self.cache, embedder), self.batch_size, self.workers, self.progress, self.note
-        )
-
-    def of_parts(self, plan: ScoringPlan, local: LocalEmbedder) -> PartsWork:
-        """How parts of items are embedded."""
-        return PartsWork(
-            plan, Cache.of(self.cache, local), self.batch_size, self.workers, self.progress, self.note
-        )
+def _plan(asked: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
+    """The distinct items of all that is asked; all of it is about the same images and candidates."""
+    first = asked[0]
+    mentioned = [each.references.captions for each in asked if each.references is not None]
+    shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
+    return items(
+        first.images,
+        first.captions,
+        used_images=shown,
+        image_keys=session.keys([first.images[position] for position in shown]),
+        used_captions=first_use(np.concatenate([first.candidate, *mentioned])),
+    )
 
 
-def row_scorer(asked: Sequence[CaptionInputs], metric: CaptionMetric, work: MetricWork) -> Answer:
+def row_scorer(asked: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
     """What answers for the rows, with everything behind it embedded."""
     if isinstance(metric, TextMetric):
         return lambda each: metric.of_texts(*texts(each), **_documents(each))
     if isinstance(metric, LocalMetric):
-        return _by_parts(asked, metric, work)
+        return _by_parts(asked, metric, session)
     if isinstance(metric.embedder, GivenEmbeddings):
         return _by_given(asked, metric, metric.embedder)
-    return _by_embeddings(asked, metric, work)
+    return _by_embeddings(asked, metric, session)
 
 
 def _documents(asked: CaptionInputs) -> dict[str, Any]:
@@ -102,15 +66,12 @@ def texts(asked: CaptionInputs) -> tuple[list[str], list[list[str]]]:
     return asked.texts(asked.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
 
 
-def _by_embeddings(asked: Sequence[CaptionInputs], metric: EmbeddingMetric, work: MetricWork) -> Answer:
-    plan = work.plan(asked)
-    embedder = metric.embedder
-    of_items = work.of_items(plan, embedder)
-    say_cut(plan, embedder, of_items.cache, metric.identity.name, work.note)
-    images = None
-    if plan.images:
-        images = of_items.images(lambda batches: embedder.embed_images(batches, workers=work.workers))
-    captions = of_items.captions(embedder.embed_captions, embedder.lengths)
+def _by_embeddings(asked: Sequence[CaptionInputs], metric: EmbeddingMetric, session: Session) -> Answer:
+    plan, embedder = _plan(asked, session), metric.embedder
+    kept = session.shards_of(embedder)
+    session.note_truncated(embedder, plan, kept, metric.identity.name)
+    images = session.embed_images(embedder, plan, kept) if plan.images else None
+    captions = session.embed_captions(embedder, plan, kept)
     return _rows_of(metric, captions, plan.caption_of, images, plan.image_of)
 
 
@@ -162,12 +123,11 @@ def _blocks(asked: CaptionInputs, width: int) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
 
 
-def _by_parts(asked: Sequence[CaptionInputs], metric: LocalMetric, work: MetricWork) -> Answer:
-    plan = work.plan(asked)
-    of_parts = work.of_parts(plan, metric.local)
-    say_cut(plan, metric.local, of_parts.cache, metric.identity.name, work.note)
-    frames = of_parts.frames(metric.local) if plan.images else None
-    tokens = of_parts.tokens(metric.local)
+def _by_parts(asked: Sequence[CaptionInputs], metric: LocalMetric, session: Session) -> Answer:
+    plan, kept = _plan(asked, session), session.shards_of(metric.local)
+    session.note_truncated(metric.local, plan, kept, metric.identity.name)
+    frames = session.frames(metric.local, plan, kept) if plan.images else None
+    tokens = session.tokens(metric.local, plan, kept)
 
     def answer(each: CaptionInputs) -> ndarray:
         references = each.references

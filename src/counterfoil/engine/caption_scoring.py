@@ -18,10 +18,10 @@ from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
 from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.caption_rows import MetricWork, row_scorer
-from counterfoil.engine.compute import check_amounts
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.caption_rows import row_scorer
+from counterfoil.engine.progress import Note
 from counterfoil.engine.provenance import signed
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.captions.base import CaptionMetric
 
@@ -33,11 +33,7 @@ def score_benchmark(
     benchmark: Benchmark,
     metric: CaptionMetric,
     *,
-    cache: str | Path | None = None,
-    batch_size: int = 32,
-    workers: int = 0,
-    progress: Progress = silent,
-    note: Note = warn,
+    session: Session = Session(),
 ) -> Scores:
     """What a caption metric gives to every candidate that `benchmark` asks about.
 
@@ -50,43 +46,36 @@ def score_benchmark(
     Raises `InputError` for galleries, and for a metric that reads references where there are none;
     `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
     """
-    cache = None if cache is None else Path(cache)
     asked = _asked(benchmark, metric)
     questions = benchmark.listed
     captions, _ = questions.pairs()
-    _say_corpus(benchmark, metric, note)
+    _say_corpus(benchmark, metric, session.note)
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
-    work = MetricWork(cache, batch_size, workers, progress, note)
     if not isinstance(questions, Preference):
-        values = _answered([asked], metric, work)[0].reshape(captions.shape)
+        values = _answered([asked], metric, session)[0].reshape(captions.shape)
     elif "references" in metric.needs and questions.references is not None and questions.sample is not None:
         drawn = [asked.beside(references) for references in questions.drawn()]
-        of_draws = _answered(drawn, metric, work, loads=questions.sides)
+        of_draws = _answered(drawn, metric, session, loads=questions.sides)
         values = np.stack([questions.collect(each) for each in of_draws], axis=2)
     else:
-        values = questions.collect(_answered([asked], metric, work, loads=questions.sides)[0])
+        values = questions.collect(_answered([asked], metric, session, loads=questions.sides)[0])
     checked = Scores(values).check(benchmark, where=f"scores of {metric.identity.name}")
-    return signed(checked, metric, batch_size=batch_size, workers=workers)
+    return signed(checked, metric, session=session)
 
 
 def score_captions(
     asked: CaptionInputs,
     metric: CaptionMetric,
     *,
-    cache: str | Path | None = None,
-    batch_size: int = 32,
-    workers: int = 0,
-    progress: Progress = silent,
-    note: Note = warn,
+    session: Session = Session(),
 ) -> Float64[ndarray, "rows"]:
     """One number per row, all finite.
 
     Raises what `score_benchmark` raises. Captions longer than the model reads are cut off by its tokenizer,
-    and `note` gets how many.
+    and the note of the `session` says how many.
     """
-    cache = None if cache is None else Path(cache)
     metric = metric_for(metric, asked.images)
-    return _answered([asked], metric, MetricWork(cache, batch_size, workers, progress, note))[0]
+    return _answered([asked], metric, session)[0]
 
 
 def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
@@ -152,7 +141,7 @@ def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None
 def _answered(
     asked: Sequence[CaptionInputs],
     metric: CaptionMetric,
-    work: MetricWork,
+    session: Session,
     *,
     loads: Int64[ndarray, "rows"] | None = None,
 ) -> list[Float64[ndarray, "rows"]]:
@@ -160,12 +149,11 @@ def _answered(
 
     Rows of different `loads` do not know of each other, where a metric counts documents over its load.
     """
-    check_amounts(work.batch_size, work.workers)
     asked = [each.checked(metric) for each in asked]
-    answer = row_scorer(asked, metric, work)
+    answer = row_scorer(asked, metric, session)
     found = []
     for done, each in enumerate(asked):
-        work.progress("comparing captions", done, len(asked))
+        session.progress("comparing captions", done, len(asked))
         values = np.empty(len(each))
         for load in (0,) if loads is None else np.unique(loads):
             rows = np.flatnonzero(loads == load) if loads is not None else np.arange(len(each))
@@ -179,7 +167,7 @@ def _answered(
                 )
             values[rows] = part
         found.append(_finite(values, each, metric))
-    work.progress("comparing captions", len(asked), len(asked))
+    session.progress("comparing captions", len(asked), len(asked))
     return found
 
 

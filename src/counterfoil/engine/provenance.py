@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 
 from counterfoil.data.provenance import versions
 from counterfoil.data.scores import Outcomes, Rankings, Scores
+from counterfoil.engine.session import Session
 from counterfoil.scorers.weights import identity_of
 
 _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
 
 
-def signed(answers: _Answers, scorer: Any, *, first: Any = None, batch_size: int, workers: int) -> _Answers:
+def signed(answers: _Answers, scorer: Any, *, first: Any = None, session: Session) -> _Answers:
     """The answers with what made them written on them, as a run's manifest has it.
 
     The identity of a scorer without `weights` gets the digest of those that it holds
@@ -32,8 +33,8 @@ def signed(answers: _Answers, scorer: Any, *, first: Any = None, batch_size: int
         },
         "machine": {
             "device": str(device or "cpu"),
-            "batch_size": batch_size,
-            "workers": workers,
+            "batch_size": session.batch_size,
+            "workers": session.workers,
             "system": platform.platform(),
         },
         "versions": versions(),

@@ -1,7 +1,6 @@
-"""Any kind of scorer, asked about galleries."""
+"""Rankings of galleries by any kind of scorer."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,12 +13,10 @@ from counterfoil.engine import rerank
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
 from counterfoil.engine.compared import CustomSimilarity
-from counterfoil.engine.compute import embed, prepared, score_pairs
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.given_rankings import rank_given
-from counterfoil.engine.plan import plan
-from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.engine.provenance import signed
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
 from counterfoil.scorers.captions.base import CaptionMetric
@@ -41,11 +38,7 @@ def rank_galleries(
     depth: int = 32,
     top: int = 50,
     truncated_as_miss: bool = False,
-    cache: str | Path | None = None,
-    batch_size: int = 32,
-    workers: int = 0,
-    progress: Progress = silent,
-    note: Note = warn,
+    session: Session = Session(),
 ) -> list[Rankings]:
     """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
 
@@ -59,7 +52,6 @@ def rank_galleries(
     Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
     `counterfoil.engine.run` raises.
     """
-    cache = None if cache is None else Path(cache)
     if isinstance(scorer, GivenTable):
         raise ScoreError(
             "a table of answers to questions cannot rank a gallery",
@@ -83,10 +75,9 @@ def rank_galleries(
     if isinstance(scorer, GivenRankings):
         return [
             signed(
-                rank_given(each, scorer, top=top, truncated_as_miss=truncated_as_miss, note=note),
+                rank_given(each, scorer, top=top, truncated_as_miss=truncated_as_miss, note=session.note),
                 scorer,
-                batch_size=batch_size,
-                workers=workers,
+                session=session,
             )
             for each in benchmarks
         ]
@@ -97,73 +88,59 @@ def rank_galleries(
             given=scorer.identity.name,
             hint="leave --first-stage out: this scorer ranks the whole gallery",
         )
-    work = _Work(cache, batch_size, workers, progress, note)
     found: dict[int, Rankings] = {}
     for group in _same_items(benchmarks):
         chosen = [benchmarks[i] for i in group]
         if first_stage is not None:
-            part = _again(chosen, scorer, first_stage, depth, top, work)  # type: ignore[arg-type]
+            part = _again(chosen, scorer, first_stage, depth, top, session)  # type: ignore[arg-type]
         else:
-            part = rank(chosen, work.blocks(chosen[0], scorer), top=top, progress=progress)
+            part = rank(chosen, _blocks(chosen[0], scorer, session), top=top, progress=session.progress)
         found |= dict(zip(group, part, strict=True))
-    return [
-        signed(found[i], scorer, first=first_stage, batch_size=batch_size, workers=workers)
-        for i in range(len(benchmarks))
-    ]
+    return [signed(found[i], scorer, first=first_stage, session=session) for i in range(len(benchmarks))]
 
 
-class _Work:
-    """How scorers are asked."""
+def _blocks(benchmark: Benchmark, scorer: Embedder | Scorer | Given, session: Session) -> Blocks:
+    """The scores of all images of a gallery with all its captions."""
+    if isinstance(scorer, GivenSimilarity):
+        return _given_matrix(benchmark, scorer)
+    if isinstance(scorer, GivenEmbeddings):
+        images, captions = _rows(benchmark, scorer, len(scorer.images), len(scorer.captions))
+        return Products(unit(scorer.images)[images], unit(scorer.captions)[captions])
+    if isinstance(scorer, Embedder):
+        work, kept = session.prepare(benchmark, scorer)
+        found = session.embed(scorer, work, kept)
+        images, captions = found[1][work.image_of], found[0][work.caption_of]
+        comparison = getattr(scorer, "comparison", None)
+        return (
+            Products(images, captions)
+            if comparison is None
+            else CustomSimilarity(comparison, images, captions)
+        )
+    if not isinstance(scorer, Scorer):
+        raise TypeError(f"{type(scorer).__name__} cannot rank a gallery")
+    n, m = len(benchmark.images), len(benchmark.captions)
+    if n * m > ALL_PAIRS:
+        raise InputError(
+            f"{benchmark.name} has too many pairs for a scorer of pairs",
+            where=scorer.identity.name,
+            given=f"{n:,} x {m:,} = {n * m:,}",
+            allowed=f"up to {ALL_PAIRS:,}",
+            hint="let a dual encoder choose: --first-stage SCORER --depth 32",
+        )
+    images, captions = np.divmod(np.arange(n * m), m)
+    return Matrix(_scores(benchmark, scorer, captions, images, session).reshape(n, m))
 
-    def __init__(
-        self, cache: Path | None, batch_size: int, workers: int, progress: Progress, note: Note
-    ) -> None:
-        self.cache, self.batch_size, self.workers = cache, batch_size, workers
-        self.progress, self.note = progress, note
 
-    def blocks(self, benchmark: Benchmark, scorer: Embedder | Scorer | Given) -> Blocks:
-        """The scores of all images of a gallery with all its captions."""
-        if isinstance(scorer, GivenSimilarity):
-            return _given_matrix(benchmark, scorer)
-        if isinstance(scorer, GivenEmbeddings):
-            images, captions = _rows(benchmark, scorer, len(scorer.images), len(scorer.captions))
-            return Products(unit(scorer.images)[images], unit(scorer.captions)[captions])
-        if isinstance(scorer, Embedder):
-            keys, shelf = prepared(benchmark, scorer, cache=self.cache, progress=self.progress)
-            plan_of = plan(benchmark, keys)
-            found = embed(scorer, plan_of, shelf, self.batch_size, self.workers, self.progress, self.note)
-            images, captions = found[1][plan_of.image_of], found[0][plan_of.caption_of]
-            comparison = getattr(scorer, "comparison", None)
-            return (
-                Products(images, captions)
-                if comparison is None
-                else CustomSimilarity(comparison, images, captions)
-            )
-        if not isinstance(scorer, Scorer):
-            raise TypeError(f"{type(scorer).__name__} cannot rank a gallery")
-        n, m = len(benchmark.images), len(benchmark.captions)
-        if n * m > ALL_PAIRS:
-            raise InputError(
-                f"{benchmark.name} has too many pairs for a scorer of pairs",
-                where=scorer.identity.name,
-                given=f"{n:,} x {m:,} = {n * m:,}",
-                allowed=f"up to {ALL_PAIRS:,}",
-                hint="let a dual encoder choose: --first-stage SCORER --depth 32",
-            )
-        images, captions = np.divmod(np.arange(n * m), m)
-        return Matrix(self.pairs(benchmark, scorer, captions, images).reshape(n, m))
-
-    def pairs(
-        self,
-        benchmark: Benchmark,
-        scorer: Scorer,
-        captions: Int[ndarray, "pairs"],
-        images: Int[ndarray, "pairs"],
-    ) -> Float[ndarray, "pairs"]:
-        """The scores of some pairs, each distinct one asked for once."""
-        keys, shelf = prepared(benchmark, scorer, cache=self.cache, progress=self.progress)
-        asked = plan(benchmark, keys, pairs=(captions, images))
-        return asked.spread(score_pairs(scorer, asked, shelf, self.batch_size, self.progress, self.note))
+def _scores(
+    benchmark: Benchmark,
+    scorer: Scorer,
+    captions: Int[ndarray, "pairs"],
+    images: Int[ndarray, "pairs"],
+    session: Session,
+) -> Float[ndarray, "pairs"]:
+    """The scores of some pairs, each distinct one computed once."""
+    work, kept = session.prepare(benchmark, scorer, pairs=(captions, images))
+    return work.spread(session.score_pairs(scorer, work, kept))
 
 
 def _again(
@@ -172,7 +149,7 @@ def _again(
     first_stage: Embedder | Given,
     depth: int,
     top: int,
-    work: _Work,
+    session: Session,
 ) -> list[Rankings]:
     """A scorer of pairs over the first items of a first stage."""
     if isinstance(first_stage, GivenRankings | GivenTable) or not isinstance(
@@ -185,13 +162,13 @@ def _again(
         )
     if depth < 1:
         raise InputError("number of items to rank again", given=depth, allowed="1 or more")
-    blocks = work.blocks(benchmarks[0], first_stage)
-    first = rank(benchmarks, blocks, top=top, progress=work.progress)
+    blocks = _blocks(benchmarks[0], first_stage, session)
+    first = rank(benchmarks, blocks, top=top, progress=session.progress)
     chosen = [
         rerank.candidates(each.gallery, side, blocks, depth) for each in benchmarks for side in ("i2t", "t2i")
     ]
     captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
-    scores = work.pairs(benchmarks[0], scorer, captions, images)
+    scores = _scores(benchmarks[0], scorer, captions, images, session)
     ends = np.cumsum([len(each.pairs()[0]) for each in chosen])
     parts = iter(np.split(scores, ends)[:-1])
     again = iter(chosen)

@@ -1,6 +1,4 @@
-"""Ask a scorer for the fewest computations that answer a benchmark, and repeat none that is finished."""
-
-from pathlib import Path
+"""Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -11,12 +9,11 @@ from counterfoil.data.forms import Gallery, Preference
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.compute import check_amounts, embed, prepared, score_pairs
 from counterfoil.engine.detect import detect
-from counterfoil.engine.plan import ScoringPlan, plan
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import ScoringPlan
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.retrieve import Given, rank_galleries
+from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer
 from counterfoil.scorers.captions.base import CaptionMetric
@@ -30,11 +27,7 @@ def run(
     benchmark: Benchmark,
     scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
     *,
-    cache: str | Path | None = None,
-    batch_size: int = 32,
-    workers: int = 0,
-    progress: Progress = silent,
-    note: Note = warn,
+    session: Session = Session(),
 ) -> Answers:
     """What `scorer` answers to every question of `benchmark`.
 
@@ -47,11 +40,9 @@ def run(
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
     * A gallery is ranked (`counterfoil.engine.retrieve`).
 
-    Finished shards of about 256 rows go to the folder `cache` at once (None keeps nothing): a run that is
-    stopped at any moment and started again repeats at most one of them and returns the same bits.
-    `batch_size` rows go through the model at a time and `workers` processes decode images; neither changes
-    what is computed. `progress` is called after every batch, `note` with what went wrong without stopping
-    the run (a damaged shard that is computed again, rows of a table that belong to no question).
+    Finished shards of about 256 rows go to the cache of the `session` at once: a run that is stopped at any
+    moment and started again repeats at most one of them and returns the same bits. Its batch size and its
+    number of workers do not change what is computed.
 
     Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
     the table holds only those; or the places of a gallery's right answers. What made them is written on them
@@ -60,41 +51,27 @@ def run(
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
     """
-    cache = None if cache is None else Path(cache)
-    check_amounts(batch_size, workers)
     if isinstance(scorer, CaptionMetric):
         return score_benchmark(
             benchmark,
             scorer,
-            cache=cache,
-            batch_size=batch_size,
-            workers=workers,
-            progress=progress,
-            note=note,
+            session=session,
         )
     if isinstance(scorer, Classifier):
         return detect(
             benchmark,
             scorer,
-            cache=cache,
-            batch_size=batch_size,
-            workers=workers,
-            progress=progress,
-            note=note,
+            session=session,
         )
     if isinstance(benchmark.questions, Gallery):
         return rank_galleries(
             [benchmark],
             scorer,
-            cache=cache,
-            batch_size=batch_size,
-            workers=workers,
-            progress=progress,
-            note=note,
+            session=session,
         )[0]
     if isinstance(scorer, GivenTable | GivenEmbeddings):
-        found = align(scorer, benchmark, note=note)
-        return signed(found, scorer, batch_size=batch_size, workers=workers)
+        found = align(scorer, benchmark, note=session.note)
+        return signed(found, scorer, session=session)
     if isinstance(scorer, Given):
         raise ScoreError(
             "these answers are those of a gallery",
@@ -105,17 +82,16 @@ def run(
     if not isinstance(scorer, Embedder | Scorer):
         raise TypeError(f"{type(scorer).__name__} is no Embedder, Scorer, Classifier or given answers")
 
-    keys, shelf = prepared(benchmark, scorer, cache=cache, progress=progress)
-    work = plan(benchmark, keys)
+    work, kept = session.prepare(benchmark, scorer)
     if isinstance(scorer, Embedder):
-        values = _compare(scorer, work, *embed(scorer, work, shelf, batch_size, workers, progress, note))
+        values = _compare(scorer, work, *session.embed(scorer, work, kept))
     else:
-        values = score_pairs(scorer, work, shelf, batch_size, progress, note)
+        values = session.score_pairs(scorer, work, kept)
     scores = work.spread(values)
     if isinstance(benchmark.questions, Preference):
         scores = benchmark.questions.collect(scores)
     checked = Scores(scores).check(benchmark, where=f"scores of {scorer.identity.name}")
-    return signed(checked, scorer, batch_size=batch_size, workers=workers)
+    return signed(checked, scorer, session=session)
 
 
 def _compare(

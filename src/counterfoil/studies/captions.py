@@ -16,6 +16,7 @@ from counterfoil.data.scores import Scores
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
@@ -101,16 +102,11 @@ def study(
         moving = benchmark.card.shows == "video"
         # Metrics with one network see the same embeddings, computed once; the study keeps none of them.
         with TemporaryDirectory(prefix="counterfoil-") as cache:
+            session = Session(cache, batch_size=256, progress=progress)
             asked = [
-                (ORACLE, knows, run(benchmark, knows, progress=progress)),
+                (ORACLE, knows, run(benchmark, knows, session=Session(progress=progress))),
                 *(
-                    (
-                        name,
-                        metric,
-                        score_benchmark(
-                            benchmark, metric, cache=Path(cache), batch_size=256, progress=progress
-                        ),
-                    )
+                    (name, metric, score_benchmark(benchmark, metric, session=session))
                     for name, metric in metrics.items()
                     if not (moving and name.split(",")[0] in LOOKING)
                 ),

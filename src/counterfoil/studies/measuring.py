@@ -10,6 +10,7 @@ from counterfoil.data.scores import Answers
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
 from counterfoil.scorers.base import Classifier, Options
@@ -49,7 +50,7 @@ class Bench:
                 continue
             if benchmark.name == ALIKE and isinstance(scorer, Classifier):
                 continue
-            given = run(benchmark, scorer, batch_size=256, progress=self.progress)
+            given = run(benchmark, scorer, session=self._session)
             made.append(self._keep(name, checkpoint, benchmark, given, scorer))
         return made
 
@@ -60,12 +61,16 @@ class Bench:
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         whole = next(each for each in self.benchmarks if each.questions.form == "gallery")
         both = (whole, as_collected(whole))
-        given = rank_galleries(both, scorer, batch_size=256, progress=self.progress)
+        given = rank_galleries(both, scorer, session=self._session)
         every, own = (
             self._keep(name, checkpoint, benchmark, each, scorer)
             for benchmark, each in zip(both, given, strict=True)
         )
         return every, own
+
+    @property
+    def _session(self) -> Session:
+        return Session(batch_size=256, progress=self.progress)
 
     def _keep(self, name: str, checkpoint: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
         facts = dict(self.facts(benchmark, scorer))

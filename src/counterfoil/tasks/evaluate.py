@@ -20,6 +20,7 @@ from counterfoil.data.scores import Answers
 from counterfoil.engine.rerank import name as reranked
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run as answer_benchmark
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.evaluation.evaluate import IntervalMethod
 from counterfoil.evaluation.evaluate import evaluate as measure
@@ -130,16 +131,16 @@ class Evaluation:
     def _answers(self, part: _Part) -> Answers:
         options = self.options
         with self.feedback.progress() as progress:
-            how: dict[str, Any] = {
-                "cache": options.cache,
-                "batch_size": options.batch_size,
-                "workers": _processes(options.workers),
-                "progress": progress,
-                "note": self.feedback.remark,
-            }
+            session = Session(
+                options.cache,
+                options.batch_size,
+                _processes(options.workers),
+                progress=progress,
+                note=self.feedback.remark,
+            )
             if not isinstance(part.benchmark.questions, Gallery):
                 scorer = self.scorer if part.given is None else part.given
-                return answer_benchmark(part.benchmark, scorer, **how)
+                return answer_benchmark(part.benchmark, scorer, session=session)
             if not self._ranked:
                 galleries = [each for each in self._parts if isinstance(each.benchmark.questions, Gallery)]
                 found = rank_galleries(
@@ -149,7 +150,7 @@ class Evaluation:
                     depth=options.depth,
                     top=options.top,
                     truncated_as_miss=options.truncated_as_miss,
-                    **how,
+                    session=session,
                 )
                 self._ranked = {each.key: answers for each, answers in zip(galleries, found, strict=True)}
             return self._ranked[part.key]

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Quad
-from counterfoil.engine.progress import silent
 from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
 from counterfoil.evaluation.result import Estimate
 from counterfoil.scorers import pcme
@@ -68,7 +68,7 @@ def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     """
     name = leading(benchmark)
     with evaluation_mode(backbone):
-        answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
+        answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
     return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
 
 
@@ -88,7 +88,7 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     """
     name = leading(benchmark)
     with evaluation_mode(backbone):
-        answers = run(benchmark, embedder(backbone), batch_size=batch_size, progress=silent)
+        answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
     if isinstance(benchmark.questions, Gallery):
         values = per_item(benchmark, answers, measures=(name,))[name]
         half = len(benchmark.questions.i2t)

@@ -17,6 +17,7 @@ from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.progress import Note, warn
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.inputs.files import decoded, read_bytes
@@ -121,7 +122,9 @@ class ReleasedFiles:
         return self._once(
             ("judged", benchmark, metric),
             lambda: (
-                score_benchmark(self.questions(benchmark)[0], self._metric(metric), note=self._note).values
+                score_benchmark(
+                    self.questions(benchmark)[0], self._metric(metric), session=Session(note=self._note)
+                ).values
             ),
         )
 
