@@ -136,6 +136,28 @@ class Benchmark:
         )
 
     @property
+    def rated(self) -> Rated:
+        """The questions, where they are human ratings; raises `DataError` for other forms."""
+        return one_of(
+            self.questions,
+            Rated,
+            wrong="no human ratings of captions here",
+            allowed="flickr8k-expert and others of form 'rated'",
+            where=self.name,
+        )
+
+    @property
+    def preferences(self) -> Preference:
+        """The questions, where people preferred captions; raises `DataError` for other forms."""
+        return one_of(
+            self.questions,
+            Preference,
+            wrong="no preferences between captions here",
+            allowed="pascal-50s and others of form 'preference'",
+            where=self.name,
+        )
+
+    @property
     def gallery(self) -> Gallery:
         """The questions, where they are those of a gallery; raises `DataError` for other forms."""
         return one_of(

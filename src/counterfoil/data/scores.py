@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,27 @@ from counterfoil.data.columns import LARGEST
 from counterfoil.errors import ScoreError
 
 
+class Answered:
+    """All kinds of answer: each has content of one kind, and raises `ScoreError` for the other."""
+
+    #: Whether there are scores, of any shape.
+    has_scores: ClassVar[bool] = False
+    #: Whether there are ranks in a gallery.
+    has_rankings: ClassVar[bool] = False
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores."""
+        raise ScoreError("these answers are no scores", given=type(self).__name__.lower())
+
+    @property
+    def rankings(self) -> "Rankings":
+        """The ranks in a gallery."""
+        raise ScoreError("these answers are no rankings", given=type(self).__name__.lower())
+
+
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Answered):
     """One float64 score per pair a question asks about; higher means a better match.
 
     `values` is (n, 2 captions, 2 images) for quads, (n, k) for choices, (n,) for rated captions, and (n, 2)
@@ -23,6 +42,13 @@ class Scores:
     values: NDArray[np.float64]
     #: What made them, where the engine did (`counterfoil.engine.provenance`): scorer, machine, versions.
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    has_scores: ClassVar[bool] = True
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The values, whatever their shape."""
+        return self.values
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
@@ -49,7 +75,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class Outcomes(Answered):
     """Right or wrong per question, for each thing asked: what released result tables often keep.
 
     `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` (quads) or `accuracy` (choices) to (n,) booleans.
@@ -83,12 +109,19 @@ class DirectionRanks:
 
 
 @dataclass(frozen=True, eq=False)
-class Rankings:
+class Rankings(Answered):
     """What a scorer answered to a gallery, in both directions; never the scores of all pairs."""
 
     i2t: DirectionRanks
     t2i: DirectionRanks
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    has_rankings: ClassVar[bool] = True
+
+    @property
+    def rankings(self) -> "Rankings":
+        """Itself."""
+        return self
 
 
 Answers = Scores | Outcomes | Rankings

@@ -6,25 +6,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
-from numpy.typing import NDArray
 
-from counterfoil.data.forms import Gallery, Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
-from counterfoil.evaluation.galleries.gallery import no_folds
-from counterfoil.evaluation.galleries.means import columns as measure_columns
-from counterfoil.evaluation.galleries.means import mean as gallery_mean
-from counterfoil.evaluation.galleries.means import weights_of
-from counterfoil.evaluation.judged import differences as rated_differences
-from counterfoil.evaluation.judged import rated
-from counterfoil.evaluation.question_means import dependence
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.forms.base import PairedRuns
 from counterfoil.evaluation.run import Run
-from counterfoil.metrics.class_rules import Plausible
-from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
-from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.table_estimates import macro_table_differences
-from counterfoil.stats.tests import holm, mcnemar, paired_permutation
+from counterfoil.stats.tests import holm
 
 
 @dataclass(frozen=True)
@@ -154,60 +142,24 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
-        if not _same_judgements(first, run):
+        form, other = of(first.benchmark), of(run.benchmark)
+        conflict = (
+            form.conflict(first.benchmark, run.benchmark) if form is other else "other ratings or votes"
+        )
+        if conflict:
             raise InputError(
-                f"runs on {benchmark} have other ratings or votes, so they cannot be paired",
-                given=f"'{first.name}' and '{run.name}'",
-                hint="evaluate both on the same data, or compare them in two calls",
-            )
-        if not _same_gallery(first, run):
-            raise InputError(
-                f"runs on {benchmark} have other galleries, or other right answers, so they cannot be paired",
+                f"runs on {benchmark} have {conflict}, so they cannot be paired",
                 given=f"'{first.name}' and '{run.name}'",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
         policies = {str(each.result.ties["policy"]) for each in (first, run)}
-        if len(policies) > 1 and not isinstance(first.benchmark.questions, Rated):
+        if len(policies) > 1 and form.values_per_item:
             raise InputError(
                 f"runs on {benchmark} count ties differently",
                 given=", ".join(f"'{r.name}' {r.result.ties['policy']}" for r in (first, run)),
                 hint="evaluate both with the same --ties",
             )
     return tuple(runs)
-
-
-def _same_judgements(first: Run, other: Run) -> bool:
-    """Whether people said the same of the same questions, and it is measured alike."""
-    ours, theirs = first.benchmark.questions, other.benchmark.questions
-    if isinstance(ours, Rated) and isinstance(theirs, Rated):
-        alike = (ours.raters, ours.decimals) == (theirs.raters, theirs.decimals)
-        return alike and np.array_equal(ours.ratings, theirs.ratings, equal_nan=True)
-    if isinstance(ours, Preference) and isinstance(theirs, Preference):
-        return np.array_equal(ours.label, theirs.label)
-    return type(ours) is type(theirs)
-
-
-def _same_gallery(first: Run, other: Run) -> bool:
-    """Whether the items and the right answers are the same; texts may be at hand in one run only."""
-    if not isinstance(first.benchmark.questions, Gallery):
-        return True
-    (items, facts), (other_items, other_facts) = _gallery_facts(first), _gallery_facts(other)
-    same_length = items == other_items and len(facts) == len(other_facts)
-    return same_length and all(map(np.array_equal, facts, other_facts))
-
-
-def _gallery_facts(run: Run) -> tuple[list[str], list[ndarray]]:
-    """The ids of all items, and what is right where."""
-    gallery = run.benchmark.gallery
-    facts: list[ndarray] = [gallery.query_parts]
-    for found in (gallery.i2t.positives, gallery.t2i.positives):
-        if isinstance(found, Plausible):
-            rule = np.array([*found.thresholds, found.cap or 0])
-            facts += [found.query_codes, found.item_codes, rule]
-        else:
-            facts += [found.starts, found.items, found.gains]
-    images = [image.id for image in run.benchmark.images]
-    return [*images, *(caption.id for caption in run.benchmark.captions)], facts
 
 
 def _compare(
@@ -228,19 +180,15 @@ def _compare(
     of_scorers = list(combinations(order, 2))
     if not of_scorers:
         return Comparison(benchmark, runs, baseline, ())
-    of_ratings = isinstance(runs[0].benchmark.questions, Rated)
-    if not of_ratings:
+    form = of(runs[0].benchmark)
+    if form.values_per_item:
         main = tuple(name for name in main if all(name in run.items for run in runs))
     if not main:
         return Comparison(benchmark, runs, baseline, ())
     asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
         len(main)
     )
-    if of_ratings:
-        test = _test_ratings
-    else:
-        test = _test_gallery if isinstance(runs[0].benchmark.questions, Gallery) else _test
-    tested = test(_Asked(runs, main, of_scorers, interval, draws, seed))
+    tested = form.test(PairedRuns(runs, main, of_scorers, interval, draws, seed))
     p_holm = np.ones(len(asked))
     defined = ~np.isnan(tested.p)
     for family in (asked & defined, ~asked & defined):
@@ -268,125 +216,3 @@ def _compare(
             if defined[i]
         ),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is tested: the main measures of pairs of runs, given as positions, and by which draws."""
-
-    runs: Sequence[Run]
-    main: Sequence[str]
-    of_scorers: Sequence[tuple[int, int]]
-    interval: IntervalMethod
-    draws: int
-    seed: int
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """Pairs of columns, for columns of scorers x measures."""
-        wide = len(self.main)
-        return np.asarray(
-            [(a * wide + k, b * wide + k) for a, b in self.of_scorers for k in range(wide)], dtype=np.int64
-        )
-
-    @property
-    def permutations(self) -> int:
-        """With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family."""
-        return max(self.draws, 100 * len(self.main) * len(self.of_scorers))
-
-    @property
-    def sharing(self) -> Sharing:
-        """What questions share by any of the runs: some may know images or captions that others lack."""
-        return Sharing.joined([run.benchmark.sharing for run in self.runs])
-
-
-@dataclass(frozen=True, eq=False)
-class _Tested:
-    """What the tests say of each difference: for every pair of scorers, the main measures in turn."""
-
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p: NDArray[np.float64]
-    mcnemar: list[float | None]
-
-
-def _test(asked: _Asked) -> _Tested:
-    """Quads and choices: every question counts the same."""
-    values = np.stack([run.items[measure] for run in asked.runs for measure in asked.main], axis=1)
-    pairs = asked.columns
-    sharing = asked.sharing
-    folds = asked.interval is IntervalMethod.FOLDS
-    shared = dependence(sharing, IntervalMethod.AUTO if folds else asked.interval)
-    p = paired_permutation(values, shared, pairs, seed=asked.seed, draws=asked.permutations)
-    if folds:
-        gaps = (values[:, a] - values[:, b] for a, b in pairs)
-        low, high = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
-    else:
-        low, high = difference_bootstrap(values, shared, pairs, seed=asked.seed, draws=asked.draws)
-    means = values.mean(axis=0)
-    value = np.array([means[a] - means[b] for a, b in pairs])
-    return _Tested(
-        value,
-        low,
-        high,
-        p,
-        [mcnemar(values[:, a], values[:, b]) if sharing.independent else None for a, b in pairs],
-    )
-
-
-def _test_ratings(asked: _Asked) -> _Tested:
-    """Correlations with ratings: of all questions together, so scores are swapped and not values."""
-    if asked.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-        rated.refuse(asked.interval, asked.runs[0].benchmark)
-    found = rated_differences.differences(
-        asked.runs,
-        rated.shared_by(asked.sharing, asked.interval),
-        asked.of_scorers,
-        asked.main,
-        draws=asked.draws,
-        permutations=asked.permutations,
-        seed=asked.seed,
-    )
-    value, low, high, p = (array.reshape(-1) for array in found)
-    return _Tested(value, low, high, p, [None] * len(value))
-
-
-def _test_gallery(asked: _Asked) -> _Tested:
-    """Galleries: directions and parts count the same, and queries without a value do not count."""
-    benchmark = asked.runs[0].benchmark
-    of_runs = [{name: run.items[name] for name in asked.main} for run in asked.runs]
-    weights = np.stack([weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in asked.main], axis=1)
-    if asked.interval is IntervalMethod.FOLDS:
-        raise no_folds(benchmark)
-    shared = dependence(asked.sharing, asked.interval)
-    # Weights of each measure, so that all share their signs, whatever rows they are about.
-    values = np.hstack(
-        [np.stack([np.nan_to_num(table[name]) for name in asked.main], axis=1) for table in of_runs]
-    )
-    pairs = asked.columns
-    p = paired_permutation(
-        values,
-        shared,
-        pairs,
-        weights=np.tile(weights, len(asked.runs)),
-        seed=asked.seed,
-        draws=asked.permutations,
-    )
-    tables, averages = [], np.zeros((0, 0))
-    for table in of_runs:
-        columns, averages = measure_columns(benchmark, table, asked.main)
-        tables.append(columns)
-    groups = np.where(np.isnan(tables[0]), -1, benchmark.gallery.query_parts[:, None])
-    _, low, high = macro_table_differences(
-        np.clip(np.stack(tables), 0.0, 1.0),
-        groups,
-        shared,
-        np.asarray(asked.of_scorers, dtype=np.int64),
-        averages=averages,
-        seed=asked.seed,
-        draws=asked.draws,
-    )
-    means = [[gallery_mean(benchmark, table[name]) for name in asked.main] for table in of_runs]
-    value = [means[a][k] - means[b][k] for a, b in asked.of_scorers for k in range(len(asked.main))]
-    return _Tested(np.array(value), low.reshape(-1), high.reshape(-1), p, [None] * len(pairs))

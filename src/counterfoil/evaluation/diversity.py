@@ -29,7 +29,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.forms import Gallery
-from counterfoil.data.scores import DirectionRanks, Rankings
+from counterfoil.data.scores import DirectionRanks
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.result import or_none
@@ -94,7 +94,10 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
     by_benchmark: dict[str, list[Run]] = {}
     for run in runs:
-        if isinstance(run.answers, Rankings) and max(_width(run.answers.i2t), _width(run.answers.t2i)) > 0:
+        if (
+            run.answers.has_rankings
+            and max(map(_width, (run.answers.rankings.i2t, run.answers.rankings.t2i))) > 0
+        ):
             by_benchmark.setdefault(run.benchmark.name, []).append(run)
     groups = [aligned(name, group) for name, group in by_benchmark.items() if len(group) > 1]
     kept = [
@@ -229,8 +232,7 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
     benchmark = runs[0].benchmark
     lists = []
     for run in runs:
-        assert isinstance(run.answers, Rankings)
-        top = getattr(run.answers, direction).top
+        top = getattr(run.answers.rankings, direction).top
         gallery = _reach(benchmark.gallery, direction)
         if top.shape[1] < min(k, gallery):
             raise InputError(

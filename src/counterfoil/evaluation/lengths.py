@@ -15,11 +15,10 @@ from numpy import ndarray
 from scipy.special import stdtr, stdtrit
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice, Gallery, Preference, Rated
 from counterfoil.data.readers.winoground import caption_words
-from counterfoil.data.scores import Scores
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import or_none
 from counterfoil.evaluation.run import Run
 from counterfoil.stats.crossed import crossed_variance
@@ -62,11 +61,9 @@ def length_correlations(
     """
     benchmark = run.benchmark
     lengths = mean_words(benchmark) if words is None else words
-    if isinstance(benchmark.questions, Rated):
-        assert isinstance(run.answers, Scores)
-        columns = {"score": run.answers.values}
-    else:
-        columns = {name: run.items[name] for name in main_measures(benchmark) if name in run.items}
+    columns = {name: run.items[name] for name in main_measures(benchmark) if name in run.items}
+    if not of(benchmark).values_per_item:
+        columns = {"score": run.answers.scores}
     found = []
     for measure, values in columns.items():
         value, low, high, p = correlation(lengths, values, benchmark.sharing, level=level)
@@ -85,24 +82,8 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
     default where the benchmark was read from. Raises `DataError` for a gallery, and where nothing says how
     long the captions are.
     """
-    questions = benchmark.questions
-    if isinstance(questions, Gallery):
-        raise DataError(
-            "a gallery has no captions of a question of its own",
-            where=benchmark.name,
-            allowed="quads, choices, ratings and preferences",
-        )
     words = np.array([np.nan if c.text is None else float(len(c.text.split())) for c in benchmark.captions])
-    if isinstance(questions, Preference):
-        sums = np.bincount(questions.owners, weights=words[questions.captions], minlength=len(questions))
-        found = sums / np.bincount(questions.owners, minlength=len(questions))
-    elif isinstance(questions, Rated):
-        found = words[questions.captions]
-    elif isinstance(questions, Choice):
-        asked = questions.candidates if questions.asks == "image" else questions.query[:, None]
-        found = words[asked].mean(axis=1)
-    else:
-        found = words[questions.captions].mean(axis=1)
+    found = benchmark.questions.caption_means(words, where=benchmark.name)
     if not np.isnan(found).any():
         return found
     place = data or benchmark.path

@@ -1,10 +1,15 @@
-"""Results of an evaluation: estimates with intervals, effects of ties, provenance."""
+"""Results of an evaluation: estimates with intervals, effects of ties, provenance; runs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Answers
 from counterfoil.errors import UnknownNameError
 
 
@@ -109,3 +114,28 @@ def or_none(value: object) -> object:
     if not isinstance(value, float):
         return value
     return float(value) if isfinite(value) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One scorer on one benchmark: questions, answers, per-item values and the result.
+
+    `benchmark` may lack pixels (a run folder does not keep them); `name` is what tables call the scorer.
+    """
+
+    name: str
+    benchmark: Benchmark
+    answers: Answers
+    items: Mapping[str, NDArray[np.float64]]
+    result: Result
+    manifest: Mapping[str, Any]
+
+    def with_benchmark(self, benchmark: Benchmark) -> "Run":
+        """The same run over `benchmark` with its pictures, if that asks all its questions; else itself."""
+        place = {name: i for i, name in enumerate(benchmark.questions.ids)}
+        positions = [place.get(name, -1) for name in self.benchmark.questions.ids]
+        if min(positions) < 0:
+            return self
+        if positions != list(range(len(benchmark))):
+            benchmark = benchmark.select(np.asarray(positions, dtype=np.int64))
+        return replace(self, benchmark=benchmark) if benchmark.digest == self.benchmark.digest else self

@@ -7,7 +7,7 @@ written last, so a folder that has one is whole.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Gallery, Preference, Rated
-from counterfoil.data.scores import Answers, Rankings
+from counterfoil.data.scores import Answers
 from counterfoil.errors import DataError, UnknownNameError
-from counterfoil.evaluation import pair_tables
 from counterfoil.evaluation.evaluate import per_item
-from counterfoil.evaluation.galleries import tables as gallery_tables
-from counterfoil.evaluation.judged import tables as judged_tables
+from counterfoil.evaluation.forms import FORMS
 from counterfoil.evaluation.result import Result
+from counterfoil.evaluation.result import Run as Run
 from counterfoil.evaluation.run_schemas import ResultModel, RunManifest
-from counterfoil.inputs.columns import Schema, read_columns
+from counterfoil.inputs.columns import read_columns
 from counterfoil.inputs.models import check_model
 from counterfoil.inputs.parsed import read_json
 from counterfoil.metrics.ties import Ties
@@ -49,36 +47,10 @@ FILES = (
     "manifest.json",
     "result.json",
     UNFINISHED,
-    *dict.fromkeys((*pair_tables.FILES, *gallery_tables.FILES, *judged_tables.FILES)),
+    *dict.fromkeys(name for form in FORMS.values() for name in form.tables.FILES),
 )
-_SCHEMAS = {Gallery.form: 2, Rated.form: 3, Preference.form: 3}
 #: What of a result's provenance a manifest says.
 _MADE = ("benchmark", "scorer", "versions", "interval")
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One scorer on one benchmark: questions, answers, per-item values and the result.
-
-    `benchmark` may lack pixels (a run folder does not keep them); `name` is what tables call the scorer.
-    """
-
-    name: str
-    benchmark: Benchmark
-    answers: Answers
-    items: Mapping[str, NDArray[np.float64]]
-    result: Result
-    manifest: Mapping[str, Any]
-
-    def with_benchmark(self, benchmark: Benchmark) -> "Run":
-        """The same run over `benchmark` with its pictures, if that asks all its questions; else itself."""
-        place = {name: i for i, name in enumerate(benchmark.questions.ids)}
-        positions = [place.get(name, -1) for name in self.benchmark.questions.ids]
-        if min(positions) < 0:
-            return self
-        if positions != list(range(len(benchmark))):
-            benchmark = benchmark.select(np.asarray(positions, dtype=np.int64))
-        return replace(self, benchmark=benchmark) if benchmark.digest == self.benchmark.digest else self
 
 
 def measured_run(
@@ -89,7 +61,7 @@ def measured_run(
 ) -> Run:
     """The run as `save_run` writes it, in memory alone: its manifest has no digests of files."""
     full = {
-        "schema": _SCHEMAS.get(benchmark.card.form, 1),
+        "schema": FORMS[benchmark.questions.form].layout,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": origin.command(),
         "scorer": {"name": result.scorer},
@@ -116,12 +88,7 @@ def save_run(
     """
     folder = Path(folder)
     run = measured_run(benchmark, answers, result, manifest)
-    if isinstance(answers, Rankings):
-        tables = gallery_tables.to_tables(benchmark, answers, run.items)
-    elif isinstance(benchmark.questions, Rated | Preference):
-        tables = judged_tables.to_tables(benchmark, answers, run.items)
-    else:
-        tables = pair_tables.to_tables(benchmark, answers, run.items)
+    tables = FORMS[benchmark.questions.form].tables.to_tables(benchmark, answers, run.items)
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
     begin(folder, _unfinished((manifest or {}).get("asked", result.scorer)))
@@ -166,10 +133,10 @@ def load_run(folder: str | Path) -> Run:
     """The run in `folder`; raises `DataError` where it is no run, or one whose files were changed since."""
     folder = Path(folder)
     manifest, card = _vouched(folder)
-    files, schemas, from_tables = _layout(card.form)
+    form = FORMS[card.form].tables
     result = _result(folder)
-    tables = {name: read_columns(folder / name, schemas[name]) for name in files}
-    benchmark, answers = from_tables(card, tables, manifest, folder)
+    tables = {name: read_columns(folder / name, form.SCHEMAS[name]) for name in form.FILES}
+    benchmark, answers = form.from_tables(card, tables, manifest, folder)
     try:
         items = _items(benchmark, answers, result)
     except UnknownNameError as error:
@@ -203,8 +170,7 @@ def _vouched(folder: Path) -> tuple[dict[str, Any], Card]:
             hint="evaluate again, or use the counterfoil that wrote it",
         )
     card = check_model(known.card, Card, where=f"{path}, field 'card'")
-    files, _, _ = _layout(card.form)
-    lacking = [name for name in (*files, "result.json") if name not in known.digests]
+    lacking = [name for name in (*FORMS[card.form].tables.FILES, "result.json") if name not in known.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
     strange = [name for name in known.digests if Path(name).name != name]
@@ -224,23 +190,9 @@ def _vouched(folder: Path) -> tuple[dict[str, Any], Card]:
     return manifest, card
 
 
-def _layout(
-    form: str,
-) -> tuple[tuple[str, ...], Mapping[str, Schema], Callable[..., tuple[Benchmark, Answers]]]:
-    """The tables of a form, what is in them, and what makes questions and answers of them."""
-    tables = (
-        gallery_tables
-        if form == Gallery.form
-        else judged_tables
-        if form in (Rated.form, Preference.form)
-        else pair_tables
-    )
-    return tables.FILES, tables.SCHEMAS, tables.from_tables
-
-
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
     """The values per question: of a gallery those measures that the result has, for recall has any K."""
-    chosen = tuple(result.measures) if isinstance(answers, Rankings) else None
+    chosen = FORMS[benchmark.questions.form].stored_measures(result)
     return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 

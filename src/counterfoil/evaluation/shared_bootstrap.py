@@ -15,10 +15,10 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Rated
 from counterfoil.errors import InputError
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.judged.columns import RatedColumns
-from counterfoil.evaluation.rank_columns import LEAST, choose, has
+from counterfoil.evaluation.rank_columns import LEAST, choose
 from counterfoil.evaluation.run import Run
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.estimates import deviations
@@ -116,13 +116,13 @@ def sheets_of(
     for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
         kept = []
         for measure in chosen[name]:
-            having = sum(has(run, measure) for run in runs)
+            having = sum(of(run.benchmark).has(run, measure) for run in runs)
             if having >= LEAST:
                 kept.append(measure)
             else:
                 few.append(f"{name}:{measure}")
-        if kept and isinstance(runs[0].benchmark.questions, Rated):
-            having_all = [run for run in runs if all(has(run, measure) for measure in kept)]
+        if kept and not of(runs[0].benchmark).values_per_item:
+            having_all = [run for run in runs if all(of(run.benchmark).has(run, measure) for measure in kept)]
             columns = RatedColumns.of(having_all, kept, codes)
             sheets.append(
                 Sheet(
@@ -140,7 +140,10 @@ def sheets_of(
         elif kept:
             # A model without one of the measures has NaN there.
             nothing = np.full(len(runs[0].benchmark), np.nan)
-            table = np.stack([run.items[m] if has(run, m) else nothing for run in runs for m in kept], axis=1)
+            table = np.stack(
+                [run.items[m] if of(run.benchmark).has(run, m) else nothing for run in runs for m in kept],
+                axis=1,
+            )
             models = tuple(run.name for run in runs)
             sheet = Sheet(runs[0].benchmark, models, tuple(kept), table, codes, size, family)
             wide = _wide(sheet, shared[name]) if shared[name].crossed else None
@@ -151,9 +154,7 @@ def sheets_of(
 def _wide(sheet: Sheet, sharing: Sharing) -> Float[ndarray, "models measures"]:
     """The inflation of every model's every measure; 1 where a model has none."""
     questions = sheet.benchmark.questions
-    of_query = np.zeros(len(questions), dtype=np.int64)
-    if isinstance(questions, Gallery):
-        of_query = 2 * questions.query_parts + questions.directions
+    of_query = 2 * questions.query_parts + questions.directions
     found = np.ones(sheet.table.shape[1])
     known = ~np.isnan(sheet.table)
     for rows in np.unique(known.T, axis=0):
@@ -176,8 +177,8 @@ def _families(
     family: dict[str, int] = {}
     for number, (name, runs) in enumerate(groups.items()):
         family[name] = number
-        if isinstance(runs[0].benchmark.questions, Gallery):
-            keys[name] = _images(runs[0].benchmark, runs[0].benchmark.questions)
+        if (images := of(runs[0].benchmark).images(runs[0].benchmark)) is not None:
+            keys[name] = images
             for other in [o for o in keys if o != name and not set(keys[o]).isdisjoint(keys[name])]:
                 old = family[other]
                 family |= {o: number for o, f in family.items() if f == old}
@@ -193,22 +194,9 @@ def _families(
     return found
 
 
-def _images(benchmark: Benchmark, questions: Gallery) -> list[str]:
-    """The image of each query: its own, or the one its caption was written for; else the caption itself."""
-    owners = questions.owners[questions.t2i.queries].tolist()
-    captions = questions.t2i.queries.tolist()
-    return [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()] + [
-        f"image {benchmark.images[owner].id}" if owner >= 0 else f"caption {benchmark.captions[caption].id}"
-        for caption, owner in zip(captions, owners, strict=True)
-    ]
-
-
 def _parts(sheet: Sheet) -> list[ClusterSums]:
     questions = sheet.benchmark.questions
-    if isinstance(questions, Gallery):
-        directions, of_query = questions.directions, questions.query_parts
-    else:
-        directions = of_query = np.zeros(len(questions), dtype=np.int64)
+    directions, of_query = questions.directions, questions.query_parts
     defined = ~np.isnan(sheet.table).reshape(len(sheet.table), len(sheet.models), -1)
     having = defined.any(axis=0)
     # Whether a query has a value under a measure is the benchmark's business, not the model's.

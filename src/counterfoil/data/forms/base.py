@@ -82,6 +82,23 @@ class Form(ABC):
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images that must be scored, in order of first use."""
 
+    @property
+    def directions(self) -> Ids:
+        """The direction of each question; 0 where there is one alone."""
+        return np.zeros(len(self), dtype=np.int64)
+
+    @property
+    def query_parts(self) -> Ids:
+        """The part of the items that each question is about; 0 where there are none."""
+        return np.zeros(len(self), dtype=np.int64)
+
+    @abstractmethod
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        """(n,) the mean over each question's captions of a value per caption of the benchmark.
+
+        Raises `DataError` where questions have no captions of their own.
+        """
+
     @abstractmethod
     def check_items(self, images: int, captions: int, *, where: str) -> None:
         """Raise `DataError` unless the positions fit a benchmark of so many images and captions."""

@@ -102,6 +102,9 @@ class Quad(Listed):
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
         return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
 
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        return values[self.captions].mean(axis=1)
+
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """A row per quad, of all four roles; image 0 and caption 0 are the positive pair."""
         return np.arange(len(self)), {
@@ -186,6 +189,10 @@ class Choice(Listed):
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
         of_query, of_candidates = (image_of, caption_of) if self.asks == "image" else (caption_of, image_of)
         return replace(self, query=of_query[self.query], candidates=of_candidates[self.candidates])
+
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        asked = self.candidates if self.asks == "image" else self.query[:, None]
+        return values[asked].mean(axis=1)
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """Every right candidate with every wrong one, question after question."""
@@ -326,6 +333,10 @@ class Preference(Judged):
         lacking = ~(texts[self.captions] & sources[self.images])
         found: Mask = np.bincount(self.owners, weights=lacking, minlength=len(self)) == 0
         return found
+
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        sums = np.bincount(self.owners, weights=values[self.captions], minlength=len(self))
+        return sums / np.bincount(self.owners, minlength=len(self))
 
     def collect(self, values: ndarray) -> ndarray:
         """Scores of rows, (rows,), as those of candidates, (n, 2): the mean over a candidate's sentences."""

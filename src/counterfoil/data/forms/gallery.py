@@ -243,6 +243,13 @@ class Gallery(Form):
             )
         return np.ones(len(self), dtype=bool)
 
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        raise DataError(
+            "a gallery has no captions of a question of its own",
+            where=where,
+            allowed="quads, choices, ratings and preferences",
+        )
+
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """Captions with the image each was written for; where none is known, with all images that match."""
         captions = np.flatnonzero(self.owners >= 0)

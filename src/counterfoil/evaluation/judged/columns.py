@@ -8,10 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.forms import Rated
-from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES, WeightedCorrelation
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.sharing import Sharing
@@ -28,12 +26,7 @@ class RatedColumns:
     @classmethod
     def of(cls, runs: Sequence[Run], measures: Sequence[str], clusters: Int[ndarray, "n"]) -> "RatedColumns":
         """Those of these runs, which are all on one benchmark."""
-        asked = [(run.benchmark.questions, run.answers) for run in runs]
-        points = tuple(
-            rated.points(questions, answers.values)
-            for questions, answers in asked
-            if isinstance(questions, Rated) and isinstance(answers, Scores)
-        )
+        points = tuple(rated.points(run.benchmark.rated, run.answers.scores) for run in runs)
         return cls(points, tuple(measures), clusters)
 
     def wide(self, sharing: Sharing) -> Float[ndarray, "models measures"]:

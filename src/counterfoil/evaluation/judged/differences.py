@@ -13,9 +13,8 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.forms import Rated
-from counterfoil.data.scores import Scores
 from counterfoil.evaluation.judged import rated
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.swapped_correlation import contributions
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.crossed import inflation
@@ -78,9 +77,7 @@ def differences(
 
 
 def _asked(run: Run) -> tuple[Rated, Float[ndarray, "n"]]:
-    assert isinstance(run.benchmark.questions, Rated)
-    assert isinstance(run.answers, Scores)
-    return run.benchmark.questions, run.answers.values
+    return run.benchmark.rated, run.answers.scores
 
 
 def _terms(first: Sequence[rated.Points], second: Sequence[rated.Points], n: int) -> Float[ndarray, "n 4"]:

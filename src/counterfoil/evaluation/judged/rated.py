@@ -131,8 +131,7 @@ def measured(
 
     With one unit nothing is known of how much a correlation varies: the interval is all of [-1, 1].
     """
-    questions = benchmark.judged
-    assert isinstance(questions, Rated)
+    questions = benchmark.rated
     parts = points(questions, answers.values, chosen)
     if not parts or any(part.undefined for part in parts):
         return {}
@@ -218,8 +217,7 @@ def evaluate_rated(
 
 def why_undefined(benchmark: Benchmark, answers: Scores) -> str:
     """Why the correlations over everything are not defined; empty where they are."""
-    questions = benchmark.judged
-    assert isinstance(questions, Rated)
+    questions = benchmark.rated
     reasons = [part.undefined for part in points(questions, answers.values)]
     if questions.raters == "apart":
         reasons = [reason.replace("ratings", "ratings of one rater") for reason in reasons]
@@ -232,8 +230,7 @@ def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, 
     `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
     scores.
     """
-    questions = benchmark.judged
-    assert isinstance(questions, Rated)
+    questions = benchmark.rated
     scores = answers.values if questions.decimals is None else np.round(answers.values, questions.decimals)
     n = len(scores)
     same = np.unique(scores, return_counts=True)[1].astype(np.float64)

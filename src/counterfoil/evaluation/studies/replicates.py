@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.forms import Gallery, Rated
+from counterfoil.data.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.galleries.means import columns as gallery_columns
-from counterfoil.evaluation.galleries.means import mean as gallery_mean
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import Evidence, between
 from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
@@ -54,7 +54,7 @@ class Replicates:
     def values(self, measure: str) -> Float[ndarray, "n"]:
         """The mean over seeds of a measure's values per question; NaN where a gallery's query has none."""
         for run in self.runs:
-            if isinstance(run.benchmark.questions, Rated):
+            if not of(run.benchmark).values_per_item:
                 raise InputError(
                     "a correlation with ratings is of all captions together: seeds have no values to average",
                     where=f"{self.name}, {run.name}",
@@ -206,9 +206,7 @@ def gallery_differences(
 
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
-    if isinstance(run.benchmark.questions, Gallery):
-        return gallery_mean(run.benchmark, values)
-    return float(values.mean())
+    return of(run.benchmark).mean(run.benchmark, values)
 
 
 def _column(side: Side) -> Float[ndarray, "n"]:

@@ -1,0 +1,23 @@
+"""Evaluation by form of question: a module per family, and the one mapping from a form to its evaluation."""
+
+from collections.abc import Mapping
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.forms.base import FormEvaluation
+from counterfoil.evaluation.forms.contrast import ContrastEvaluation, PreferenceEvaluation
+from counterfoil.evaluation.forms.gallery import GalleryEvaluation
+from counterfoil.evaluation.forms.rated import RatedEvaluation
+
+#: The evaluation of every form, by the form's name.
+FORMS: Mapping[str, FormEvaluation] = {
+    "quad": ContrastEvaluation(),
+    "choice": ContrastEvaluation(),
+    "preference": PreferenceEvaluation(),
+    "gallery": GalleryEvaluation(),
+    "rated": RatedEvaluation(),
+}
+
+
+def of(benchmark: Benchmark) -> FormEvaluation:
+    """The evaluation of a benchmark's form."""
+    return FORMS[benchmark.questions.form]

@@ -1,0 +1,47 @@
+"""Evaluation of captions with human ratings: correlations of all questions together."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.forms.base import FormEvaluation, PairedRuns, Tested
+from counterfoil.evaluation.judged import differences, rated
+from counterfoil.evaluation.judged import tables as judged_tables
+from counterfoil.evaluation.question_means import IntervalMethod
+from counterfoil.evaluation.result import Run
+
+
+class RatedEvaluation(FormEvaluation):
+    """Ratings."""
+
+    layout: ClassVar[int] = 3
+    tables: ClassVar[Any] = judged_tables
+    values_per_item: ClassVar[bool] = False
+
+    def test(self, paired: PairedRuns) -> Tested:
+        """Permutations that swap scores, since a correlation has no values of questions to swap."""
+        if paired.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+            rated.refuse(paired.interval, paired.runs[0].benchmark)
+        found = differences.differences(
+            paired.runs,
+            rated.shared_by(paired.sharing, paired.interval),
+            paired.of_scorers,
+            paired.main,
+            draws=paired.draws,
+            permutations=paired.permutations,
+            seed=paired.seed,
+        )
+        value, low, high, p = (array.reshape(-1) for array in found)
+        return Tested(value, low, high, p, [None] * len(value))
+
+    def conflict(self, first: Benchmark, other: Benchmark) -> str:
+        """Whether other ratings were given, or they are measured otherwise."""
+        ours, theirs = first.rated, other.rated
+        alike = (ours.raters, ours.decimals) == (theirs.raters, theirs.decimals)
+        same = alike and np.array_equal(ours.ratings, theirs.ratings, equal_nan=True)
+        return "" if same else "other ratings or votes"
+
+    def has(self, run: Run, measure: str) -> bool:
+        """Whether a correlation is defined."""
+        return measure in run.result.measures
