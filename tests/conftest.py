@@ -1,8 +1,9 @@
-"""What all tests share: shape checks switched on, and the folder of real data where there is one."""
+"""Shared by all tests: shape checks switched on, the folder of real data, and the time per folder."""
 
 import os
 import tempfile
-from pathlib import Path
+from collections import Counter
+from pathlib import Path, PurePosixPath
 
 import hypothesis
 import pytest
@@ -19,7 +20,7 @@ hypothesis.settings.load_profile("untimed")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "Agg")
-# What whoever runs the tests has fetched is not what they are about.
+# Data sets that were fetched on this machine are not part of the tests.
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="counterfoil-tests-")
 
 
@@ -31,3 +32,20 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: set COUNTERFOIL_DATA (looked for {folder})")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The seconds spent in each folder of tests, with setup, over all processes."""
+    seconds: Counter[str] = Counter()
+    count: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                parts = PurePosixPath(report.nodeid.partition("::")[0]).parts
+                folder = "/".join(parts[:2]) if parts[0] == "tests" else parts[0]
+                seconds[folder] += report.duration
+                count[folder] += report.when == "call"
+    if sum(seconds.values()) > 60:
+        terminalreporter.section("time per folder")
+        for folder, spent in seconds.most_common():
+            terminalreporter.write_line(f"{spent:7.1f} s {count[folder]:6,} tests  {folder}")
