@@ -13,7 +13,8 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError
-from counterfoil.metrics.measures import MEASURES, MeasureEntry
+from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
@@ -37,9 +38,9 @@ def scorers() -> Mapping[str, ScorerEntry]:
     return SCORERS
 
 
-def measures() -> Mapping[str, MeasureEntry]:
-    """All measures by name; what several forms share stands once, under all of them."""
-    return MEASURES
+def measures() -> tuple[Measure, ...]:
+    """All measures, by form of question."""
+    return every()
 
 
 def metrics() -> Mapping[str, MetricEntry]:
@@ -58,19 +59,19 @@ def recipe(name: str) -> Recipe:
 
 
 def register(entry: Any) -> None:
-    """Add a benchmark (`Card`), a kind of scorer, a caption metric or a recipe to those known by name.
+    """Add a benchmark (`Card`), a kind of scorer, a measure, a caption metric or a recipe to those known.
 
     What another package adds for all its users it declares as an entry point (`counterfoil.registry`).
     Raises `InputError` for other values, and where the name is taken by another entry.
     """
-    for registry in (BENCHMARKS, SCORERS, METRICS, RECIPES):
+    for registry in (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES):
         if registry.takes(entry):
             registry.register(entry)
             return
     raise InputError(
         "nothing that can be registered",
         given=type(entry).__name__,
-        allowed=["Card", "ScorerEntry", "MetricEntry", "Recipe"],
+        allowed=["Card", "ScorerEntry", "Measure", "MeasureAtK", "MetricEntry", "Recipe"],
     )
 
 

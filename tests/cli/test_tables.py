@@ -22,8 +22,8 @@ from counterfoil.data.scores import DirectionRanks, Rankings, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
+from counterfoil.metrics.measure import split_direction
 from counterfoil.metrics.ranks import Positives
-from counterfoil.report.labels import parted
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_no_name_and_no_number_is_cut(gallery) -> None:
         lines = lines[: next(i for i, line in enumerate(lines) if "are queries" in line)]
         assert max(map(len, lines)) <= width
         assert not any("…" in line for line in lines)
-        names = list(dict.fromkeys(parted(name)[1] for name in result.measures))
+        names = list(dict.fromkeys(split_direction(name)[1] for name in result.measures))
         rows = [line for line in lines[2:] if not line.startswith(" ")]
         assert [line.split()[0] for line in rows] == names
         below = lines[3::2] if width == 60 else rows

@@ -1,9 +1,10 @@
-"""What measures are called: those of pairs listed, those of retrieval by pattern."""
+"""Labels of measures: of pairs, and of retrieval with a direction and any K."""
 
 import pytest
 
 from counterfoil.evaluation.galleries.measures import measure_names
-from counterfoil.report.labels import LABELS, MEANINGS, parted
+from counterfoil.metrics.measure import split_direction
+from counterfoil.report.labels import measure_label, measure_meaning
 
 from .conftest import gallery_benchmark
 
@@ -21,28 +22,29 @@ from .conftest import gallery_benchmark
     ],
 )
 def test_labels(measure: str, label: str) -> None:
-    assert LABELS[measure] == label
+    assert measure_label(measure) == label
 
 
 def test_recall_at_one_and_at_many_are_explained_differently() -> None:
-    assert MEANINGS["recall_at_1"] == "a right answer comes first"
-    assert MEANINGS["i2t_recall_at_1000"].startswith("a right answer is among the first 1,000; each image")
+    assert measure_meaning("recall_at_1") == "a right answer comes first"
+    assert measure_meaning("i2t_recall_at_1000").startswith(
+        "a right answer is among the first 1,000; each image"
+    )
+
+
+def test_what_forms_share_has_a_meaning_of_each() -> None:
+    assert measure_meaning("accuracy") == measure_meaning("accuracy", "choice")
+    assert measure_meaning("accuracy", "preference") == "the preferred caption scores above the other"
 
 
 @pytest.mark.parametrize("measure", ["recall_at_0", "recall_at_", "i2t_", "sideways_ndcg", "i2t_accuracy_of"])
 def test_what_no_measure_is_called_has_neither(measure: str) -> None:
-    assert measure not in LABELS
-    assert measure not in MEANINGS
-    assert LABELS.get(measure, measure) == measure
+    assert measure_label(measure) == measure
+    assert measure_meaning(measure) == ""
 
 
 def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning() -> None:
     names = measure_names(gallery_benchmark())
-    assert {parted(name)[0] for name in names} == {"i2t", "t2i", "mean"}
-    assert len({LABELS[name] for name in names}) == len(names)
-    assert all(name in MEANINGS for name in names)
-
-
-def test_names_can_be_listed() -> None:
-    assert set(LABELS) == set(MEANINGS)
-    assert len(LABELS) == len(list(LABELS))
+    assert {split_direction(name)[0] for name in names} == {"i2t", "t2i", "mean"}
+    assert len({measure_label(name) for name in names}) == len(names)
+    assert all(measure_meaning(name) for name in names)

@@ -113,18 +113,17 @@ def measures(json: Json = False) -> None:
 
     Example: counterfoil list measures
     """
-    from dataclasses import asdict
-
     from counterfoil import catalog
 
-    entries = catalog.measures().values()
+    found = catalog.measures()
     if json:
-        _print_json([asdict(entry) for entry in entries])
+        _print_json([measure.to_json() for measure in found])
         return
     _print_table(
-        ("measure", "form", "chance", "what it says"),
-        [(entry.name, entry.form, entry.chance, entry.summary) for entry in entries],
+        ("measure", "form", "chance", "meaning"),
+        [(measure.name, measure.form, measure.chance, measure.meaning) for measure in found],
     )
+    _say("Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number.")
 
 
 @app.command()

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import RankCorrelation
+from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report.drawing import short
-from counterfoil.report.labels import SIDES
 from counterfoil.report.ranking_figures import labels, written
 
 #: Between columns, and the share of the terminal that names of rows may take.
@@ -101,7 +101,7 @@ def diversity_tables(found: Diversity, *, width: int) -> list[Part]:
         )
         for at in off
     }
-    where = f"{found.title}, {SIDES[found.direction].lower()}, {found.queries:,} queries"
+    where = f"{found.title}, {DIRECTIONS[found.direction].title.lower()}, {found.queries:,} queries"
     alike = f"Kendall's tau-b of the first {found.k}{', and the share of common ones' if few else ''}"
     average = "Average place of the row's first choice with the column"
     if few:

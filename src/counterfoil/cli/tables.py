@@ -16,10 +16,12 @@ from counterfoil.data.forms import Gallery, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.measures import find
 from counterfoil.report.drawing import short
 from counterfoil.report.interval_basis import rests_on
 from counterfoil.report.judged.notes import reasons
-from counterfoil.report.labels import LABELS, parted
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, number
 from counterfoil.report.markup import Table as Report
 from counterfoil.report.tables import headline, overview, style_of
@@ -47,9 +49,6 @@ _LAYOUTS = (
     _Layout(False, 2, stacked=True),
     _Layout(False, 1, stacked=True),
 )
-
-_DIRECTIONS = {"i2t": "image → text", "t2i": "text → image", "mean": "mean"}
-_SHORT = {"i2t": "I2T", "t2i": "T2I", "mean": "mean"}
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
@@ -95,9 +94,9 @@ def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
     """A row per measure, main ones first; a column per direction; and below what the numbers are about."""
     rows: dict[str, dict[str, Estimate]] = {}
     for name, estimate in result.measures.items():
-        side, base = parted(name)
+        side, base = split_direction(name)
         rows.setdefault(base, {})[side] = estimate
-    sides = [side for side in _DIRECTIONS if any(side in of for of in rows.values())]
+    sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
     wanted = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
     shown = [(layout, *_gallery_cells(rows, sides, layout)) for layout in wanted]
     _, heads, cells = next((each for each in shown if _fits(*each[1:], width)), shown[-1])
@@ -118,7 +117,7 @@ def _gallery_cells(
     """The heads and the cells of a gallery's table."""
     heads = ["measure"]
     for side in sides:
-        heads.append(_SHORT[side] if layout.stacked else _DIRECTIONS[side])
+        heads.append(DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow)
         heads += ["chance"] if layout.chances else []
     cells = []
     for base, of in rows.items():
@@ -175,14 +174,15 @@ def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
             )
     if facts["cut"]:
         depths = [
-            f"{_DIRECTIONS[side]} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
+            f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
         ]
         lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-    reasons = {n: why for n, why in (facts.get("unsupported") or {}).items() if not n.startswith("mean_")}
+    unsupported = (facts.get("unsupported") or {}).items()
+    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
     if reasons:
         # They are much alike, and all are in the result.
         first, reason = next(iter(reasons.items()))
-        names = dict.fromkeys(name.split("_", 1)[1] for name in reasons)
+        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
         lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
     return lines
 
@@ -209,7 +209,7 @@ def groups_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Gr
 
 def _over(measure: str) -> str:
     """What stands over a measure's column: its name, and its unit where that is per cent."""
-    return f"{measure} %" if style_of(measure) == "percent" else LABELS[measure]
+    return f"{measure} %" if style_of(measure) == "percent" else measure_label(measure)
 
 
 def _nothing(benchmark: Benchmark) -> Cell:
@@ -226,12 +226,11 @@ def ties_line(result: Result) -> str:
         return "ties: none"
     ranges = []
     known = ties["measures"]["strict"]
-    # Of a gallery the measure that is reported first.
-    first = [name for name in known if parted(name)[0]][:3][-1:]
-    for name in ("group", "accuracy", *first):
-        if name in known:
-            low, high = ties["measures"]["strict"][name], ties["measures"]["optimistic"][name]
-            ranges.append(f"{name} {100 * low:.2f} if wrong to {100 * high:.2f} if right")
+    # Of a gallery the measure that is reported first, else the main measure that sums the others up.
+    first = [name for name in known if split_direction(name)[0]][:3][-1:]
+    for name in first or [name for name in known if (measure := find(name)) and measure.main][-1:]:
+        low, high = ties["measures"]["strict"][name], ties["measures"]["optimistic"][name]
+        ranges.append(f"{name} {100 * low:.2f} if wrong to {100 * high:.2f} if right")
     one, many = ("query", "queries") if first else ("question", "questions")
     what = one if ties["questions"] == 1 else many
     share = f"{ties['questions']:,} {what} ({100 * ties['rate']:.2f} %)"
@@ -267,7 +266,7 @@ def comparison_table(comparison: Comparison, *, width: int) -> Group:
 
     def label(column: Column) -> str:
         # What stands in a block per direction elsewhere says its direction here.
-        return LABELS.get(column.measure, column.label) if in_gallery else column.label
+        return measure_label(column.measure, column.label) if in_gallery else column.label
 
     return Group(*printed(table, width, label=label)[:-1])
 
@@ -287,7 +286,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     lines = []
     for d in differences:
         # As the table above writes it, where names are long.
-        measure = LABELS.get(d.measure, d.measure) if in_gallery or correlations else d.measure
+        measure = measure_label(d.measure) if in_gallery or correlations else d.measure
         value, low, high = (number(v, style_of(d.measure, difference=True)) for v in (d.value, d.low, d.high))
         lines.append((measure, value, f"[{low}, {high}]", _p(d.p_holm)))
     heads = ("measure", "x 100" if correlations else "points", "95 % interval", "p (Holm)")

@@ -19,20 +19,15 @@ from counterfoil.evaluation.galleries import chance as gallery_chance
 from counterfoil.evaluation.galleries import measures as gallery_measures
 from counterfoil.evaluation.galleries import retrieval
 from counterfoil.evaluation.galleries.gallery import evaluate_gallery, no_folds
-from counterfoil.evaluation.judged import preferred, rated
+from counterfoil.evaluation.judged import rated
 from counterfoil.evaluation.question_means import IntervalMethod as IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.metrics import choice, quad
-from counterfoil.metrics.preference import CHANCE
+from counterfoil.metrics import choice, preference, quad
+from counterfoil.metrics.measure import DIRECTIONS, Measure
+from counterfoil.metrics.measures import find, of_form
 from counterfoil.metrics.ties import Ties
 
 _Name = TypeVar("_Name", bound=StrEnum)
-
-_MAIN: Mapping[str, tuple[str, ...]] = {
-    "quad": ("i2t", "t2i", "group"),
-    "choice": ("accuracy",),
-    "preference": ("accuracy",),
-}
 
 
 def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
@@ -43,10 +38,11 @@ def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
     """
     if isinstance(benchmark.questions, Rated):
         return rated.main_measures(benchmark)
+    main = tuple(measure.name for measure in of_form(benchmark.questions.form) if measure.main)
     if isinstance(benchmark.questions, Gallery):
-        first = benchmark.card.measures[0] if benchmark.card.measures else "recall_at_1"
-        return tuple(f"{side}_{first}" for side in ("i2t", "t2i", "mean"))
-    return _MAIN[benchmark.questions.form]
+        first = (benchmark.card.measures or main)[0]
+        return tuple(f"{side}_{first}" for side in DIRECTIONS)
+    return main
 
 
 def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -56,11 +52,13 @@ def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
     """
     if isinstance(benchmark.questions, Gallery):
         return gallery_measures.measure_names(benchmark)
-    if isinstance(benchmark.questions, Rated):
-        return rated.MEASURES
-    if isinstance(benchmark.questions, Quad):
-        return tuple(quad.MEASURES)
-    return ("accuracy", "accuracy_macro") if benchmark.card.macro else ("accuracy",)
+    return tuple(measure.name for measure in _declared(benchmark))
+
+
+def _declared(benchmark: Benchmark) -> tuple[Measure, ...]:
+    """The measures of a benchmark; those over groups where its card names the groups."""
+    known = of_form(benchmark.questions.form)
+    return tuple(measure for measure in known if not measure.macro_of or benchmark.card.macro)
 
 
 def check_measures(benchmark: Benchmark, names: str | Sequence[str]) -> None:
@@ -82,17 +80,18 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     `strict`, exactly this under `half`, and 1 under `optimistic`. In a gallery it is the expected value under
     a random order; a correlation is 0.
     """
-    questions = benchmark.questions
-    if isinstance(questions, Rated):
-        return dict.fromkeys(rated.MEASURES, rated.CHANCE)
-    if isinstance(questions, Preference):
-        return dict.fromkeys(measure_names(benchmark), CHANCE)
-    if isinstance(questions, Gallery):
+    if isinstance(benchmark.questions, Gallery):
         return gallery_chance.chance(benchmark)
-    if isinstance(questions, Quad):
-        return dict(quad.CHANCE)
-    value = choice.chance(questions.candidates.shape[1], correct=questions.correct)
-    return dict.fromkeys(measure_names(benchmark), value)
+    return {measure.name: _expected(measure, benchmark.questions) for measure in _declared(benchmark)}
+
+
+def _expected(measure: Measure, questions: Quad | Choice | Preference | Rated) -> float:
+    """Chance of a measure as a number: as declared, else what a constant scorer gets under `half`."""
+    if measure.macro_of:
+        measure = find(measure.macro_of, measure.form) or measure
+    if measure.expected is not None:
+        return measure.expected
+    return float(_values_of(measure, questions, np.zeros((1, *questions.shape[1:])), Ties.HALF)[0])
 
 
 def per_item(
@@ -124,15 +123,26 @@ def _paired_values(
     questions: Quad | Choice | Preference, answers: Answers, ties: Ties
 ) -> dict[str, Float[ndarray, "n"]]:
     if isinstance(answers, Scores):
-        if isinstance(questions, Preference):
-            return preferred.values(questions, answers, ties)
-        if isinstance(questions, Choice):
-            return {"accuracy": choice.accuracy(answers.values, correct=questions.correct, ties=ties)}
-        return {name: measure(answers.values, ties=ties) for name, measure in quad.MEASURES.items()}
+        return {
+            measure.name: _values_of(measure, questions, answers.values, ties)
+            for measure in of_form(questions.form)
+            if not measure.macro_of
+        }
     assert isinstance(answers, Outcomes)  # `check` has seen to it
     if not isinstance(questions, Quad):
         return {"accuracy": answers.right["accuracy"].astype(np.float64)}
     return quad.from_directions(answers.right)
+
+
+def _values_of(
+    measure: Measure, questions: Quad | Choice | Preference | Rated, scores: NDArray[np.float64], ties: Ties
+) -> Float[ndarray, "n"]:
+    """A measure of each of the first questions, from their scores."""
+    if isinstance(questions, Preference):
+        return measure(scores, questions.label[: len(scores)], ties=ties)
+    if isinstance(questions, Choice):
+        return measure(scores, correct=questions.correct, ties=ties)
+    return measure(scores, ties=ties)
 
 
 def evaluate(
@@ -272,7 +282,7 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
 def _chosen(
     measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]
 ) -> tuple[str, ...]:
-    available = tuple(name for name in measure_names(benchmark) if name in values or name == "accuracy_macro")
+    available = tuple(m.name for m in _declared(benchmark) if (m.macro_of or m.name) in values)
     if measures is None:
         return available
     for name in measures:
@@ -282,6 +292,12 @@ def _chosen(
 
 
 def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dict[str, Any]:
+    """What ties did: in how many questions, and the measures under every policy.
+
+    Where a metric was drawn, `questions` counts those with a tie in any draw, and `rate` is the share of all
+    draws. `second` is the accuracy on preferences where a tie is a vote for the second candidate, as Polos
+    counts Pascal-50S; FOIL's and ActivityNet-FOIL's official code is `strict`.
+    """
     if isinstance(answers, Outcomes):
         return {
             "policy": str(policy),
@@ -290,15 +306,18 @@ def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dic
             "note": answers.ties,
         }
     questions = benchmark.questions
+    second = {}
     if isinstance(questions, Preference):
-        return preferred.ties(questions, answers, policy)
-    if isinstance(questions, Choice):
+        tied = preference.tied(answers.values, questions.label)
+        votes = preference.ties_to_second(answers.values, questions.label)
+        second = {"second": {"accuracy": float(votes.mean())}}
+    elif isinstance(questions, Choice):
         tied = choice.tied(answers.values, correct=questions.correct)
     else:
         tied = quad.tied(answers.values)
     return {
         "policy": str(policy),
-        "questions": int(tied.sum()),
+        "questions": int((tied > 0).sum()),
         "rate": float(tied.mean()),
         "measures": {
             str(other): {
@@ -306,4 +325,5 @@ def _ties(benchmark: Benchmark, answers: Scores | Outcomes, policy: Ties) -> dic
             }
             for other in Ties
         },
+        **second,
     }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
+from counterfoil.metrics.measures import of_form
 from counterfoil.stats.estimates import spread, t_over_folds, wilson
 from counterfoil.stats.sharing import Sharing
 
@@ -84,7 +85,8 @@ def estimates(
     seed: int,
 ) -> dict[str, Estimate]:
     """The named measures over the questions of a mask, from their values per question."""
-    plain = [name for name in names if name != "accuracy_macro"]
+    declared = {measure.name: measure for measure in of_form(benchmark.questions.form)}
+    plain = [name for name in names if not declared[name].macro_of]
     table = (
         np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
     )
@@ -106,13 +108,14 @@ def estimates(
         name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, by_chance[name], many)
         for name, column, bound, many in zip(plain, table.T, bounds, effective, strict=True)
     }
-    if "accuracy_macro" in names:
+    for name in names:
+        of = declared[name].macro_of
+        if not of:
+            continue
         labels = np.asarray(benchmark.questions.groupings[benchmark.card.macro], dtype=object)[mask]
         if any(labels):
             # Wilson's interval and folds know no groups: the bootstrap, over what they take as shared.
-            found["accuracy_macro"] = _macro(
-                values["accuracy"][mask], labels, shared, by_chance["accuracy"], draws, seed
-            )
+            found[name] = _macro(values[of][mask], labels, shared, by_chance[name], draws, seed)
     return {name: found[name] for name in names if name in found}
 
 
@@ -124,7 +127,7 @@ def _macro(
     draws: int,
     seed: int,
 ) -> Estimate:
-    """The mean over groups of each group's accuracy; questions outside every group do not count."""
+    """The mean over groups of each group's mean; questions outside every group do not count."""
     inside = labels != ""
     codes = np.full(len(labels), -1, dtype=np.int64)
     codes[inside] = np.unique(labels[inside].astype(str), return_inverse=True)[1]

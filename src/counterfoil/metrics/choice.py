@@ -1,14 +1,15 @@
-"""One item, k candidates of the other kind, the first m of them correct.
+"""Measures of a choice: one item, k candidates of the other kind, the first m of them correct.
 
 `scores[q, c]` is the score of candidate c of question q. SugarCrepe has k = 2, m = 1; ARO's order sets
 k = 5, m = 1; SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative).
 """
 
-from math import comb
+from collections.abc import Mapping
 
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from counterfoil.metrics.measure import Measure, by_name
 from counterfoil.metrics.ties import Ties, all_above
 
 
@@ -29,13 +30,26 @@ def accuracy(
     return all_above(scores[:, :correct], scores[:, correct:], ties=ties)
 
 
-def chance(k: int, *, correct: int = 1) -> float:
-    """What a scorer of random, never equal numbers gets on average.
-
-    >>> chance(2), chance(5), round(chance(3, correct=2), 4)
-    (0.5, 0.2, 0.3333)
-    """
-    return 1 / comb(k, correct)
+#: The measures by name, in the order of reports.
+MEASURES: Mapping[str, Measure] = by_name(
+    Measure(
+        "accuracy",
+        "choice",
+        "Accuracy",
+        "the right candidates score above all others",
+        "m!(k-m)!/k!",
+        accuracy,
+        main=True,
+    ),
+    Measure(
+        "accuracy_macro",
+        "choice",
+        "Accuracy (macro)",
+        "accuracy averaged over groups, each counting the same",
+        "m!(k-m)!/k!",
+        macro_of="accuracy",
+    ),
+)
 
 
 def margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:

@@ -5,6 +5,7 @@ where their codes differ in at most `threshold` places. That makes up to half of
 tens of millions of pairs, so they are never listed: a block of scores is compared with a block of matches.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics.measure import Measure, by_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +86,28 @@ def precision_at_r(
         values[:, row] = sure + max(0, room - w), sure + room * p / (p + w), sure + min(room, p)
         values[:, row] /= r
     return values
+
+
+def pmrp(shares: Float[ndarray, "thresholds queries"]) -> Float[ndarray, "queries"]:
+    """Plausible-Match R-Precision: the mean over thresholds of `precision_at_r` under one tie policy.
+
+    In [0, 1]; NaN where nothing is right at some threshold. Source: ECCV Caption section 2.1.
+
+    >>> pmrp(np.array([[0.5, 1.0], [1.0, 1.0]]))
+    array([0.75, 1.  ])
+    """
+    return shares.mean(axis=0)
+
+
+#: The measures by name.
+MEASURES: Mapping[str, Measure] = by_name(
+    Measure(
+        "pmrp",
+        "gallery",
+        "PMRP",
+        "R-Precision where all that shows nearly the same classes of object is right",
+        "R/n",
+        pmrp,
+        needs="classes",
+    ),
+)

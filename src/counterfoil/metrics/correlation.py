@@ -3,11 +3,14 @@
 `scipy.stats` takes longer to import than most commands to run, so it is imported where it is used.
 """
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.errors import InputError
+from counterfoil.metrics.measure import Measure, by_name
 
 
 def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[float, float]:
@@ -161,3 +164,37 @@ def _constant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> bool:
     if len(first) < 3:
         raise InputError("too few rows for a correlation", given=len(first), allowed="3 or more")
     return bool(np.ptp(first) == 0 or np.ptp(second) == 0)
+
+
+def _measure(name: str, label: str, meaning: str, of_all: Callable[..., float]) -> Measure:
+    return Measure(name, "rated", label, f"{meaning}, times 100", "0", of_all=of_all, range=(-1.0, 1.0))
+
+
+#: The measures by name, in the order of reports: correlations of scores with ratings.
+MEASURES: Mapping[str, Measure] = by_name(
+    _measure(
+        "kendall_tau_b",
+        "Kendall τ-b",
+        "of pairs that differ in rating and in score, how many more agree than disagree; "
+        "corrected for ties on both sides",
+        kendall_tau_b,
+    ),
+    _measure(
+        "kendall_tau_c",
+        "Kendall τ-c",
+        "the same, corrected for how few ratings there are to give",
+        kendall_tau_c,
+    ),
+    _measure(
+        "spearman",
+        "Spearman ρ",
+        "whether ranks by score and ranks by rating go together",
+        lambda scores, ratings: spearman(scores, ratings)[0],
+    ),
+    _measure(
+        "pearson",
+        "Pearson r",
+        "whether score and rating lie on a line",
+        lambda scores, ratings: pearson(scores, ratings)[0],
+    ),
+)

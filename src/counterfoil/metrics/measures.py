@@ -1,84 +1,147 @@
-"""The measures by name: of which form, what they count, and what chance alone would get."""
+"""The registry of measures: all of them by form of question, in the order of reports.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+Names, labels, meanings, chance, tables, `counterfoil list measures` and "did you mean" follow from it.
+Another package adds a measure by an entry point, whose name is the form and the name with a dot between them:
 
+    [project.entry-points."counterfoil.measures"]
+    "quad.first" = "my_package.measures:FIRST"
+"""
 
-@dataclass(frozen=True)
-class MeasureEntry:
-    """A measure as `counterfoil list measures` shows it."""
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint
+from itertools import chain
 
-    name: str
-    form: str
-    summary: str
-    chance: str
-
-
-_ENTRIES = (
-    MeasureEntry("i2t", "quad", "both images pick their captions (Winoground's text score)", "1/4"),
-    MeasureEntry("t2i", "quad", "both captions pick their images (Winoground's image score)", "1/4"),
-    MeasureEntry("group", "quad", "both directions right", "1/6"),
-    MeasureEntry("ipos2t", "quad", "the first image picks its caption", "1/2"),
-    MeasureEntry("ineg2t", "quad", "the second image picks its caption", "1/2"),
-    MeasureEntry("tpos2i", "quad", "the first caption picks its image", "1/2"),
-    MeasureEntry("tneg2i", "quad", "the second caption picks its image", "1/2"),
-    MeasureEntry(
-        "group_match", "quad", "the right matching has the larger sum: s00 + s11 > s01 + s10", "1/2"
-    ),
-    MeasureEntry(
-        "accuracy", "choice", "the correct candidates score above all others (micro average)", "m!(k-m)!/k!"
-    ),
-    MeasureEntry(
-        "accuracy_macro", "choice", "mean over the benchmark's groups of each group's accuracy", "m!(k-m)!/k!"
-    ),
-    MeasureEntry("accuracy", "preference", "the preferred caption scores above the other", "1/2"),
-    MeasureEntry(
-        "accuracy_macro", "preference", "mean over the benchmark's groups of each group's accuracy", "1/2"
-    ),
-    MeasureEntry("kendall_tau_b", "rated", "pairs in order minus pairs out of order, ties allowed for", "0"),
-    MeasureEntry(
-        "kendall_tau_c", "rated", "the same for scales of different numbers of grades (Stuart)", "0"
-    ),
-    MeasureEntry("spearman", "rated", "correlation of ranks, ties at their mean rank", "0"),
-    MeasureEntry("pearson", "rated", "correlation of the numbers themselves", "0"),
-    # Of galleries, written with i2t_, t2i_ or mean_ before them, or without for all three.
-    MeasureEntry("recall_at_1", "gallery", "whether the first item is right", "R/n"),
-    MeasureEntry("recall_at_5", "gallery", "whether any of the first 5 is right", "1-C(n-R,5)/C(n,5)"),
-    MeasureEntry("recall_at_10", "gallery", "whether any of the first 10 is right", "1-C(n-R,10)/C(n,10)"),
-    MeasureEntry(
-        "recall_at_K", "gallery", "whether any of the first K is right, for any K", "1-C(n-R,K)/C(n,K)"
-    ),
-    MeasureEntry(
-        "r_precision", "gallery", "share of right items among the first R, the number of right ones", "R/n"
-    ),
-    MeasureEntry(
-        "map_at_r", "gallery", "mean over the first R places of the precision where an item is right", "by R"
-    ),
-    MeasureEntry("mrr", "gallery", "one over the place of the first right item", "by R"),
-    MeasureEntry("ndcg", "gallery", "gains discounted by place, over the best possible", "by gains"),
-    MeasureEntry(
-        "graded_recall_at_1",
-        "gallery",
-        "what the first item is worth, where matches may be partial",
-        "by gains",
-    ),
-    MeasureEntry(
-        "graded_r_precision", "gallery", "as r_precision, a partial match counting its part", "by gains"
-    ),
-    MeasureEntry(
-        "pmrp", "gallery", "r_precision where all that shows nearly the same classes is right", "R/n"
-    ),
-)
+from counterfoil.errors import InputError
+from counterfoil.metrics import choice, class_rules, correlation, preference, quad, ranking
+from counterfoil.metrics.measure import FORMS, Declared, Measure, MeasureAtK, split_direction
+from counterfoil.registry import Registry
 
 
-def _by_name() -> Mapping[str, MeasureEntry]:
-    """What several forms share stands once, under all of them."""
-    found: dict[str, MeasureEntry] = {}
-    for entry in _ENTRIES:
-        known = found.get(entry.name)
-        form = entry.form if known is None else f"{known.form}, {entry.form}"
-        found[entry.name] = replace(known or entry, form=form)
-    return found
+class MeasureRegistry(Registry[Declared]):
+    """The measures by form and name ("quad.group"); those that are added must have a value per question."""
+
+    def register(self, entry: Declared) -> Declared:
+        """Add a measure, so that `evaluate` reports it, and tables, pages and lists show it; returns it.
+
+        Raises `InputError` where its name is taken or begins with a direction (`i2t_`), where another form
+        has a measure of this name with another label, and for a measure of all ratings together: the samples
+        of those are drawn by `weighted_correlation`.
+
+        >>> from dataclasses import replace
+        >>> MEASURES.register(replace(quad.MEASURES["group"], name="i2t_group"))
+        Traceback (most recent call last):
+        counterfoil.errors.InputError: a direction is put before names, so it is 'group'; given: i2t_group
+        """
+        _check(entry)
+        _check_free(entry)
+        return super().register(entry)
+
+    def _load(self, point: EntryPoint) -> Declared:
+        entry = super()._load(point)
+        _check(entry)
+        return entry
 
 
-MEASURES: Mapping[str, MeasureEntry] = _by_name()
+def _own() -> Iterable[Declared]:
+    declared = (quad, choice, preference, correlation, ranking, class_rules)
+    return chain.from_iterable(each.MEASURES.values() for each in declared)
+
+
+MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _own, name="key")
+
+
+def _check(declared: Declared) -> None:
+    general = _general(declared)
+    if general.per_item is None and not general.macro_of:
+        raise InputError("only measures with a value per question can be added", where=general.name)
+    side, base = split_direction(general.name)
+    if side:
+        raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
+
+
+def _check_free(declared: Declared) -> None:
+    general = _general(declared)
+    if find(general.name, general.form) not in (None, declared):
+        raise InputError(
+            "there is a measure of this name already", where=f"form '{general.form}'", given=general.name
+        )
+    other = find(general.name)
+    if other is not None and other.label != general.label:
+        raise InputError(
+            f"form '{other.form}' has a measure of this name with another label",
+            where=general.name,
+            given=general.label,
+            allowed=other.label,
+        )
+
+
+def of_form(form: str) -> tuple[Measure, ...]:
+    """The measures of a form that are reported unless some are chosen; of galleries without a direction.
+
+    >>> [measure.name for measure in of_form("preference")]
+    ['accuracy', 'accuracy_macro']
+    """
+    return tuple(measure for each in _of(form) for measure in _reported(each))
+
+
+def at_k(form: str) -> tuple[MeasureAtK, ...]:
+    """The measures of a form that take a number of places."""
+    return tuple(each for each in _of(form) if isinstance(each, MeasureAtK))
+
+
+def find(name: str, form: str = "") -> Measure | None:
+    """The measure called `name`, with its direction and its K where it has them; None where none is.
+
+    A name that several forms share is that of `form`, by default of the first that has it.
+
+    >>> find("i2t_recall_at_20").label, find("accuracy", "preference").meaning, find("recall_at_0")
+    ('I2T R@20', 'the preferred caption scores above the other', None)
+    """
+    for each in (form,) if form else FORMS:
+        found = MEASURES.get(f"{each}.{name}")
+        if isinstance(found, Measure):
+            return found
+        for family in at_k(each):
+            if (measure := family.find(name)) is not None:
+                return measure
+    side, base = split_direction(name)
+    if side and (measure := find(base, "gallery")) is not None:
+        return measure.toward(side)
+    return None
+
+
+def signed(name: str) -> bool:
+    """Whether values of the measure called `name` can be below 0.
+
+    >>> signed("spearman"), signed("accuracy"), signed("mean_ndcg")
+    (True, False, False)
+    """
+    measure = find(name)
+    return measure is not None and measure.signed
+
+
+def every() -> tuple[Measure, ...]:
+    """All measures as lists show them: those that take a K for the usual ones and for any."""
+    return tuple(
+        measure
+        for form in FORMS
+        for each in _of(form)
+        for measure in (*_reported(each), *((each.general,) if isinstance(each, MeasureAtK) else ()))
+    )
+
+
+def _of(form: str) -> list[Declared]:
+    return [MEASURES[key] for key in MEASURES if key.startswith(f"{form}.")]
+
+
+def _reported(each: Declared) -> tuple[Measure, ...]:
+    if isinstance(each, MeasureAtK):
+        return tuple(map(each.at, each.ks))
+    return (_general(each),)
+
+
+def _general(each: Declared) -> Measure:
+    if isinstance(each, MeasureAtK):
+        return each.general
+    assert isinstance(each, Measure)
+    return each

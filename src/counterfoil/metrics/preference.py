@@ -1,18 +1,18 @@
-"""Two candidates, one of which people preferred: does a metric score it higher?
+"""Measures of a preference: of two candidates, does the one that people preferred score higher?
 
 `scores[q, c]` is the score of candidate c of question q, or `scores[q, c, d]` where the metric was asked once
 per draw of references; `label[q]` is the preferred candidate. A value per question is the mean over draws.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.metrics.measure import Measure, by_name
 from counterfoil.metrics.ties import Ties, all_above
-
-#: What a scorer of random, never equal numbers gets on average.
-CHANCE = 0.5
 
 
 def accuracy(
@@ -32,6 +32,28 @@ def accuracy(
     draws = [all_above(a[:, None], b[:, None], ties=ties) for a, b in zip(preferred.T, other.T, strict=True)]
     mean: NDArray[np.float64] = np.mean(draws, axis=0)
     return mean
+
+
+#: The measures by name, in the order of reports.
+MEASURES: Mapping[str, Measure] = by_name(
+    Measure(
+        "accuracy",
+        "preference",
+        "Accuracy",
+        "the preferred caption scores above the other",
+        "1/2",
+        accuracy,
+        main=True,
+    ),
+    Measure(
+        "accuracy_macro",
+        "preference",
+        "Accuracy (macro)",
+        "accuracy averaged over groups, each counting the same",
+        "1/2",
+        macro_of="accuracy",
+    ),
+)
 
 
 def tied(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"]) -> Float[ndarray, "n"]:

@@ -1,16 +1,17 @@
-"""Two captions, two images: which goes with which.
+"""Measures of two captions and two images: which goes with which.
 
 `scores[q, i, j]` is the score of caption i with image j of question q; caption i belongs to image i.
 The measures are those of Winoground (equations 1-3) under the names of BiVLC (appendix D):
 text score = `i2t`, image score = `t2i`, and the four single directions of BiVLC Table 3.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from counterfoil.metrics.measure import Measure, by_name
 from counterfoil.metrics.ties import Ties, all_above, any_tied
 
 
@@ -76,29 +77,31 @@ def group_match(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) ->
     return all_above(right, wrong, ties=ties)
 
 
-#: Every quad measure by its name, in the order reports show them.
-MEASURES: Mapping[str, Callable[..., Float[ndarray, "n"]]] = {
-    "i2t": i2t,
-    "t2i": t2i,
-    "group": group,
-    "ipos2t": ipos2t,
-    "ineg2t": ineg2t,
-    "tpos2i": tpos2i,
-    "tneg2i": tneg2i,
-    "group_match": group_match,
-}
-
-#: What a scorer of random, never equal numbers gets on average.
-CHANCE: Mapping[str, float] = {
-    "i2t": 1 / 4,
-    "t2i": 1 / 4,
-    "group": 1 / 6,
-    "ipos2t": 1 / 2,
-    "ineg2t": 1 / 2,
-    "tpos2i": 1 / 2,
-    "tneg2i": 1 / 2,
-    "group_match": 1 / 2,
-}
+#: The measures by name, in the order of reports.
+MEASURES: Mapping[str, Measure] = by_name(
+    Measure(
+        *("i2t", "quad", "I2T", "both images pick their own caption (Winoground's text score)", "1/4", i2t),
+        main=True,
+    ),
+    Measure(
+        *("t2i", "quad", "T2I", "both captions pick their own image (Winoground's image score)", "1/4", t2i),
+        main=True,
+    ),
+    Measure("group", "quad", "Group", "both directions are right", "1/6", group, main=True),
+    # The names of BiVLC Table 3.
+    Measure("ipos2t", "quad", "Ipos2T", "the first image picks its caption", "1/2", ipos2t),
+    Measure("ineg2t", "quad", "Ineg2T", "the second image picks its caption", "1/2", ineg2t),
+    Measure("tpos2i", "quad", "Tpos2I", "the first caption picks its image", "1/2", tpos2i),
+    Measure("tneg2i", "quad", "Tneg2I", "the second caption picks its image", "1/2", tneg2i),
+    Measure(
+        "group_match",
+        "quad",
+        "Group match",
+        "the right matching has the larger sum of scores: s00 + s11 > s01 + s10",
+        "1/2",
+        group_match,
+    ),
+)
 
 
 def from_directions(

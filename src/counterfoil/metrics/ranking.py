@@ -16,15 +16,18 @@ so that a mean over queries is an explicit decision. A ranking that was cut is r
 the value depends on what stood behind the cut.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import comb
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.errors import InputError
+from counterfoil.metrics.measure import Measure, MeasureAtK, by_name
 from counterfoil.metrics.ranks import Ranks, runs
 from counterfoil.metrics.ties import Ties
 
@@ -176,6 +179,68 @@ def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Flo
         wanted.queries, weights=wanted.gains[order] * discount[nth], minlength=len(ranks.depth)
     )
     return np.divide(value, best, out=np.full(len(best), np.nan), where=best > 0)
+
+
+def _recall(k: Any) -> Measure:
+    first = f"{k:,}" if isinstance(k, int) else k
+    return Measure(
+        f"recall_at_{k}",
+        "gallery",
+        f"R@{k}",
+        "a right answer comes first" if k == 1 else f"a right answer is among the first {first}",
+        "R/n" if k == 1 else f"1-C(n-R,{k})/C(n,{k})",
+        partial(recall_at_k, k=k),
+        main=True,
+    )
+
+
+#: The measures by name, in the order of reports, without a direction.
+MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
+    MeasureAtK(_recall, (1, 5, 10)),
+    Measure(
+        "r_precision",
+        "gallery",
+        "R-Precision",
+        "the share of right answers among the first R, where R of them exist",
+        "R/n",
+        r_precision,
+    ),
+    Measure(
+        "map_at_r",
+        "gallery",
+        "mAP@R",
+        "as R-Precision, with right answers worth more the earlier they come",
+        "by R",
+        map_at_r,
+    ),
+    Measure("mrr", "gallery", "MRR", "one over the place of the first right answer", "by R", reciprocal_rank),
+    Measure(
+        "ndcg",
+        "gallery",
+        "nDCG",
+        "right answers worth less the later they come, over the best possible order",
+        "by gains",
+        ndcg,
+    ),
+    Measure(
+        "graded_recall_at_1",
+        "gallery",
+        "graded R@1",
+        "what the first place is worth: 1 for a full match, less for a partial one",
+        "by gains",
+        graded_recall_at_1,
+        needs="gains",
+    ),
+    Measure(
+        "graded_r_precision",
+        "gallery",
+        "graded R-Precision",
+        "as R-Precision, with a partial match worth its part",
+        "by gains",
+        graded_r_precision,
+        needs="gains",
+    ),
+)
 
 
 @dataclass(frozen=True)

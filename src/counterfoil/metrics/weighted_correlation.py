@@ -18,10 +18,11 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
+from counterfoil.metrics import correlation
 from counterfoil.metrics.weighted_pairs import ByBits, ByClusters, Chosen, Entries, running
 
 #: The columns of `WeightedCorrelation.correlations`.
-MEASURES = ("kendall_tau_b", "kendall_tau_c", "spearman", "pearson")
+MEASURES = tuple(correlation.MEASURES)
 
 #: Numbers that one array may hold (2 MiB), so that passes stay near the processor.
 _AT_ONCE = 1 << 18

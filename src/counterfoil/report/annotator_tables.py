@@ -6,7 +6,7 @@ import numpy as np
 
 from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.annotators import AnnotatorBias
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, Table
 
 #: How a direction is written over a table.
@@ -15,7 +15,7 @@ WAYS = {"i2t": "image to text", "t2i": "text to image"}
 
 def heading(study: AnnotatorBias) -> str:
     """Direction and measure in words: "text to image, graded R@1"."""
-    return f"{WAYS[study.direction]}, {LABELS.get(study.measure, study.measure)}"
+    return f"{WAYS[study.direction]}, {measure_label(study.measure)}"
 
 
 def performance(study: AnnotatorBias) -> Table:

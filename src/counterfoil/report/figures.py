@@ -33,9 +33,9 @@ from counterfoil.report.drawing import (
     tip,
 )
 from counterfoil.report.label_layout import Box, place
-from counterfoil.report.labels import group
+from counterfoil.report.labels import group, measure_label
 from counterfoil.report.markup import number
-from counterfoil.report.tables import LABELS, groupings, main_measures, ranking, style_of
+from counterfoil.report.tables import groupings, main_measures, ranking, style_of
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -52,7 +52,7 @@ def measures(comparison: Comparison, names: Sequence[str] | None = None, *, colu
     """
     names = main_measures(comparison) if names is None else names
     panels = [
-        (LABELS.get(name, name), {run.name: run.result.measures.get(name) for run in comparison.runs})
+        (measure_label(name), {run.name: run.result.measures.get(name) for run in comparison.runs})
         for name in names
     ]
     return _dots(panels, ranking(comparison), columns)
@@ -64,7 +64,7 @@ def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = 
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
     panels = [
         (
-            f"{LABELS.get(name, name)} · {group(label)}",
+            f"{measure_label(name)} · {group(label)}",
             {run.name: run.result.groups.get(label, {}).get(name) for run in comparison.runs},
         )
         for name in names
@@ -90,7 +90,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
     }
     heads = [f"{short(group(label))}\n{sizes[label]:,}" for label in labels]
     unit = "%" if style_of(measure) == "percent" else "x 100"
-    title = f"{LABELS.get(measure, measure)} ({unit}); questions per group"
+    title = f"{measure_label(measure)} ({unit}); questions per group"
     return matrix(order, heads, cells, title=title, width=0.62)
 
 
@@ -107,7 +107,7 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     ]
     if not found:
         raise InputError(
-            f"no run has both {LABELS.get(across, across)} and {LABELS.get(up, up)}",
+            f"no run has both {measure_label(across)} and {measure_label(up)}",
             where=comparison.benchmark,
             hint="choose a benchmark that asks in both directions",
         )
@@ -133,11 +133,11 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         )
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
         for name, x, y in found:
-            both = f"{LABELS.get(across, across)} {said(x)}, {LABELS.get(up, up)} {said(y)}"
+            both = f"{measure_label(across)} {said(x)}, {measure_label(up)} {said(y)}"
             tip(axes, 100 * x.value, 100 * y.value, f"{name}: {both}")
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
-        axes.set_xlabel(f"{LABELS.get(across, across)}: {_ASKS.get(across, 'images look for captions')} (%)")
-        axes.set_ylabel(f"{LABELS.get(up, up)}: {_ASKS.get(up, 'captions look for images')} (%)")
+        axes.set_xlabel(f"{measure_label(across)}: {_ASKS.get(across, 'images look for captions')} (%)")
+        axes.set_ylabel(f"{measure_label(up)}: {_ASKS.get(up, 'captions look for images')} (%)")
         axes.grid(True, color=RULE, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
         everything = np.vstack([points, at_chance])
@@ -205,7 +205,7 @@ def significance(comparison: Comparison, measure: str) -> Any:
             )
             cells[at[row], at[column]] = (float(strength), tenths(value, signed=True), p)
     unit = "in points" if style_of(measure) == "percent" else "times 100"
-    title = f"{LABELS.get(measure, measure)}: row less column, {unit}; p after Holm's correction"
+    title = f"{measure_label(measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
 
 

@@ -6,7 +6,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Rated
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Result
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most
 #: answers are right and items decide much (docs/statistics.md).
@@ -33,7 +33,7 @@ def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
     low, high = (f"{round(each):,}" for each in (min(effective), max(effective)))
     what = "queries" if isinstance(benchmark.questions, Gallery) else "questions"
     many = low if low == high else f"{low} to {high}"
-    return f"{text}; {LABELS.get(measure, measure)}: {many} effective {what}"
+    return f"{text}; {measure_label(measure)}: {many} effective {what}"
 
 
 def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:

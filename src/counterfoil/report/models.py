@@ -81,7 +81,7 @@ def group_table(run: Run) -> Table:
     comparison = Comparison(run.benchmark.name, (run,), None, ())
     main = tables.main_measures(comparison)
     columns = tuple(
-        Column(labels.LABELS.get(name, name), style=tables.style_of(name), measure=name) for name in main
+        Column(labels.measure_label(name), style=tables.style_of(name), measure=name) for name in main
     )
     asked = "queries" if isinstance(run.benchmark.questions, Gallery) else "questions"
     rows = [_row(f"all {asked}", run.result.measures, main)]

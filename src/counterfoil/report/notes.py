@@ -8,8 +8,9 @@ from counterfoil.data.scores import Outcomes
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.interval_basis import resting, warnings
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import number
-from counterfoil.report.tables import LABELS, leading, main_measures, style_of
+from counterfoil.report.tables import leading, main_measures, style_of
 
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
 NOTABLE = 0.01
@@ -42,7 +43,7 @@ class Note:
 def lead(comparison: Comparison) -> str:
     """Which scorer is best on the leading measure, by how much, and which are not told apart from it."""
     measure = leading(comparison)
-    label = LABELS.get(measure, measure)
+    label = measure_label(measure)
     runs = [run for run in comparison.runs if measure in run.result.measures]
     if not runs:
         return f"No scorer has a value of {label}."
@@ -79,7 +80,7 @@ def ties(comparison: Comparison) -> str:
 def tied(comparison: Comparison) -> list[Note]:
     """By how much ties move the leading measure, scorer by scorer, or that they hardly do."""
     measure = leading(comparison)
-    label = LABELS.get(measure, measure)
+    label = measure_label(measure)
     found = []
     scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
     for run in scored:
@@ -118,7 +119,7 @@ def below_chance(comparison: Comparison) -> list[Note]:
             together.setdefault(below, []).append(run.name)
     return [
         Note(
-            f"Below chance on {listed([LABELS.get(m, m) for m in measures])}, with the whole interval: "
+            f"Below chance on {listed([measure_label(m) for m in measures])}, with the whole interval: "
             f"{listed(who)}.",
             "warning",
         )

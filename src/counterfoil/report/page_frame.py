@@ -13,8 +13,9 @@ from importlib.resources import files
 from typing import Any
 
 from counterfoil.evaluation.studies.evidence import tenths
-from counterfoil.report import drawing, markup, tables
+from counterfoil.report import drawing, markup
 from counterfoil.report.glossary import WORDS
+from counterfoil.report.labels import measure_label, measure_meaning
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
 _SHARED = "page.js"
@@ -125,6 +126,6 @@ def environment() -> Any:
     made.filters["plainly"] = markup.plainly
     made.filters["tenths"] = tenths
     made.globals["WORDS"] = WORDS
-    made.globals["LABELS"] = tables.LABELS
-    made.globals["MEANINGS"] = tables.MEANINGS
+    made.globals["measure_label"] = measure_label
+    made.globals["measure_meaning"] = measure_meaning
     return made

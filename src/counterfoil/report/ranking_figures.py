@@ -14,7 +14,7 @@ from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.rank_columns import RankColumn
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
@@ -34,7 +34,7 @@ _FEW = 12
 
 def label(column: RankColumn, *, alone: bool = False) -> str:
     """A column in print: "ECCV Caption · Mean mAP@R"; without the benchmark where it is the only one."""
-    measure = LABELS.get(column.measure, column.measure)
+    measure = measure_label(column.measure)
     return measure if alone else f"{column.title} · {measure}"
 
 

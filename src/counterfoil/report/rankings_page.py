@@ -8,8 +8,8 @@ import numpy as np
 from counterfoil.evaluation.diversity import Diversity
 from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
 from counterfoil.evaluation.run import Run
+from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report import drawing, page_frame, ranking_figures
-from counterfoil.report.labels import SIDES
 from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines
 from counterfoil.report.page_frame import Drawing
 from counterfoil.report.privacy import shareable, users
@@ -146,7 +146,7 @@ def _headings(found: RankCorrelation) -> list[tuple[str, str]]:
 
 
 def _lists(found: Diversity, number: int) -> ListSection:
-    side = SIDES[found.direction]
+    side = DIRECTIONS[found.direction].title
     of = "captions" if found.direction == "i2t" else "images"
     parts = (
         (ranking_figures.list_tau, f"How alike the first {found.k} {of} are"),

@@ -127,7 +127,7 @@ def _group_drawings(
     comparison: Comparison, grouping: str, name: str, measures: Sequence[str]
 ) -> list[Drawing]:
     groups = len(tables.groupings(comparison.runs[0].benchmark.questions)[grouping])
-    labels = [tables.LABELS.get(measure, measure) for measure in measures]
+    labels = [label_of.measure_label(measure) for measure in measures]
     heats = [
         drawing.svg(
             figures.heat(comparison, grouping, measure),
@@ -160,12 +160,12 @@ def _directions(comparison: Comparison, anchor: str) -> Drawing | None:
 
 def margins(comparison: Comparison, name: str, measure: str) -> Panels:
     """One small figure per scorer, which wrap as the screen is wide."""
-    label = tables.LABELS.get(measure, measure)
+    label = label_of.measure_label(measure)
     shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]
     order = [scorer for scorer in tables.ranking(comparison) if scorer in shown]
     return Panels(
         f"Margins of {label}",
-        tables.MEANINGS.get(measure, ""),
+        label_of.measure_meaning(measure, comparison.runs[0].benchmark.questions.form),
         tuple(
             drawing.svg(
                 figures.margins(comparison, measure, names=[scorer]),
@@ -178,5 +178,5 @@ def margins(comparison: Comparison, name: str, measure: str) -> Panels:
 
 
 def significance(comparison: Comparison, name: str, measure: str) -> Drawing:
-    title = f"Differences in {tables.LABELS.get(measure, measure)}"
+    title = f"Differences in {label_of.measure_label(measure)}"
     return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))

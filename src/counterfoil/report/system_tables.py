@@ -4,7 +4,7 @@ import numpy as np
 
 from counterfoil.evaluation.judged.system_draws import MEASURES
 from counterfoil.evaluation.judged.systems import ONE_PERSON, SystemCorrelations
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, Table
 
 
@@ -17,7 +17,7 @@ def _agreement(agreed: SystemCorrelations, human: str) -> Table:
     found = {(each.metric, each.measure): each for each in agreed.found if each.human == human}
     columns, rows = [], []
     for measure in MEASURES:
-        head = LABELS[measure]
+        head = measure_label(measure)
         columns += [Column(head, head, "correlation", measure), Column("p", head, "p", measure)]
     best = {
         measure: max(
@@ -47,9 +47,9 @@ def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
             continue
         columns = []
         for measure in MEASURES:
-            head = LABELS[measure]
+            head = measure_label(measure)
             columns += [Column(head, head, "shift", measure), Column("p (Holm)", head, "p", measure)]
-        columns.append(Column("p (Williams)", LABELS["pearson"], "p", "pearson"))
+        columns.append(Column("p (Williams)", measure_label("pearson"), "p", "pearson"))
         rows = []
         for a, b in pairs:
             cells = []

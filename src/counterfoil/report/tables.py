@@ -8,8 +8,10 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.measures import of_form, signed
 from counterfoil.report import labels as label_of
-from counterfoil.report.labels import CORRELATIONS, LABELS, MEANINGS, SIDES, parted
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import (
     Cell,
     Column,
@@ -23,8 +25,6 @@ from counterfoil.report.markup import (
 )
 
 __all__ = [
-    "LABELS",
-    "MEANINGS",
     "Cell",
     "Column",
     "Row",
@@ -57,7 +57,7 @@ def style_of(measure: str, *, difference: bool = False) -> Style:
     >>> style_of("accuracy"), style_of("spearman"), style_of("spearman", difference=True)
     ('percent', 'correlation', 'shift')
     """
-    if measure in CORRELATIONS:
+    if signed(measure):
         return "shift" if difference else "correlation"
     return "points" if difference else "percent"
 
@@ -97,17 +97,17 @@ def _headed(
     elif not finer:
         names = [name for name in names if name in main]
     if form == "gallery":
-        headed = [(name, *parted(name)) for name in names]
+        headed = [(name, *split_direction(name)) for name in names]
         return [
-            (name, SIDES[of] if alone else f"{title}: {SIDES[of].lower()}", LABELS.get(base, base))
-            for side in SIDES
+            (name, side.title if alone else f"{title}: {side.title.lower()}", measure_label(base))
+            for side in DIRECTIONS.values()
             for name, of, base in headed
-            if of == side
+            if of == side.name
         ]
     first = [name for name in names if name in main]
     other = "finer measures" if alone else f"{title} (finer)"
     return [
-        (name, title if name in first or form in _ONE_BLOCK else other, LABELS.get(name, name))
+        (name, title if name in first or form in _ONE_BLOCK else other, measure_label(name))
         for name in [*first, *(name for name in names if name not in first)]
     ]
 
@@ -145,7 +145,7 @@ def by_group(
             size = next((estimate.n for estimate in of_run.values()), None)
             columns.append(
                 Column(
-                    LABELS.get(name, name),
+                    measure_label(name),
                     label_of.group(group),
                     style_of(name),
                     measure=name,
@@ -182,9 +182,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
         n = next((cell.n for cell in cells if cell.n), 0)
         rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
     columns = tuple(Column(run.name, style=style_of(measure), measure=measure) for run in comparison.runs)
-    caption = (
-        f"{LABELS.get(measure, measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
-    )
+    caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
     return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
 
 
@@ -196,7 +194,7 @@ def differences(comparison: Comparison, measure: str) -> Table:
         Column("p", style="p", measure=measure),
         Column("p (Holm)", style="p", measure=measure),
         # McNemar's test is of right and wrong.
-        *(() if measure in CORRELATIONS else (Column("p (McNemar)", style="p", measure=measure),)),
+        *(() if signed(measure) else (Column("p (McNemar)", style="p", measure=measure),)),
     )
     rows = tuple(
         Row(
@@ -206,7 +204,7 @@ def differences(comparison: Comparison, measure: str) -> Table:
         for d in found
     )
     title = comparison.runs[0].benchmark.card.title
-    return Table(f"Differences in {LABELS.get(measure, measure)} on {title}.", columns, rows, "Pair")
+    return Table(f"Differences in {measure_label(measure)} on {title}.", columns, rows, "Pair")
 
 
 def main_measures(comparison: Comparison) -> tuple[str, ...]:
@@ -218,7 +216,7 @@ def main_measures(comparison: Comparison) -> tuple[str, ...]:
 def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
     """What is told of each group: the main measures, and of correlations, which say much the same, one."""
     main = main_measures(comparison)
-    return main[:1] if main and main[0] in CORRELATIONS else main
+    return main[:1] if main and signed(main[0]) else main
 
 
 def leading(comparison: Comparison) -> str:
@@ -228,14 +226,15 @@ def leading(comparison: Comparison) -> str:
     """
     # Where no run has a value of any, the one that would be asked for.
     main = main_measures(comparison) or main_of(comparison.runs[0].benchmark)
-    return main[0] if main[0] in CORRELATIONS else main[-1]
+    return main[0] if signed(main[0]) else main[-1]
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:
     """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
-    bases = comparison.runs[0].benchmark.card.measures or ("recall_at_1", "recall_at_5", "recall_at_10")
+    main = tuple(measure.name for measure in of_form("gallery") if measure.main)
+    bases = comparison.runs[0].benchmark.card.measures or main
     known = {name for run in comparison.runs for name in run.result.measures}
-    return tuple(name for side in SIDES for base in bases if (name := f"{side}_{base}") in known)
+    return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
 
 
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:

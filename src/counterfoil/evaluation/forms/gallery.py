@@ -16,11 +16,9 @@ from counterfoil.evaluation.galleries.means import mean, weights_of
 from counterfoil.evaluation.question_means import IntervalMethod, dependence
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.stats.table_estimates import macro_table_differences
 from counterfoil.stats.tests import paired_permutation
-
-#: What the mean over both directions of a gallery begins with.
-_MEAN = "mean_"
 
 
 class GalleryEvaluation(FormEvaluation):
@@ -84,7 +82,7 @@ class GalleryEvaluation(FormEvaluation):
     def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
         """The means of the measures its authors report (of all, if none)."""
         return [overall(known, base) for base in benchmark.card.measures] or [
-            name for name in known if name.startswith(_MEAN)
+            name for name in known if split_direction(name)[0] == "mean"
         ]
 
     def images(self, benchmark: Benchmark) -> list[str]:
@@ -106,7 +104,7 @@ class GalleryEvaluation(FormEvaluation):
 
 def overall(known: Sequence[str], base: str) -> str:
     """The measure of a gallery in both directions, or in the only one that has queries; empty if neither."""
-    return next((name for side in ("mean", "i2t", "t2i") if (name := f"{side}_{base}") in known), "")
+    return next((name for side in ("mean", *DIRECTIONS) if (name := f"{side}_{base}") in known), "")
 
 
 def _facts(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:

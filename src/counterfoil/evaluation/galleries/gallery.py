@@ -14,10 +14,10 @@ from counterfoil.data.scores import Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.galleries.chance import chance_per_item
 from counterfoil.evaluation.galleries.means import columns, mean
-from counterfoil.evaluation.galleries.measures import SIDES
 from counterfoil.evaluation.galleries.retrieval import measured, per_item, tied
 from counterfoil.evaluation.question_means import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
@@ -104,7 +104,9 @@ def _estimates(
         for name, column in values.items()
     }
     names = [
-        name for name, (i2t, t2i) in counts.items() if (i2t and t2i) or (i2t + t2i and "mean_" not in name)
+        name
+        for name, (i2t, t2i) in counts.items()
+        if (i2t and t2i) or (i2t + t2i and split_direction(name)[0] != "mean")
     ]
     if not names:
         return {}
@@ -159,7 +161,7 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
         "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
     }
     for name, search, placed, sizes in zip(
-        SIDES,
+        DIRECTIONS,
         (gallery.i2t, gallery.t2i),
         (rankings.i2t, rankings.t2i),
         gallery.sizes,

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.metrics.measure import split_direction
 from counterfoil.stats.estimates import macro_weights
 
 
@@ -53,7 +54,7 @@ def columns(
     found: dict[str, Float[ndarray, "n"]] = {}
     made_of: list[list[int]] = []
     for name in names:
-        side, _, base = name.partition("_")
+        side, base = split_direction(name)
         made_of.append([])
         for direction, one in enumerate(("i2t", "t2i")):
             if side in (one, "mean"):

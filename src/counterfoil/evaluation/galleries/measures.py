@@ -1,35 +1,43 @@
-"""The names of a gallery's measures: which there are, and what is meant by one without a direction.
+"""The measures of a gallery by name: those that it has, and the full names of one without a direction.
 
 A measure `i2t_X` is of image queries, `t2i_X` of caption queries, `mean_X` the mean of both.
 """
 
-import re
 from collections.abc import Sequence
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount
 from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.measure import DIRECTIONS, MeasureAtK, split_direction
+from counterfoil.metrics.measures import at_k, of_form
 from counterfoil.metrics.ranks import Positives
-
-#: The directions, and their mean, in the order of reports.
-SIDES = ("i2t", "t2i", "mean")
-_PLAIN = ("recall_at_1", "recall_at_5", "recall_at_10", "r_precision", "map_at_r", "mrr", "ndcg")
-_GRADED = ("graded_recall_at_1", "graded_r_precision")
-_RULED = ("pmrp",)
-_RECALL = re.compile(r"recall_at_([0-9]{1,18})")
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
     """The measures without a direction, those that the card names first."""
-    gallery = benchmark.gallery
-    if any(isinstance(search.positives, Plausible) for search in (gallery.i2t, gallery.t2i)):
-        return _RULED
-    listed = [s.positives for s in (gallery.i2t, gallery.t2i) if isinstance(s.positives, Positives)]
-    graded = any(bool((positives.gains != 1).any()) for positives in listed)
-    every = _PLAIN + (_GRADED if graded else ())
-    first = [name for name in benchmark.card.measures if name in every or recall_k(name)]
+    has = _has(benchmark)
+    every = [measure.name for measure in of_form("gallery") if measure.needs in has]
+    first = [name for name in benchmark.card.measures if name in every or _at_k(name, has) is not None]
     return tuple(dict.fromkeys([*first, *every]))
+
+
+def _has(benchmark: Benchmark) -> tuple[str, ...]:
+    """What measures may need (`Measure.needs`) of a gallery's right answers."""
+    sides = [search.positives for search in (benchmark.gallery.i2t, benchmark.gallery.t2i)]
+    if any(isinstance(positives, Plausible) for positives in sides):
+        return ("classes",)
+    graded = any(bool((each.gains != 1).any()) for each in sides if isinstance(each, Positives))
+    return ("", "gains") if graded else ("",)
+
+
+def _at_k(name: str, has: Sequence[str]) -> tuple[MeasureAtK, int] | None:
+    """The measure at K places that a name without a direction is of, and the K, which may be 0."""
+    for family in at_k("gallery"):
+        k = family.k_of(name)
+        if k is not None and family.general.needs in has:
+            return family, k
+    return None
 
 
 def sides(benchmark: Benchmark) -> tuple[str, ...]:
@@ -40,12 +48,12 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
     gallery = benchmark.gallery
     asked = [
         name
-        for name, search in zip(SIDES, (gallery.i2t, gallery.t2i), strict=False)
+        for name, search in zip(DIRECTIONS, (gallery.i2t, gallery.t2i), strict=False)
         if bool(search.defined.any())
     ]
     if not asked:
         raise InputError("no query has a right answer", where=benchmark.name, given=f"{len(gallery)} queries")
-    return SIDES if len(asked) == 2 else tuple(asked)
+    return tuple(DIRECTIONS) if len(asked) == 2 else tuple(asked)
 
 
 def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -60,19 +68,19 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
     Raises `UnknownNameError` for a measure that this benchmark does not have, `InputError` for a recall at no
     place.
     """
-    present, bases = sides(benchmark), base_names(benchmark)
+    present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
     found: list[str] = []
     for name in names:
-        side, _, base = name.partition("_")
-        chosen, rest = ((side,), base) if side in SIDES else (present, name)
-        recall = _RECALL.fullmatch(rest)
-        if recall and bases != _RULED:
-            check_amount("k", int(recall[1]), what=f"places that {name} looks at")
+        side, rest = split_direction(name)
+        chosen = (side,) if side else present
+        if (asked := _at_k(rest, has)) is not None:
+            family, k = asked
+            check_amount("k", k, what=f"places that {name} looks at")
             # "recall_at_05" is another way to write "recall_at_5".
-            rest = f"recall_at_{int(recall[1])}"
+            rest = family.at(k).name
         elif rest not in bases:
-            known = bases if bases == _RULED else (*bases, "recall_at_K")
-            if side in SIDES:
+            known = (*bases, *(each.name for each in at_k("gallery") if each.general.needs in has))
+            if side:
                 known = tuple(f"{side}_{base}" for base in known)
             raise UnknownNameError("measure", name, known, where=benchmark.name)
         for direction in chosen:
@@ -85,9 +93,3 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
                 )
             found.append(f"{direction}_{rest}")
     return tuple(dict.fromkeys(found))
-
-
-def recall_k(base: str) -> int:
-    """The K of a recall's name, 0 where it is the name of something else."""
-    found = _RECALL.fullmatch(base)
-    return int(found[1]) if found else 0

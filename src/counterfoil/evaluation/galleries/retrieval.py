@@ -7,7 +7,6 @@ where a query has no right answer.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,23 +16,15 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Search
 from counterfoil.data.scores import Answers, DirectionRanks, Rankings
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation.galleries.measures import SIDES, expand, measure_names, recall_k
-from counterfoil.metrics import ranking
+from counterfoil.evaluation.galleries.measures import expand, measure_names
 from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.measure import DIRECTIONS, Measure, split_direction
+from counterfoil.metrics.measures import find
 from counterfoil.metrics.ranks import Positives, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 
 #: The rows of `Placed.shares`.
 POLICIES = (Ties.STRICT, Ties.HALF, Ties.OPTIMISTIC)
-_MEASURES: Mapping[str, Callable[..., Float[ndarray, "queries"]]] = {
-    "r_precision": ranking.r_precision,
-    "map_at_r": ranking.map_at_r,
-    "mrr": ranking.reciprocal_rank,
-    "ndcg": ranking.ndcg,
-    "graded_recall_at_1": ranking.graded_recall_at_1,
-    "graded_r_precision": ranking.graded_r_precision,
-}
-_ASKED = {"i2t": "image to text", "t2i": "text to image"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +84,7 @@ def measured(
     of_side = {
         side: _values_of(search, placed, sizes, ties)
         for side, search, placed, sizes in zip(
-            SIDES,
+            DIRECTIONS,
             (gallery.i2t, gallery.t2i),
             (rankings.i2t, rankings.t2i),
             gallery.sizes,
@@ -103,7 +94,7 @@ def measured(
     split = len(gallery.i2t)
     rows = {"i2t": slice(0, split), "t2i": slice(split, None)}
     for name in names:
-        side, _, base = name.partition("_")
+        side, base = split_direction(name)
         table = np.full(len(gallery), np.nan)
         reason = ""
         for one in ("i2t", "t2i") if side == "mean" else (side,):
@@ -115,7 +106,7 @@ def measured(
                     found[key] = str(error)
             value = found[key]
             if isinstance(value, str):
-                reason = reason or f"{_ASKED[one]}, {value}"
+                reason = reason or f"{DIRECTIONS[one].title.lower()}, {value}"
             else:
                 table[rows[one]] = value
         if reason:
@@ -184,19 +175,16 @@ def _values_of(
     """The function that gives a measure's values in one direction."""
     if isinstance(search.positives, Plausible):
         assert placed.shares is not None  # `check` has seen to it
-        shares = placed.shares[:, POLICIES.index(ties)].mean(axis=0)
-        return lambda base: shares
+        shares = placed.shares[:, POLICIES.index(ties)]
+        return lambda base: _measure(base)(shares)
     of = _side_ranks(search, placed, sizes)
-
-    def value(base: str) -> Float[ndarray, "queries"]:
-        return _measure(base)(of, ties=ties)
-
-    return value
+    return lambda base: _measure(base)(of, ties=ties)
 
 
-def _measure(base: str) -> Callable[..., Float[ndarray, "queries"]]:
-    k = recall_k(base)
-    return partial(ranking.recall_at_k, k=k) if k else _MEASURES[base]
+def _measure(base: str) -> Measure:
+    found = find(base, "gallery")
+    assert found is not None  # `expand` has seen to it
+    return found
 
 
 def _side_ranks(search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:

@@ -26,15 +26,13 @@ from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.question_means import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.correlation_influence import influences
+from counterfoil.metrics.measures import of_form
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
-
-#: Correlations of scores that have nothing to do with the ratings.
-CHANCE = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +148,11 @@ def measured(
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
     return {
-        name: Estimate(float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, CHANCE)
-        for k, name in enumerate(MEASURES)
-        if name in names
+        measure.name: Estimate(
+            float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, measure.expected
+        )
+        for k, measure in enumerate(of_form("rated"))
+        if measure.name in names
     }
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
+from counterfoil.metrics.measure import split_direction
 from counterfoil.report.galleries.figures import right_answers
-from counterfoil.report.labels import LABELS, parted
+from counterfoil.report.labels import measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent
 from counterfoil.report.tables import main_measures
 
@@ -91,7 +92,7 @@ def _ties(comparison: Comparison) -> list[Note]:
         found.append(
             Note(
                 f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
-                f"by the order of the tied, {LABELS.get(name, name)} is anything from {low} to {high}.",
+                f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}.",
                 "warning",
             )
         )
@@ -158,7 +159,7 @@ def _named(measures: Collection[str]) -> list[str]:
     """
     sides: dict[str, list[str]] = {}
     for name in measures:
-        side, base = parted(name)
+        side, base = split_direction(name)
         sides.setdefault(base, []).append(side)
     named = []
     for base, of in sides.items():
@@ -166,7 +167,7 @@ def _named(measures: Collection[str]) -> list[str]:
             named.append(base)
         else:
             named += [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
-    return [LABELS.get(name, name) for name in named]
+    return [measure_label(name) for name in named]
 
 
 def _provenance(run: Run) -> Mapping[str, Any]:

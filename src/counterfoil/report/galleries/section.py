@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report.browser_data import richest
 from counterfoil.report.galleries import figures as gallery_figures
 from counterfoil.report.galleries import notes as gallery_notes
-from counterfoil.report.labels import LABELS, MEANINGS, SIDES, parted
+from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.page_frame import Drawing
 from counterfoil.report.section import dots, significance
@@ -52,8 +53,8 @@ def gallery_chapter(comparison: Comparison, anchor: str, pictures: str) -> Galle
     first = comparison.runs[0].benchmark
     main, headline = tables.main_measures(comparison), tables.headline(comparison)
     names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
-    bases = list(dict.fromkeys(parted(name)[1] for name in [*headline, *names]))
-    main_bases = [base for base in bases if any(parted(name)[1] == base for name in main)]
+    bases = list(dict.fromkeys(split_direction(name)[1] for name in [*headline, *names]))
+    main_bases = [base for base in bases if any(split_direction(name)[1] == base for name in main)]
     reading = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
     tested = comparison.differences
     return GalleryChapter(
@@ -66,7 +67,7 @@ def gallery_chapter(comparison: Comparison, anchor: str, pictures: str) -> Galle
         notes=tuple(gallery_notes.notes(comparison)),
         overview=tables.overview(comparison, measures=headline or main),
         everything=tables.overview(comparison) if set(names) > set(headline or main) else None,
-        meanings=tuple((LABELS.get(base, base), MEANINGS[base]) for base in bases if base in MEANINGS),
+        meanings=tuple((measure_label(base), said) for base in bases if (said := measure_meaning(base))),
         measures=tuple(_dots(comparison, f"{anchor}-{base}", base, names, reading) for base in main_bases),
         finer=tuple(
             _dots(comparison, f"{anchor}-{base}", base, names, "") for base in bases if base not in main_bases
@@ -87,8 +88,8 @@ def gallery_chapter(comparison: Comparison, anchor: str, pictures: str) -> Galle
 
 def _dots(comparison: Comparison, name: str, base: str, names: Sequence[str], caption: str) -> Drawing:
     """One measure in its directions, side by side."""
-    shown = [measure for side in SIDES if (measure := f"{side}_{base}") in names]
-    return dots(comparison, name, LABELS.get(base, base), caption, shown)
+    shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in names]
+    return dots(comparison, name, measure_label(base), caption, shown)
 
 
 def _curves(comparison: Comparison, name: str) -> Drawing | None:
@@ -105,13 +106,13 @@ def _curves(comparison: Comparison, name: str) -> Drawing | None:
 
 
 def _directions(comparison: Comparison, name: str, main: Sequence[str]) -> Drawing | None:
-    by_side = {parted(measure)[0]: measure for measure in main}
+    by_side = {split_direction(measure)[0]: measure for measure in main}
     if not {"i2t", "t2i"} <= set(by_side):
         return None
     pair = by_side["i2t"], by_side["t2i"]
     if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
         return None
-    title = f"{LABELS.get(pair[0], pair[0])} against {LABELS.get(pair[1], pair[1])}"
+    title = f"{measure_label(pair[0])} against {measure_label(pair[1])}"
     caption = "Below the dotted line, images do better at finding captions than captions at finding images."
     wide = drawing.svg(figures.directions(comparison, pair), name=name, title=title)
     narrow = drawing.svg(figures.directions(comparison, pair, size=3.9), name=f"{name}-n", title=title)

@@ -6,7 +6,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent, tied
 
 _INTERVALS = {
@@ -97,7 +97,7 @@ def undefined(comparison: Comparison) -> list[Note]:
     for run in comparison.runs:
         by_reason: dict[str, list[str]] = {}
         for measure, reason in reasons(run.result).items():
-            by_reason.setdefault(reason, []).append(LABELS.get(measure, measure))
+            by_reason.setdefault(reason, []).append(measure_label(measure))
         for reason, measures in by_reason.items():
             together.setdefault((reason, tuple(measures)), []).append(run.name)
     return [

@@ -6,10 +6,11 @@ from math import isclose
 
 from counterfoil.data.forms import Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.metrics.measures import signed
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report.judged import notes as judged_notes
 from counterfoil.report.judged.section import spreads
-from counterfoil.report.labels import CORRELATIONS, LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Table
 from counterfoil.report.notes import Note, listed
 from counterfoil.report.page_frame import Drawing, Panels
@@ -58,7 +59,7 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
             if run.name != oracle:
                 continue
             short += [
-                f"{e.value:.5f} in {LABELS.get(name, name)} on {run.benchmark.card.title}"
+                f"{e.value:.5f} in {measure_label(name)} on {run.benchmark.card.title}"
                 for name, e in run.result.measures.items()
                 if not isclose(e.value, 1.0, abs_tol=1e-9)
             ]
@@ -77,7 +78,7 @@ def _judged(comparison: Comparison) -> MetricSection:
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
     measure = tables.leading(comparison)
-    label = LABELS.get(measure, measure)
+    label = measure_label(measure)
     wide, narrow = (
         drawing.svg(
             figures.measures(comparison, names, columns=len(names)),
@@ -106,7 +107,7 @@ def _level(comparison: Comparison) -> list[Note]:
 
 def _side_by_side(comparison: Comparison, measure: str) -> list[str]:
     """The leading measure, and of correlations the one after it, for screens with room."""
-    if measure not in CORRELATIONS:
+    if not signed(measure):
         return [measure]
     names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
     return [measure, *[name for name in names if name != measure][:1]]

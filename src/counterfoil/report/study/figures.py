@@ -8,8 +8,9 @@ from typing import Any
 
 from counterfoil.evaluation.studies.evidence import Evidence
 from counterfoil.evaluation.studies.findings import Finding
+from counterfoil.metrics.measures import signed
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, check, extent, plain, short, style
-from counterfoil.report.labels import CORRELATIONS, LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.tables import style_of
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
@@ -110,7 +111,7 @@ def _levels(
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [short(name, 24) for name in written])
     unit = "%" if style_of(measure) == "percent" else "x 100"
-    plain(axes, f"{LABELS.get(measure, measure)} ({unit})")
+    plain(axes, f"{measure_label(measure)} ({unit})")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, labelsize=8.5)
     axes.grid(True, axis="x", color=RULE, lw=0.5)
@@ -153,7 +154,7 @@ def _seeds(axes: Any, each: Evidence, at: int) -> None:
 
 def _least(levels: Sequence[Evidence]) -> float:
     """The least that these levels can be, in per cent: correlations may be negative."""
-    return -100.0 if any(each.measure in CORRELATIONS for each in levels) else 0.0
+    return -100.0 if any(signed(each.measure) for each in levels) else 0.0
 
 
 def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:

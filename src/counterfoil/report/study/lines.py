@@ -11,7 +11,7 @@ import numpy as np
 
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, short, style
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.study.figures import WIDE
 
 #: What tells lines apart, whatever their colours: the colour and the dashes.
@@ -108,7 +108,7 @@ def dial(sweep: Sweep, *, width: float = WIDE) -> Any:
             for value in {s.levels[measure].chance for s in sweep.settings}:
                 if value is not None:
                     axes.axhline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-            plain(axes, f"{LABELS.get(measure, measure)} (%)")
+            plain(axes, f"{measure_label(measure)} (%)")
             axes.set_xlabel(f"{sweep.axis} (%)", fontsize=8, color=MUTED)
             axes.grid(True, axis="y", color=RULE, lw=0.5)
             axes.margins(x=0.08)
@@ -131,7 +131,7 @@ def column(name: str) -> str:
     >>> column("loss"), column("validation_group"), column("val/i2t")
     ('Loss', 'Validation group', 'Val i2t')
     """
-    words = LABELS.get(name, name.replace("_", " ").replace("/", " "))
+    words = measure_label(name, name.replace("_", " ").replace("/", " "))
     return words[:1].upper() + words[1:]
 
 

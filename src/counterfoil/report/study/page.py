@@ -9,7 +9,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.studies.findings import Finding, Ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report import drawing, page_frame, tables
-from counterfoil.report.labels import LABELS
+from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Table
 from counterfoil.report.page_frame import Drawing
 from counterfoil.report.pictures import Album
@@ -117,7 +117,7 @@ def called(measure: str) -> str:
     >>> called("group"), called("i2t − t2i")
     ('Group', 'I2T − T2I')
     """
-    return " − ".join(LABELS.get(part, part) for part in measure.split(" − "))
+    return " − ".join(measure_label(part) for part in measure.split(" − "))
 
 
 def _said(found: Finding) -> Said:

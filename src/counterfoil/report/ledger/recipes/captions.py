@@ -1,20 +1,12 @@
 """Numbers about caption metrics: how well they go with what people gave, and what they give to an example."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from counterfoil.data.forms import Rated
 from counterfoil.errors import DataError
 from counterfoil.evaluation.judged.rated import points
-from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c, spearman
+from counterfoil.metrics.correlation import MEASURES
 from counterfoil.report.ledger.recipes.case import Case, Recomputed
-
-_CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "kendall_tau_b": kendall_tau_b,
-    "kendall_tau_c": kendall_tau_c,
-    "spearman": lambda scores, ratings: spearman(scores, ratings)[0],
-}
 
 
 def judged(case: Case) -> Recomputed:
@@ -23,11 +15,11 @@ def judged(case: Case) -> Recomputed:
     Source: PAC-S, section 4.2.
     """
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
-    if measure not in _CORRELATIONS:
-        raise DataError("no such correlation", where=case.row, given=measure, allowed=_CORRELATIONS)
+    if measure not in MEASURES:
+        raise DataError("no such correlation", where=case.row, given=measure, allowed=MEASURES)
     scores = case.evidence.judged(benchmark, metric)
     found = points(_rated(case), scores)
-    value = float(np.mean([_CORRELATIONS[measure](part.scores, part.ratings) for part in found]))
+    value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in found]))
     return Recomputed(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
 
 

@@ -1,0 +1,214 @@
+"""Measures as values: the name, the label, the meaning, the range, chance and the arithmetic of each.
+
+A measure is declared once, beside its arithmetic; `metrics.measures` holds all of them by form of question.
+Those of galleries have a value in each of two directions and their mean, and some look at the first K places:
+`i2t_recall_at_5` is recall at 5 from images to captions. Such names parse and print alike.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from counterfoil.errors import InputError
+
+#: The forms of question, in the order of lists.
+FORMS = ("quad", "choice", "preference", "rated", "gallery")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A direction of retrieval, as names of measures begin with it, as labels, headings and meanings do."""
+
+    name: str
+    label: str
+    title: str
+    arrow: str
+    meaning: str
+
+
+#: Both directions of a gallery and their mean, in the order of reports.
+DIRECTIONS: Mapping[str, Side] = {
+    each.name: each
+    for each in (
+        Side("i2t", "I2T", "Image to text", "image → text", "each image looks for its captions"),
+        Side("t2i", "T2I", "Text to image", "text → image", "each caption looks for its images"),
+        Side("mean", "mean", "Mean of both", "mean", "the mean of both directions"),
+    )
+}
+
+
+def split_direction(name: str) -> tuple[str, str]:
+    """The direction and the rest of the name of a gallery's measure; no direction in other names.
+
+    >>> split_direction("i2t_recall_at_5"), split_direction("group_match")
+    (('i2t', 'recall_at_5'), ('', 'group_match'))
+    """
+    side, _, base = name.partition("_")
+    return (side, base) if side in DIRECTIONS and base else ("", name)
+
+
+class Declared:
+    """A measure, or a measure for any K, as registries hold it: under its form and its name."""
+
+    name: Any
+    form: Any
+
+    @property
+    def key(self) -> str:
+        """The form and the name, such as "quad.group": forms may share names."""
+        return f"{self.form}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Measure(Declared):
+    """One measure of one form of question.
+
+    * `name` is what JSON, run folders and `--measure` call it, `label` what tables do, and `meaning` is one
+      line for readers who meet it for the first time.
+    * `chance` is the value of random, never equal scores: a number ("1/6"), or a formula where the value
+      depends on the question.
+    * `per_item(...)` gives an array of one value in [0, 1] per question, `of_all(scores, ratings)` one number
+      of all of them. What `per_item` takes depends on the form: scores (n, 2, 2) of quads; scores (n, k) and
+      `correct` of choices; scores (n, 2) and the preferred candidates of preferences; `Ranks` of galleries;
+      all of them `ties`. `macro_of` names another measure instead: then the value is the mean over the
+      benchmark's groups of that measure's means.
+    * `range` holds all values; only that of an `of_all` is not [0, 1].
+    * `main` measures are those that comparisons test where a benchmark's card names none.
+    * `needs` restricts a gallery's measure to galleries whose right answers have "gains" other than 1, or
+      follow from "classes" (`class_rules.Plausible`; then `per_item` takes their shares).
+
+    Calling a measure calls its arithmetic. Raises `InputError` unless it has exactly one of the three.
+
+    >>> import numpy as np
+    >>> right = Measure("right", "quad", "Right", "the first pair scores above 0", "1/2",
+    ...                 per_item=lambda scores, *, ties: (scores[:, 0, 0] > 0) * 1.0)
+    >>> right(np.ones((1, 2, 2)), ties="strict"), right.expected, str(right)
+    (array([1.]), 0.5, 'right')
+    """
+
+    name: str
+    form: str
+    label: str
+    meaning: str
+    chance: str
+    per_item: Callable[..., Any] | None = None
+    of_all: Callable[..., float] | None = None
+    macro_of: str = ""
+    range: tuple[float, float] = field(default=(0.0, 1.0), kw_only=True)
+    main: bool = field(default=False, kw_only=True)
+    needs: Literal["", "gains", "classes"] = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise InputError("no such form of question", where=self.name, given=self.form, allowed=FORMS)
+        if sum(map(bool, (self.per_item, self.of_all, self.macro_of))) != 1:
+            raise InputError(
+                "a measure needs one arithmetic", where=self.name, allowed="per_item, of_all or macro_of"
+            )
+        if self.of_all is None and self.range != (0.0, 1.0):
+            raise InputError(
+                "values per question must be in [0, 1]: their intervals are those of shares",
+                where=self.name,
+                given=self.range,
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        arithmetic = self.per_item or self.of_all
+        if arithmetic is None:
+            raise InputError(f"{self.name} is a mean over groups", hint=f"measure '{self.macro_of}'")
+        return arithmetic(*args, **options)
+
+    @property
+    def signed(self) -> bool:
+        """Whether values can be below 0, as correlations are: printed times a hundred, never as per cent."""
+        return self.range[0] < 0
+
+    @property
+    def expected(self) -> float | None:
+        """Chance as a number; None where it is a formula.
+
+        Then it is the value of a scorer that returns a constant, under the tie policy `half`.
+        """
+        return float(Fraction(self.chance)) if re.fullmatch(r"\d+(/\d+)?", self.chance) else None
+
+    def toward(self, direction: str) -> "Measure":
+        """The measure of one direction of a gallery, or of the mean of both.
+
+        Raises `KeyError` for another direction.
+        """
+        of = DIRECTIONS[direction]
+        return replace(
+            self,
+            name=f"{of.name}_{self.name}",
+            label=f"{of.label} {self.label}",
+            meaning=f"{self.meaning}; {of.meaning}",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts of the measure as plain values, without its arithmetic."""
+        return {
+            "name": self.name,
+            "form": self.form,
+            "label": self.label,
+            "range": list(self.range),
+            "chance": self.chance,
+            "meaning": self.meaning,
+        }
+
+
+@dataclass(frozen=True)
+class MeasureAtK(Declared):
+    """A measure that looks at the first K places, for any K of 1 or more.
+
+    `at(k)` makes the measure of one K, and with the letter "K" that of lists and messages. `ks` are reported
+    unless others are chosen.
+
+    >>> from counterfoil.metrics.ranking import MEASURES
+    >>> recall = MEASURES["recall_at_K"]
+    >>> recall.name, recall.at(5).label, recall.k_of("recall_at_20"), recall.k_of("recall_at_all")
+    ('recall_at_K', 'R@5', 20, None)
+    """
+
+    at: Callable[[Any], Measure]
+    ks: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name with the letter K in it."""
+        return self.general.name
+
+    @property
+    def form(self) -> str:
+        """The form of question."""
+        return self.general.form
+
+    @cached_property
+    def general(self) -> Measure:
+        """The measure for a K that is left open."""
+        return self.at("K")
+
+    def k_of(self, name: str) -> int | None:
+        """The K in a name; None where it is the name of something else. K may be 0 or begin with zeros."""
+        before, _, after = self.name.partition("K")
+        found = re.fullmatch(f"{re.escape(before)}([0-9]{{1,18}}){re.escape(after)}", name)
+        return int(found[1]) if found else None
+
+    def find(self, name: str) -> Measure | None:
+        """The measure whose name is exactly `name`, or None."""
+        k = self.k_of(name)
+        measure = self.at(k) if k else None
+        return measure if measure is not None and measure.name == name else None
+
+
+_Declared = TypeVar("_Declared", Measure, Measure | MeasureAtK)
+
+
+def by_name(*declared: _Declared) -> Mapping[str, _Declared]:
+    """Measures by their names, in the order given."""
+    return {each.name: each for each in declared}

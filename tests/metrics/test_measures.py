@@ -1,0 +1,75 @@
+"""The registry of measures: names that parse and print alike, and what it refuses to add."""
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.measure import DIRECTIONS, FORMS, Measure
+from counterfoil.metrics.measures import MEASURES, every, find, of_form
+
+
+def first_above_0(scores: np.ndarray, *, ties: str) -> np.ndarray:
+    return (scores[:, 0, 0] > 0) * 1.0
+
+
+OWN = Measure("first_positive", "quad", "First", "the first pair scores above 0", "1/2", first_above_0)
+
+
+def test_names_parse_and_print_alike() -> None:
+    for form in FORMS:
+        sides = [""] if form != "gallery" else ["", *(f"{side}_" for side in DIRECTIONS)]
+        for measure in of_form(form):
+            for side in sides:
+                found = find(side + measure.name, form)
+                assert found is not None
+                assert (str(found), found.form) == (side + measure.name, form)
+    assert str(find("mean_recall_at_137")) == "mean_recall_at_137"
+
+
+@pytest.mark.parametrize("name", ["recall_at_05", "recall_at_0", "recall_at_K5", "i2t_group", "Group"])
+def test_other_writings_are_no_names(name: str) -> None:
+    assert find(name) is None
+
+
+def test_a_list_of_all_has_each_once_and_says_what_k_is() -> None:
+    names = [(measure.form, measure.name) for measure in every()]
+    assert len(set(names)) == len(names)
+    assert ("gallery", "recall_at_K") in names
+    assert {form for form, _ in names} == set(FORMS)
+
+
+def test_only_correlations_are_signed() -> None:
+    assert {measure.form for measure in every() if measure.signed} == {"rated"}
+    assert all(measure.signed for measure in of_form("rated"))
+
+
+def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1() -> None:
+    with pytest.raises(InputError, match="needs one arithmetic"):
+        Measure("none", "quad", "None", "nothing", "0")
+    with pytest.raises(InputError, match=r"must be in \[0, 1\]"):
+        Measure("wide", "quad", "Wide", "too wide", "0", first_above_0, range=(-1.0, 1.0))
+    with pytest.raises(InputError, match="no such form of question; given: triple"):
+        Measure("other", "triple", "Other", "of another form", "0", first_above_0)
+    with pytest.raises(InputError, match="a mean over groups"):
+        find("accuracy_macro")()
+
+
+def test_what_cannot_be_registered() -> None:
+    for name, reason in {"group": "of this name already", "i2t_group": "so it is 'group'"}.items():
+        with pytest.raises(InputError, match=reason):
+            MEASURES.register(Measure(name, "quad", "Group", "as group", "1/6", first_above_0))
+    with pytest.raises(InputError, match="another label"):
+        MEASURES.register(Measure("accuracy", "quad", "Precision", "as accuracy", "1/2", first_above_0))
+    with pytest.raises(InputError, match="of this name already"):
+        MEASURES.register(Measure("recall_at_7", "gallery", "R@7", "as recall", "R/n", first_above_0))
+    with pytest.raises(InputError, match="value per question"):
+        MEASURES.register(
+            Measure("tau", "rated", "Tau", "a correlation", "0", of_all=np.dot, range=(-1.0, 1.0))
+        )
+
+
+def test_one_that_is_registered_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
+    assert MEASURES.register(OWN) is OWN
+    assert find("first_positive") is OWN
+    assert of_form("quad")[-1] is OWN
