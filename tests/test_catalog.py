@@ -1,5 +1,6 @@
 """Caption metrics by name, and the model behind several of them."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError, MissingExtraError, UnknownNameError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.base import EmbeddingMetric, LocalMetric, TextMetric
 from counterfoil.scorers.captions.registry import METRICS
@@ -31,6 +32,15 @@ def test_names_that_nobody_knows() -> None:
         catalog.scorer("metric:rouge")
     with pytest.raises(InputError, match=r"allowed: metric:NAME"):
         catalog.scorer("metric:")
+
+
+@pytest.mark.parametrize("spec", ["hf:some/model", "open-clip:ViT-B-32/openai"])
+def test_a_missing_library_is_named(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = f"counterfoil.scorers.{spec.partition(':')[0].replace('-', '_')}"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"'torch' is not installed.*pip install '\.\[models\]'"):
+        catalog.scorer(spec)
 
 
 @pytest.mark.models

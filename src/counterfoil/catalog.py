@@ -12,7 +12,7 @@ from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import DataTable
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
@@ -150,7 +150,7 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
         what = "--scorer" if options.backbone else "--set"
         raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
     known = scorers()
-    load = resolve(known[prefix].target)
+    load: Callable[[str, Options], Any] = partial(_load, known[prefix])
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
@@ -259,3 +259,14 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
     if not isinstance(model, DualEncoder):
         return load(argument, options)
     return model.with_prompt(prompt_of(options, where=model.identity.name))
+
+
+def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
+    """The scorer of a kind; raises `MissingExtraError` without the library it imports."""
+    try:
+        load = resolve(entry.target)
+    except ModuleNotFoundError as error:
+        if not entry.extra or (error.name or "").startswith("counterfoil"):
+            raise
+        raise MissingExtraError(error.name or "torch", entry.extra) from None
+    return load(argument, options)

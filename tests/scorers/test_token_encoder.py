@@ -54,7 +54,7 @@ def test_tokens_equal_the_library(
         monkeypatch.setattr(clip_fast, "_known_blocks", lambda _: False)
     scorer = load(name, checkpoint(name))
     assert isinstance(scorer.local, LocalEmbedder)
-    assert scorer.tokens.quick is quick
+    assert isinstance(scorer.towers.tokens.tower, clip_fast.FastTextTower) is quick
     expected = official_tokens(tiny_model(name), [str(caption.text) for caption in captions])
     whole = next(scorer.embed_captions([captions]))
     for size in (len(captions), 3):

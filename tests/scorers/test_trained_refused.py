@@ -139,14 +139,14 @@ def test_cards_that_describe_nothing() -> None:
 def test_a_missing_library_is_named(
     backbones: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.scorers import hf_network
+    from counterfoil.scorers import hf
 
     checkpoint.save(tmp_path, backbones("hf"), {})
 
     def missing() -> Any:
         raise MissingExtraError("transformers", "models")
 
-    monkeypatch.setattr(hf_network, "library_of", missing)
+    monkeypatch.setattr(hf, "library_of", missing)
     refused(tmp_path, "'transformers' is not installed; in counterfoil's", MissingExtraError)
 
 

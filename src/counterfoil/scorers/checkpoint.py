@@ -46,8 +46,8 @@ FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", "resume.pt", UNFINISHED)
 #: Who builds a network from its card, by the card's kind; the folder of its files comes second.
 _BUILDERS = {
     "small": "counterfoil.scorers.small:from_card",
-    "open-clip": "counterfoil.scorers.open_clip_network:from_card",
-    "hf": "counterfoil.scorers.hf_network:from_card",
+    "open-clip": "counterfoil.scorers.open_clip:from_card",
+    "hf": "counterfoil.scorers.hf:from_card",
 }
 #: Who puts heads on another network, whose card is under "on"; the rest of the card is what it is asked for.
 _ON_TOP = {
@@ -85,7 +85,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     if card["kind"] == "open-clip":
         # What `open-clip:ARCH/FILE` asks of a file before it believes an architecture's activation.
         said["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
-    for name, data in _files(backbone).items():
+    for name, data in backbone.files().items():
         path = folder / PROCESSOR / name
         if not path.is_file() or path.read_bytes() != data:
             with writing(path) as file:
@@ -352,9 +352,3 @@ def _state(backbone: "Backbone") -> dict[str, Any]:
         state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
         places.add(own.data_ptr())
     return state
-
-
-def _files(backbone: "Backbone") -> Mapping[str, bytes]:
-    """The files that belong beside the weights: what the backbone's tokens say they are made of."""
-    files = getattr(backbone.tokens, "files", None)
-    return files() if files is not None else {}

@@ -1,24 +1,25 @@
-"""CLIP's towers without the work that no score depends on.
+"""CLIP's towers in fewer operations, for scoring only.
 
-Equal to the towers of open_clip up to rounding (the tests hold 1e-5 on unit vectors, and loading compares the
-two on a sample before it trusts this module):
+Equal to the towers of open_clip up to rounding (tests require 1e-5 on unit vectors). `agreeing` compares both
+on a sample when a model is loaded, and only towers that agree are used. Savings:
 
 * a caption is computed up to its end mark: under a causal mask nothing before it sees what follows;
-* for the same reason captions that begin alike ("a man in a red ...") share the states of what they begin
-  with, so the captions of a batch are computed as a tree of tokens, each of its nodes once;
+* for the same reason captions with a common prefix ("a man in a red ...") share the states of that prefix, so
+  the captions of a batch are computed as a tree of tokens, each node once;
 * the last block is computed for the one token that is pooled;
-* patches are multiplied as a matrix; biases, residuals and QuickGELU's factors ride along in the products:
+* patches are multiplied as a matrix; biases, residuals and QuickGELU's factors are part of the matrix
+  products:
   x sigmoid(1.702 x) = silu(1.702 x) / 1.702.
 
-A tower whose structure is not exactly the known one gets none: `image_tower` and `text_tower` return None,
-and the library's own forward is used.
+For any other structure `image_tower` and `text_tower` return None, and the library's own forward is used.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from counterfoil.scorers.runtime import import_torch
+import torch
+from torch.nn import functional
 
 #: Factor of QuickGELU (Hendrycks and Gimpel, arXiv:1606.08415, section 2).
 QUICK = 1.702
@@ -32,8 +33,6 @@ class FastImageTower:
 
     def __call__(self, pixels: Any) -> Any:
         """(batch, width) features, not normalised."""
-        torch = import_torch()
-        functional = torch.nn.functional
         visual = self.visual
         batch, _, height, width = pixels.shape
         down, across = visual.conv1.kernel_size
@@ -51,47 +50,65 @@ class FastImageTower:
 
 
 @dataclass(frozen=True, eq=False)
-class FastTextTower:
-    """A causal text transformer that pools the end mark; calls take token ids cut at it."""
+class CausalText:
+    """A causal text transformer of open_clip that pools the end mark, so that texts may be cut behind it."""
 
-    #: What holds token_embedding, positional_embedding, transformer, ln_final and text_projection.
+    #: The module with token_embedding, positional_embedding, transformer, ln_final and text_projection.
     text: Any
     #: The id of the end mark, or None where it is the highest id of a text.
     end: int | None
 
     def cut(self, row: Sequence[int]) -> Sequence[int]:
-        """The ids of a text up to its end mark."""
+        """The ids of a text up to its end mark; the first alone where there is none, which is then pooled."""
         end = max(row) if self.end is None else self.end
-        # Without an end mark the library pools the first token, and so does this.
         return row[: row.index(end) + 1] if end in row else row[:1]
+
+    def ends(self, tokens: Any) -> Any:
+        """(batch,) positions of the end marks in (batch, length) ids; 0 where there is none."""
+        return tokens.argmax(dim=-1) if self.end is None else (tokens == self.end).int().argmax(dim=-1)
+
+    def hidden(self, tokens: Any) -> Any:
+        """(batch, length) ids, of any length up to the model's, to (batch, length, width) normed states."""
+        text, length = self.text, tokens.shape[1]
+        dtype = text.transformer.get_cast_dtype()
+        x = text.token_embedding(tokens).to(dtype) + text.positional_embedding[:length].to(dtype)
+        return text.ln_final(text.transformer(x, attn_mask=text.attn_mask[:length, :length]))
+
+    def projected(self, states: Any) -> Any:
+        """Normed states in the space of the images."""
+        projection = self.text.text_projection
+        if projection is None:
+            return states
+        return projection(states) if isinstance(projection, torch.nn.Module) else states @ projection
+
+    def states(self, rows: Sequence[Sequence[int]]) -> Any:
+        """(batch, length, width) features of all tokens of full-length rows of ids, not normalised."""
+        ids = torch.tensor(rows, device=self.text.positional_embedding.device)
+        return self.projected(self.hidden(ids))
+
+
+@dataclass(frozen=True, eq=False)
+class FastTextTower(CausalText):
+    """The same tower in fewer operations; calls take token ids, which are cut at the end mark."""
 
     def __call__(self, rows: Sequence[Sequence[int]]) -> Any:
         """(batch, width) features, not normalised."""
         x, layout = self._begun(rows)
-        return self._projected(_pooled(x, self.text.transformer.resblocks, layout))
+        return self._finished(_pooled(x, self.text.transformer.resblocks, layout))
 
     def states(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, longest, width) features of all tokens, not normalised.
+        """(batch, longest, width) features of all tokens up to the end mark, not normalised.
 
-        Behind a row's last token it stands again.
+        Behind its last token a row repeats it.
         """
         x, layout = self._begun(rows)
         for block in self.text.transformer.resblocks:
             _block(x, block, layout)
-        return layout.spread(self._projected(x))
-
-    def library_states(self, rows: Sequence[Sequence[int]]) -> Any:
-        """The same from whole rows of ids, as long as the model reads, by the library's own blocks."""
-        torch, text = import_torch(), self.text
-        dtype = text.transformer.get_cast_dtype()
-        ids = torch.tensor(rows, device=text.positional_embedding.device)
-        x = text.token_embedding(ids).to(dtype) + text.positional_embedding.to(dtype)
-        return self._projected(text.transformer(x, attn_mask=text.attn_mask))
+        return layout.spread(self._finished(x))
 
     def _begun(self, rows: Sequence[Sequence[int]]) -> tuple[Any, "PackedLayout"]:
         """The (nodes, width) states before the first block, and how they lie in the rows."""
-        torch = import_torch()
-        tree = grow(rows)
+        tree = grow([self.cut(row) for row in rows])
         where = self.text.positional_embedding.device
 
         def there(numbers: Any) -> Any:
@@ -103,13 +120,9 @@ class FastTextTower:
         x = self.text.token_embedding(there(tree.tokens))
         return x + self.text.positional_embedding[there(tree.depths)], layout
 
-    def _projected(self, x: Any) -> Any:
-        """States after the last block as they are compared: normed and projected."""
-        torch = import_torch()
-        x, projection = self.text.ln_final(x), self.text.text_projection
-        if projection is None:
-            return x
-        return projection(x) if isinstance(projection, torch.nn.Module) else x @ projection
+    def _finished(self, x: Any) -> Any:
+        """States after the last block, normed and projected."""
+        return self.projected(self.text.ln_final(x))
 
 
 @dataclass(frozen=True)
@@ -191,7 +204,6 @@ class PackedLayout:
 
 def image_tower(model: Any) -> FastImageTower | None:
     """The fast image tower of an open_clip model, or None where its structure is another."""
-    torch = import_torch()
     from open_clip.transformer import VisionTransformer
 
     visual = model.visual
@@ -216,15 +228,12 @@ def text_tower(model: Any) -> FastTextTower | None:
     None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
     """
     tower = causal_text(model)
-    return tower if tower is not None and _known_blocks(tower.text.transformer) else None
+    known = tower is not None and _known_blocks(tower.text.transformer)
+    return FastTextTower(tower.text, tower.end) if tower is not None and known else None
 
 
-def causal_text(model: Any) -> FastTextTower | None:
-    """Where an open_clip model reads texts, if nothing behind the end mark matters; whatever its blocks.
-
-    Its `cut` is exact; whether it may be called is for `text_tower` to say.
-    """
-    torch = import_torch()
+def causal_text(model: Any) -> CausalText | None:
+    """The text tower of an open_clip model where texts may be cut at the end mark, whatever its blocks."""
     from open_clip.model import CLIP
     from open_clip.transformer import TextTransformer
 
@@ -242,12 +251,38 @@ def causal_text(model: Any) -> FastTextTower | None:
     causal = torch.full((context, context), float("-inf")).triu_(1)
     if not torch.equal(text.attn_mask.cpu().float(), causal):
         return None
-    return FastTextTower(text, None if pool == "argmax" else end)
+    return CausalText(text, None if pool == "argmax" else end)
+
+
+def agreeing(
+    model: Any, rows: Sequence[Sequence[int]], *, dtype: Any, tolerance: float
+) -> tuple[FastImageTower | None, FastTextTower | None]:
+    """The fast towers that answer a sample as the model's own do, on its device; None for each other tower.
+
+    The sample is a synthetic picture of `dtype` and full-length ids of texts (`rows`);
+    `tolerance` is the largest difference allowed between components of unit vectors.
+    """
+    device = next(model.parameters()).device
+    images, texts = image_tower(model), text_tower(model)
+
+    def agree(one: Any, other: Any) -> bool:
+        first, second = (functional.normalize(x.float(), dim=-1) for x in (one, other))
+        return bool((first - second).abs().max() <= tolerance)
+
+    with torch.inference_mode():
+        if images is not None:
+            height, width = images.visual.image_size
+            ramp = torch.linspace(-1, 1, 3 * height * width).sin().view(1, 3, height, width)
+            ramp = ramp.to(device=device, dtype=dtype)
+            images = images if agree(images(ramp), model.encode_image(ramp)) else None
+        if texts is not None:
+            plain = model.encode_text(torch.tensor(rows, device=device))
+            texts = texts if agree(texts(rows), plain) else None
+    return images, texts
 
 
 def _known_blocks(transformer: Any) -> bool:
     """Whether every block is open_clip's plain one: normalise, attend, add; normalise, multiply, add."""
-    torch = import_torch()
     from open_clip.transformer import QuickGELU, ResidualAttentionBlock, Transformer
 
     def known(block: Any) -> bool:
@@ -279,8 +314,6 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
 
 def _block(x: Any, block: Any, layout: PackedLayout) -> None:
     """One block on all nodes, in place."""
-    torch = import_torch()
-    functional = torch.nn.functional
     attention = block.attn
     projected = functional.linear(block.ln_1(x), attention.in_proj_weight, attention.in_proj_bias)
     query, key, value = _heads(layout.spread(projected), 3, attention.num_heads)
@@ -292,8 +325,6 @@ def _block(x: Any, block: Any, layout: PackedLayout) -> None:
 
 def _last_block(x: Any, block: Any, layout: PackedLayout) -> Any:
     """One block on the pooled tokens alone, which look at all others."""
-    torch = import_torch()
-    functional = torch.nn.functional
     attention, width = block.attn, x.shape[1]
     normed = block.ln_1(x)
     weight, bias = attention.in_proj_weight, attention.in_proj_bias
@@ -321,8 +352,6 @@ def _heads(states: Any, parts: int, heads: int) -> Any:
 
 def _add_mlp(x: Any, block: Any) -> None:
     """Adds the two-layer network of (rows, width) `x` to it, in place."""
-    torch = import_torch()
-    functional = torch.nn.functional
     inner, outer, gelu = block.mlp.c_fc, block.mlp.c_proj, block.mlp.gelu
     quick = type(gelu) is not torch.nn.GELU
     scale = QUICK if quick else 1.0

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Identity, text_of
+from counterfoil.scorers.dual import Towers
 from counterfoil.scorers.images import Preparation, prepared
 from counterfoil.scorers.networks import Backbone, Encoded, Network
 
@@ -86,10 +87,8 @@ class Detector:
 
     identity: Identity
     preparation: Preparation
-    #: What `preparation` made of the pictures of a batch, and texts, to logits (batch, 1).
-    encode_images: Callable[[Sequence[ndarray]], Tensor]
-    encode_texts: Callable[[Sequence[str]], Tensor]
-    count_tokens: Callable[[Sequence[str]], Sequence[int]]
+    #: Prepared pictures, and texts, to logits (batch, 1).
+    towers: Towers
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def image_probabilities(
@@ -98,18 +97,18 @@ class Detector:
         """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
-                yield _probabilities(self.encode_images, arrays)
+                yield _probabilities(self.towers.images, arrays)
 
     def caption_probabilities(
         self, batches: Sequence[Sequence[Caption]]
     ) -> Iterator[Float[np.ndarray, "batch"]]:
         """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
         for batch in batches:
-            yield _probabilities(self.encode_texts, [text_of(caption) for caption in batch])
+            yield _probabilities(self.towers.texts, [text_of(caption) for caption in batch])
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption."""
-        return self.count_tokens([text_of(caption) for caption in captions])
+        return self.towers.count([text_of(caption) for caption in captions])
 
 
 def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndarray, "batch"]:

@@ -1,7 +1,7 @@
 """Dual encoders of every model library: batches in, unit vectors out.
 
-A model library contributes four callables (pixels and texts to features, the preparation of pictures, the
-count of tokens); this module adds workers, the prompt, device, precision, normalisation and comparison.
+A model library contributes the preparation of pictures and its `Towers`; this module adds worker processes,
+the prompt, normalisation and comparison.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +22,24 @@ from counterfoil.scorers.token_encoder import LocalEncoder, TokenTower
 
 
 @dataclass(frozen=True, eq=False)
+class Towers:
+    """The two towers of a model on its device, as functions of prepared pictures and of texts."""
+
+    #: What the preparation made of each picture of a batch, to a (batch, width) tensor.
+    images: Callable[[Sequence[ndarray]], Any]
+    #: Texts to a (batch, width) tensor.
+    texts: Callable[[Sequence[str]], Any]
+    #: Texts to the number of tokens that are computed of each, start and end marks included.
+    count: Callable[[Sequence[str]], Sequence[int]]
+    #: Texts to how many tokens of each exceed the model's length and are cut off; None where unknown.
+    left_out: Callable[[Sequence[str]], Sequence[int]] | None = None
+    #: The text tower token by token, where it has one point per token in the space of the images.
+    tokens: TokenTower | None = None
+    #: Which implementation computes each tower, for the provenance of a run.
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class DualEncoder:
     """An `Embedder` around the two towers of a model.
 
@@ -32,20 +50,10 @@ class DualEncoder:
 
     identity: Identity
     preparation: Preparation
-    #: What `preparation` made of each picture of a batch, to a (batch, width) tensor.
-    encode_images: Callable[[Sequence[ndarray]], Any]
-    #: Texts to a (batch, width) tensor.
-    encode_texts: Callable[[Sequence[str]], Any]
-    #: Texts to the number of tokens the model reads of each, marks of begin and end included.
-    count_tokens: Callable[[Sequence[str]], Sequence[int]]
-    #: What does not change answers beyond rounding and belongs in a manifest: versions, device, towers used.
+    towers: Towers
+    #: Facts for a run's manifest that change scores by rounding at most: versions, device, towers used.
     provenance: Mapping[str, Any] = field(default_factory=dict)
     comparison: RowSimilarity | None = None
-    #: Texts to how many of the tokens of each are left out because the model reads no more; None where
-    #: that cannot be known.
-    count_left_out: Callable[[Sequence[str]], Sequence[int]] | None = None
-    #: The text tower token by token, where it has one point per token in the space of the images.
-    tokens: TokenTower | None = None
 
     def embed_images(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -56,7 +64,7 @@ class DualEncoder:
         """
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
-                yield self._rows(self.encode_images, arrays)
+                yield self._rows(self.towers.images, arrays)
 
     def embed_captions(
         self, batches: Sequence[Sequence[Caption]]
@@ -67,33 +75,33 @@ class DualEncoder:
         caption's text is not at hand.
         """
         for batch in batches:
-            yield self._rows(self.encode_texts, self._texts(batch))
+            yield self._rows(self.towers.texts, self._texts(batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
-        return self.count_tokens(self._texts(captions)) if len(captions) else []
+        return self.towers.count(self._texts(captions)) if len(captions) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions, within the prompt, are longer than the model reads, so that it cuts them off."""
-        if self.count_left_out is None or not len(captions):
+        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
+        if self.towers.left_out is None or not len(captions):
             return 0
-        return sum(left > 0 for left in self.count_left_out(self._texts(captions)))
+        return sum(left > 0 for left in self.towers.left_out(self._texts(captions)))
 
     def with_prompt(self, prompt: str) -> "DualEncoder":
-        """The same towers, captions put into another prompt, and no second copy in memory."""
+        """The same model with another prompt around captions, without a second copy in memory."""
         return replace(self, identity=replace(self.identity, prompt=prompt))
 
     @property
     def local(self) -> LocalEncoder | None:
-        """The same model part by part; None where its tokens do not lie in the space of its images."""
-        if self.tokens is None or self.comparison is not None:
+        """The same model token by token; None where its tokens do not lie in the space of its images."""
+        if self.towers.tokens is None or self.comparison is not None:
             return None
         options = {**self.identity.options, "parts": "tokens, frames"}
         return LocalEncoder(
             identity=replace(self.identity, options=options),
             preparation=self.preparation,
-            tower=self.tokens,
-            unit_images=lambda arrays: self._rows(self.encode_images, arrays),
+            tower=self.towers.tokens,
+            unit_images=lambda arrays: self._rows(self.towers.images, arrays),
             unit_states=self._states,
             over_limit=self.over_limit,
         )
@@ -101,7 +109,7 @@ class DualEncoder:
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or what `comparison` says."""
+        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""
         if self.comparison is not None:
             return self.comparison.pairs(captions, images)
         return cosines(captions, images)
@@ -117,9 +125,9 @@ class DualEncoder:
 
     def _states(self, texts: Sequence[str]) -> Float[np.ndarray, "texts longest width"]:
         torch = import_torch()
-        assert self.tokens is not None
+        assert self.towers.tokens is not None
         with torch.inference_mode():
-            states = torch.nn.functional.normalize(self.tokens.states(texts).float(), dim=-1)
+            states = torch.nn.functional.normalize(self.towers.tokens.states(texts).float(), dim=-1)
         array: ndarray = states.cpu().numpy()
         return array
 

@@ -1,57 +1,54 @@
-"""Dual encoders of the package transformers: `hf:NAME_OR_FOLDER`.
+"""Dual encoders of the package transformers, for scoring (`hf:NAME_OR_FOLDER`) and for training.
 
-Any model whose class answers `get_image_features` and `get_text_features` with one vector each: CLIP, SigLIP,
-SigLIP2, ALIGN, AltCLIP and others. Code that comes with a checkpoint is never run.
+Any model whose class has `get_image_features` and `get_text_features` with one vector each: CLIP, SigLIP,
+SigLIP2, ALIGN, AltCLIP and others. Scoring uses the model's own image processor; training lets worker
+processes resize pictures where that gives the same. Captions are padded to the longest of their batch where
+that is exact (CLIP: causal, pooled at the end mark); elsewhere to the full length the model was trained with.
 """
 
 import json
-import logging
-import re
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
+import torch
 from numpy import ndarray
+from torch import Tensor, nn
 
-from counterfoil.errors import MissingExtraError, ModelError
-from counterfoil.inputs.amounts import check_network
-from counterfoil.inputs.files import read_text
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.errors import ModelError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
-from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.images import Untouched
-from counterfoil.scorers.runtime import (
-    NO_NETWORK,
-    causes,
-    device_of,
-    digest_tensors,
-    import_torch,
-    precision_of,
-    to_device,
+from counterfoil.scorers.dual import DualEncoder, Towers
+from counterfoil.scorers.hf_loading import (
+    can_cut,
+    check_place,
+    fetched,
+    length_of,
+    library_of,
+    model_of,
+    quiet,
+    tokenizer_digest,
 )
+from counterfoil.scorers.images import Resized, Untouched
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
 from counterfoil.scorers.token_encoder import TokenIds
-from counterfoil.store import canonical_json, digest_value
+from counterfoil.store import canonical_json
 
-#: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
-PRESCRIBED = {"align": 64}
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
-#: What a model is tried with when it is loaded.
+#: The caption that a model is tried with when it is loaded.
 SAMPLE = "a photo of a cat"
-#: Parameters that no embedding depends on; a text encoder's pooler is one, since its tokens are asked for.
-_UNUSED = re.compile(r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*")
+#: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
+_LEVELS = 1.0
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Captions are padded to the longest of their batch where that is exact (CLIP: causal, pooled at the end
-    mark); elsewhere to the full length the model was trained with.
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
 
     Raises `ModelError` for folders without a configuration, weights, tokenizer or image processor, models
     without image and text features, weights that are incomplete or would need their own code, and names that
@@ -63,28 +60,22 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
-    check_place(argument, where)
-    with quiet(library):
-        model, revision = model_of(library, argument, where)
-        processor = fetched(library.AutoImageProcessor, argument, where, "image processor")
-        tokenizer = fetched(library.AutoTokenizer, argument, where, "tokenizer")
-    torch = import_torch()
-    # Half-precision checkpoints become float32 first, which is exact; the digest is of what was stored.
+    model, revision, processor, tokenizer = _loaded(library, argument, where)
+    # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
     weights = digest_tensors(model.state_dict())
     model, computed = to_device(model, device, dtype)
-    towers = _Towers(
-        model=model,
-        processor=processor,
-        tokenizer=tokenizer,
-        device=device,
-        dtype=computed,
-        length=length_of(model.config, tokenizer),
-        cut=can_cut(model),
-        lower=model.config.model_type in LOWER_CASED,
-        where=where,
-    )
-    towers.check()
-    ids = Cased(tokenizer, towers.length, towers.lower)
+    tokens = HfTokens.of(model, tokenizer)
+
+    def images(pictures: Sequence[ndarray]) -> Tensor:
+        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
+        # Whole numbers (shapes, masks) keep their type.
+        return features_of(model.get_image_features(**inputs.to(device, computed)), where)
+
+    def texts(texts: Sequence[str]) -> Tensor:
+        return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
+
+    grey = np.full((48, 64, 3), 128, dtype=np.uint8)
+    _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
     return DualEncoder(
         identity=Identity(
             name=where,
@@ -96,254 +87,189 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             options={
                 "device": device.type,
                 "tokenizer": tokenizer_digest(tokenizer),
-                "length": towers.length,
+                "length": tokens.length,
             },
         ),
         preparation=Untouched(),
-        encode_images=towers.images,
-        encode_texts=towers.texts,
-        count_tokens=towers.count,
-        count_left_out=ids.left_out,
-        tokens=ClipTokens(model, ids, device) if towers.cut else None,
+        towers=Towers(
+            images=images,
+            texts=texts,
+            count=tokens.count,
+            left_out=tokens.left_out,
+            tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
+        ),
         provenance={
             "transformers": library.__version__,
             "torch": torch.__version__,
             "device": str(device),
-            "text tower": "cut to the longest caption" if towers.cut else f"padded to {towers.length} tokens",
+            "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
         },
     )
 
 
-# -- loading ----------------------------------------------------------------------------------------------
+def backbone(argument: str) -> Backbone:
+    """The same model for training, in fp32 on the CPU.
+
+    Raises `ModelError` as `load` does, and for models whose images are not one tensor of pixels (SigLIP2 with
+    free proportions).
+    """
+    where = f"hf:{argument}"
+    model, revision, processor, tokenizer = _loaded(library_of(), argument, where)
+    card = {
+        "kind": "hf",
+        "config": json.loads(model.config.to_json_string()),
+        "from": argument,
+        **({"revision": revision} if revision else {}),
+    }
+    return _around(where, model, processor, tokenizer, card)
 
 
-def library_of() -> Any:
-    """The package transformers; raises `MissingExtraError` where it is not installed."""
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        raise MissingExtraError("transformers", "models") from None
-    return transformers
+def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
+    """The architecture that a card describes, with random weights.
 
-
-def check_place(argument: str, where: str) -> None:
-    """Raises `ModelError` where `argument` is neither a folder of a model nor like a name on the hub."""
-    path = Path(argument)
-    if path.is_dir():
-        if not (path / "config.json").is_file():
+    Tokenizer and image processor are read from `folder`, or from the model's origin where that is None.
+    Raises `ModelError` where transformers cannot build it.
+    """
+    where = f"hf:{card['from']}"
+    library = library_of()
+    with quiet(library):
+        try:
+            config = library.AutoConfig.for_model(**card["config"])
+            model = library.AutoModel.from_config(config)
+        except Exception as error:
             raise ModelError(
-                "the folder holds no model of transformers (no config.json)",
-                where=where,
-                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
-                hint="a checkpoint of open_clip loads as open-clip:ARCH/FILE",
-            )
-        config = path / "config.json"
-        check_network(parse_json(read_text(config), where=config), where=config)
-    elif path.exists():
-        raise ModelError(
-            "is a file, not a folder", where=where, hint="name the folder that holds config.json"
-        )
-    elif not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", argument) or argument.startswith("."):
-        raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
+                f"transformers cannot build the model of this card: {str(error)[:240]}", where=where
+            ) from None
+        found = _processing(library, str(card["from"] if folder is None else folder), where)
+    return _around(where, model, *found, card)
 
 
-def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
-    """The dual encoder with all of its weights, and the revision of the hub it came from."""
-    model, revision = weights_of(library, argument, where)
-    if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-        raise ModelError(
-            "the model has no image and text features",
-            where=where,
-            given=f"{type(model).__name__} (model type {model.config.model_type})",
-            allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
-            hint="an encoder of texts is hf-text:..., for metric:token-match",
-        )
-    return model, revision
+def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
+    """Model, revision on the hub, image processor and tokenizer."""
+    check_place(argument, where)
+    with quiet(library):
+        return *model_of(library, argument, where), *_processing(library, argument, where)
 
 
-def weights_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
-    """The model with all weights that an embedding depends on, and the revision of the hub it came from."""
-    try:
-        model, report = library.AutoModel.from_pretrained(
-            argument,
-            trust_remote_code=False,
-            weights_only=True,
-            output_loading_info=True,
-            local_files_only=Path(argument).is_dir(),
-        )
-    except Exception as error:
-        raise _explained(error, where, "model") from None
-    missing = [name for name in sorted(report["missing_keys"]) if not _UNUSED.fullmatch(name)]
-    wrong = sorted(str(each) for each in report.get("mismatched_keys", ()))
-    if missing or wrong:
-        raise ModelError(
-            "the checkpoint does not fill the model, and the rest would be random",
-            where=where,
-            given=f"{len(missing)} missing, {len(wrong)} of another shape; first {(missing + wrong)[0]}",
-        )
-    return model, str(getattr(model.config, "_commit_hash", None) or "")
-
-
-def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
-    """What `kind.from_pretrained` makes of a folder or name; raises `ModelError` calling it `what`."""
-    try:
-        return kind.from_pretrained(
-            argument, trust_remote_code=False, local_files_only=Path(argument).is_dir()
-        )
-    except Exception as error:
-        raise _explained(error, where, what) from None
-
-
-def _explained(error: Exception, where: str, what: str) -> ModelError:
-    """One line for what transformers raised while it fetched or read `what`."""
-    text = causes(error)
-    if NO_NETWORK.search(text) and not Path(where.partition(":")[2]).is_dir():
-        return ModelError(
-            f"its {what} is not here and cannot be downloaded",
-            where=where,
-            hint="load it once with a network, or give a local folder",
-        )
-    if "trust_remote_code" in text:
-        return ModelError(f"its {what} brings code of its own, which is not run", where=where)
-    if "weights_only" in text or "Weights only" in text:
-        return ModelError(
-            "restoring its weights means running code from them, and that is not done",
-            where=where,
-            hint="save them as safetensors",
-        )
-    return ModelError(f"its {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
-
-
-@contextmanager
-def quiet(library: Any) -> Iterator[None]:
-    """transformers logs, warns and draws progress bars of what is checked here."""
-    disabled, bars = logging.root.manager.disable, library.utils.logging.is_progress_bar_enabled()
-    logging.disable(logging.ERROR)
-    library.utils.logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(disabled)
-        if bars:
-            library.utils.logging.enable_progress_bar()
-
-
-def can_cut(model: Any) -> bool:
-    """Whether a caption's features depend on nothing after its end mark: CLIP's causal text tower alone."""
-    tower = getattr(model, "text_model", None)
-    return model.config.model_type == "clip" and type(tower).__name__ in (
-        "CLIPTextModel",
-        "CLIPTextTransformer",
+def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
+    return (
+        fetched(library.AutoImageProcessor, place, where, "image processor"),
+        fetched(library.AutoTokenizer, place, where, "tokenizer"),
     )
 
 
-def length_of(config: Any, tokenizer: Any) -> int:
-    """How many tokens of a caption the model reads."""
-    text = getattr(config, "text_config", config)
-    positions = int(getattr(text, "max_position_embeddings", 77))
-    # RoBERTa's positions start after its padding mark, so two of them are never used.
-    if "roberta" in str(text.model_type) or config.model_type == "altclip":
-        positions -= 2
-    return min(PRESCRIBED.get(config.model_type, positions), positions, int(tokenizer.model_max_length))
+def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
+    tokens = HfTokens.of(model, tokenizer)
+    masked = not tokens.cut and "attention_mask" in tokenizer.model_input_names
+    pad = tokenizer.pad_token_id if masked else None
+    network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
+    preparation = preparation_for(processor)
+    pixels = HfPixels(processor, preparation)
+    files = partial(_files, processor, tokenizer, card["config"])
+
+    def sample() -> tuple[Tensor, Tensor]:
+        picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
+        return network.encode_images(pixels([picture])).points, network.encode_texts(tokens([SAMPLE])).points
+
+    hint = "images that are more than one tensor of pixels cannot be trained on"
+    _check(where, tokenizer, sample, hint=hint)
+    return Backbone(where, network, preparation, pixels, tokens, card, files)
 
 
-def tokenizer_digest(tokenizer: Any) -> str:
-    """Hex digits that name what a tokenizer does."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:
-        return digest_value(backend.to_str())
-    return digest_value([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
+def _files(processor: Any, tokenizer: Any, config: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """The files of tokenizer and image processor, so that a checkpoint needs neither hub nor folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        processor.save_pretrained(folder)
+        files = {
+            str(file.relative_to(folder)): file.read_bytes()
+            for file in sorted(Path(folder).rglob("*"))
+            if file.is_file()
+        }
+    # The library finds the kind of tokenizer by the kind of model.
+    return {**files, "config.json": json.dumps(dict(config), indent=2).encode()}
 
 
-# -- running ----------------------------------------------------------------------------------------------
+def _check(
+    where: str, tokenizer: Any, sample: Callable[[], tuple[Tensor, Tensor]], **advice: str | None
+) -> None:
+    """Raise `ModelError` where a picture and a caption do not give one vector each, of one width.
+
+    Also where the tokenizer knows none of the caption's words: transformers makes an empty one where a
+    tokenizer's files are missing. `advice` goes with the error of a model that cannot embed.
+    """
+    if not set(tokenizer(SAMPLE)["input_ids"]) - set(tokenizer.all_special_ids):
+        raise ModelError(
+            "its tokenizer knows no words",
+            where=where,
+            given=f"a vocabulary of {len(tokenizer)}",
+            hint="are the tokenizer's files missing?",
+        )
+    try:
+        with torch.inference_mode():
+            image, text = sample()
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the model cannot embed a picture and a caption: {' '.join(str(error).split())[:240]}",
+            where=where,
+            **advice,
+        ) from None
+    if image.shape != text.shape:
+        raise ModelError(
+            "image and text features cannot be compared",
+            where=where,
+            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
+            allowed="one vector each, of one width",
+        )
+
+
+# -- inputs -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Towers:
-    """The functions a `DualEncoder` needs, around one model."""
+class HfTokens:
+    """Texts to token ids, in lower case where the model needs it and no longer than it reads."""
 
-    model: Any
-    processor: Any
     tokenizer: Any
-    device: Any
-    dtype: Any
     length: int
-    cut: bool
-    lower: bool
-    where: str
+    #: Whether a caption's features depend on nothing after its end mark.
+    cut: bool = True
+    lower: bool = False
 
-    def images(self, pictures: Sequence[ndarray]) -> Any:
-        inputs = self.processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
-        # Whole numbers (shapes, masks) keep their type.
-        return features_of(self.model.get_image_features(**inputs.to(self.device, self.dtype)), self.where)
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any) -> "HfTokens":
+        """The tokens of a dual encoder."""
+        lower = model.config.model_type in LOWER_CASED
+        return cls(tokenizer, length_of(model.config, tokenizer), can_cut(model), lower)
 
-    def texts(self, texts: Sequence[str]) -> Any:
-        inputs = self.tokenizer(
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        """(batch, length) ids, padded to the longest of the batch where that is exact, else in full."""
+        ids: Tensor = self.inputs(texts)["input_ids"]
+        return ids
+
+    def inputs(self, texts: Sequence[str]) -> Any:
+        """The same ids with all else that the tokenizer gives to the model, such as a mask."""
+        return self.tokenizer(
             self._cased(texts),
             padding="longest" if self.cut else "max_length",
             truncation=True,
             max_length=self.length,
             return_tensors="pt",
         )
-        return features_of(self.model.get_text_features(**inputs.to(self.device)), self.where)
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        if not self.cut:
-            # The model reads every caption at full length.
-            return [self.length] * len(texts)
-        found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
-        return [len(ids) for ids in found["input_ids"]]
-
-    def check(self) -> None:
-        """Raises `ModelError` where a picture and a caption do not give one vector each, of one width.
-
-        And where the tokenizer knows none of the caption's words: transformers makes an empty one where the
-        files of a tokenizer are missing.
-        """
-        torch = import_torch()
-        ids = set(self.tokenizer(SAMPLE)["input_ids"])
-        if not ids - set(self.tokenizer.all_special_ids):
-            raise ModelError(
-                "its tokenizer knows no words",
-                where=self.where,
-                given=f"a vocabulary of {len(self.tokenizer)}",
-                hint="are the tokenizer's files missing?",
-            )
-        try:
-            with torch.inference_mode():
-                grey = np.full((48, 64, 3), 128, dtype=np.uint8)
-                image, text = self.images([grey]), self.texts([SAMPLE])
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"the model cannot embed a picture and a caption: {' '.join(str(error).split())[:240]}",
-                where=self.where,
-                given=type(self.model).__name__,
-            ) from None
-        check_shapes(image, text, self.where)
-
-    def _cased(self, texts: Sequence[str]) -> list[str]:
-        return [text.lower() for text in texts] if self.lower else list(texts)
-
-
-@dataclass(frozen=True, eq=False)
-class Cased:
-    """Texts to ids: in lower case where the model wants it, and no longer than it reads."""
-
-    tokenizer: Any
-    length: int
-    lower: bool
-
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, cut off where the model reads no more, and not filled up."""
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, truncated to the model's length and not padded."""
         found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
         return [list(ids) for ids in found["input_ids"]]
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """The number of ids that the model computes of each text."""
+        return [len(ids) for ids in self.ids(texts)] if self.cut else [self.length] * len(texts)
+
     def left_out(self, texts: Sequence[str]) -> list[int]:
-        """How many ids of each text are cut off."""
+        """The number of ids of each text that are cut off."""
         found = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
         return [max(0, len(ids) - self.length) for ids in found["input_ids"]]
 
@@ -356,14 +282,14 @@ class ClipTokens:
     """A `TokenTower` around CLIP of transformers, whose text tower is causal and pools its end mark."""
 
     model: Any
-    ids: Cased
+    ids: HfTokens
     device: Any
 
     def read(self, texts: Sequence[str]) -> list[TokenIds]:
-        """The ids of each text up to the end mark, filled up with 0 and not as the tokenizer does it."""
+        """The ids of each text up to the end mark, padded with 0 and not as the tokenizer does it."""
         end = self.model.config.text_config.eos_token_id
         rows = []
-        for ids in self.ids(texts):
+        for ids in self.ids.ids(texts):
             # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
             mark = max(ids) if end == 2 else end
             # Without an end mark the library pools the first token, and so does this.
@@ -372,30 +298,158 @@ class ClipTokens:
 
     def states(self, texts: Sequence[str]) -> Any:
         """(texts, longest, width) features of all tokens."""
-        torch = import_torch()
         rows = [reading.ids[: reading.used] for reading in self.read(texts)]
         longest = max(map(len, rows))
-        # What fills up lies behind every end mark, so that it is no matter what it is.
+        # Padding stands behind every end mark, so that its ids do not matter.
         ids = torch.tensor([(*row, *[row[-1]] * (longest - len(row))) for row in rows])
         output = self.model.text_model(input_ids=ids.to(self.device), return_dict=True)
         return self.model.text_projection(output.last_hidden_state)
 
 
-def check_shapes(image: Any, text: Any, where: str) -> None:
-    """Raise `ModelError` where a model's picture and its caption are not one vector each, of one width."""
-    if image.shape != text.shape:
-        raise ModelError(
-            "image and text features cannot be compared",
-            where=where,
-            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
-            allowed="one vector each, of one width",
+@dataclass(frozen=True, eq=False)
+class HfPixels:
+    """Prepared pictures to the pixels that the model takes, on the CPU."""
+
+    processor: Any
+    preparation: Resized | Untouched
+
+    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
+        """(batch, 3, height, width) floats, normalised."""
+        if isinstance(self.preparation, Untouched):
+            whole = [PIL.Image.fromarray(picture) for picture in pictures]
+            found: Tensor = self.processor(images=whole, return_tensors="pt")["pixel_values"]
+            return found
+        mean, std = (
+            torch.tensor(list(each), dtype=torch.float32).view(3, 1, 1)
+            for each in (self.processor.image_mean, self.processor.image_std)
+        )
+        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
+        return pixels.float().div_(255).sub_(mean).div_(std)
+
+
+def preparation_for(processor: Any) -> Resized | Untouched:
+    """A preparation by Pillow that replaces the processor; `Untouched` where the processor does anything
+    else.
+
+    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
+    processor resizes with torchvision).
+    """
+    kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
+    size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
+    plain = (
+        kind is not None
+        and processor.do_resize
+        and processor.do_rescale
+        and processor.do_normalize
+        and abs(processor.rescale_factor * 255 - 1) < 1e-6
+        and not getattr(processor, "do_pad", False)
+    )
+    if not plain:
+        return Untouched()
+    crops = bool(getattr(processor, "do_center_crop", False))
+    side = size.get("height", 0)
+    if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
+        made = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
+    elif not crops and size == {"height": side, "width": side}:
+        made = Resized(side, "squash", kind)  # type: ignore[arg-type]
+    else:
+        return Untouched()
+    return made if _agrees(processor, made) else Untouched()
+
+
+def _agrees(processor: Any, made: Resized) -> bool:
+    """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
+    ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
+    picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
+    ours = HfPixels(processor, made)([made(picture)])
+    theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
+    if ours.shape != theirs.shape:
+        return False
+    levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
+    return float(levels.mean()) <= _LEVELS
+
+
+def _sides(size: Any) -> dict[str, int]:
+    """The sides that a processor's size names."""
+    names = ("shortest_edge", "longest_edge", "height", "width", "max_height", "max_width")
+    values = {name: getattr(size, name, None) for name in names} if not isinstance(size, Mapping) else size
+    return {name: int(value) for name, value in dict(values).items() if value is not None}
+
+
+# -- the network ------------------------------------------------------------------------------------------
+
+
+class HfNetwork(LibraryNetwork):
+    """The two towers of a dual encoder of transformers.
+
+    `pad` is the padding id where the tower needs a mask (BERT's kind), None where padding changes nothing
+    (CLIP) or was part of training (SigLIP).
+    """
+
+    def __init__(self, model: nn.Module, *, pad: int | None, where: str) -> None:
+        if not hasattr(model, "logit_scale"):
+            # ALIGN keeps the temperature itself.
+            start = getattr(model, "temperature", torch.tensor(0.07)).detach()
+            model.logit_scale = nn.Parameter(start.reciprocal().log())
+        super().__init__(model, unused=("temperature",))
+        self.pad, self._where = pad, where
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to (batch, width)."""
+        output = self.model.get_image_features(pixel_values=pixels)
+        return Encoded(features_of(output, self._where))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to (batch, width)."""
+        return Encoded(features_of(self._texts(tokens), self._where))
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
+        output = self.model.get_image_features(pixel_values=pixels)
+        states = getattr(output, "last_hidden_state", None)
+        if states is None or not can_cut(self.model):
+            whole = features_of(output, self._where)
+            return Local(whole, whole[:, None])
+        return Local(output.pooler_output, states[:, 1:])
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The whole and every word up to the end mark, of CLIP's causal tower."""
+        output = self._texts(tokens)
+        if not can_cut(self.model):
+            whole = features_of(output, self._where)
+            return Local(whole, whole[:, None])
+        end = self.model.config.text_config.eos_token_id
+        # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
+        ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        return Local(output.pooler_output, output.last_hidden_state, places > ends[:, None])
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """`visual_projection.weight` and `text_projection.weight`, where there are both (CLIP's kind)."""
+        layers = [getattr(self.model, f"{side}_projection", None) for side in ("visual", "text")]
+        if not all(isinstance(layer, nn.Linear) for layer in layers):
+            return ()
+        return tuple(layer.weight for layer in layers if isinstance(layer, nn.Linear))
+
+    def _texts(self, tokens: Tensor) -> Any:
+        mask = {} if self.pad is None else {"attention_mask": (tokens != self.pad).long()}
+        return self.model.get_text_features(input_ids=tokens, **mask)
+
+    def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
+        """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
+        tokens = backbone.tokens
+        assert isinstance(tokens, HfTokens)
+        return replace(
+            self.plain_towers(backbone, device, dtype),
+            count=tokens.count,
+            left_out=tokens.left_out,
+            tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
         )
 
 
-def features_of(output: Any, where: str) -> Any:
-    """The (batch, width) tensor in what a model returns: itself, or an output that holds it."""
-    torch = import_torch()
-    features = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
+def features_of(output: Any, where: str) -> Tensor:
+    """The (batch, width) tensor in a model's output: itself, or its `pooler_output`."""
+    features = output if isinstance(output, Tensor) else getattr(output, "pooler_output", None)
     if features is None or features.ndim != 2:
         raise ModelError(
             "the model gives no single vector per item",

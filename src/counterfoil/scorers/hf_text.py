@@ -1,8 +1,8 @@
-"""Encoders of texts alone, of the package transformers: `hf-text:NAME_OR_FOLDER`, or with a layer behind "@".
+"""Text encoders of the package transformers: `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER`.
 
-BERT, RoBERTa and their like: every token gets a vector, which `token-match` compares as BERTScore does. They
-know no images, so nothing else asks them. Layers count from 0, what the tokens enter with; without one it is
-the last. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
+BERT, RoBERTa and similar models: every token gets a vector, which `token-match` compares as BERTScore does.
+They embed no images, so no other scorer uses them. Layer 0 is the input embeddings; the default is the last
+layer. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers import hf
+from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options, text_of
 from counterfoil.scorers.captions.base import CaptionTokens
-from counterfoil.scorers.runtime import device_of, digest_tensors, import_torch, precision_of, to_device
+from counterfoil.scorers.hf import HfTokens
+from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
 
 
 def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
@@ -31,14 +33,14 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     reject_unused_options(where, options, "precision", "prompt")
     name, at, behind = argument.rpartition("@")
     name, layer = (name, behind) if at else (argument, "")
-    library = hf.library_of()
+    library = loading.library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
-    hf.check_place(name, where)
-    with hf.quiet(library):
-        model, revision = hf.weights_of(library, name, where)
-        tokenizer = hf.fetched(library.AutoTokenizer, name, where, "tokenizer")
+    loading.check_place(name, where)
+    with loading.quiet(library):
+        model, revision = loading.weights_of(library, name, where)
+        tokenizer = loading.fetched(library.AutoTokenizer, name, where, "tokenizer")
     layers = int(getattr(model.config, "num_hidden_layers", 0))
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
@@ -53,7 +55,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
     weights = digest_tensors(kept)
     model, _ = to_device(model, device, dtype)
-    length = hf.length_of(model.config, tokenizer)
+    length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
     return TextEncoder(
         identity=Identity(
@@ -64,14 +66,14 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
             prompt=prompt,
             options={
                 "device": device.type,
-                "tokenizer": hf.tokenizer_digest(tokenizer),
+                "tokenizer": loading.tokenizer_digest(tokenizer),
                 "length": length,
                 "layer": used,
                 "parts": "tokens",
             },
         ),
         model=model,
-        ids=hf.Cased(tokenizer, length, lower=False),
+        ids=HfTokens(tokenizer, length),
         filler=int(tokenizer.pad_token_id),
         layer=used,
         device=device,
@@ -80,11 +82,11 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
 
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
-    """A `LocalEmbedder` that reads captions and looks at nothing."""
+    """A `LocalEmbedder` of captions alone."""
 
     identity: Identity
     model: Any
-    ids: hf.Cased
+    ids: HfTokens
     filler: int
     layer: int
     device: Any
@@ -100,7 +102,7 @@ class TextEncoder:
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
         """
         for batch in batches:
-            rows = self.ids(self._texts(batch)) if batch else []
+            rows = self.ids.ids(self._texts(batch)) if batch else []
             states = self._states(rows) if rows else ()
             yield [self._tokens(ids, vectors) for ids, vectors in zip(rows, states, strict=True)]
 
@@ -113,7 +115,7 @@ class TextEncoder:
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt; no model runs."""
         captions = [Caption("", text) for text in texts]
-        return [np.array(ids, dtype=np.int64) for ids in self.ids(self._texts(captions))]
+        return [np.array(ids, dtype=np.int64) for ids in self.ids.ids(self._texts(captions))]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
@@ -123,7 +125,6 @@ class TextEncoder:
 
     def _states(self, rows: Sequence[Sequence[int]]) -> Float[ndarray, "texts longest width"]:
         """Unit vectors of all tokens; what lies behind a text's last one means nothing."""
-        torch = import_torch()
         longest = max(map(len, rows))
         ids = torch.tensor([[*row, *[self.filler] * (longest - len(row))] for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])

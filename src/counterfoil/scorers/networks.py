@@ -1,23 +1,25 @@
-"""Dual encoders open for training: plain modules with one shape of answer, whatever library they are from.
+"""Trainable dual encoders: modules with one type of output, whatever library they are from.
 
-A `Network` is only arithmetic. What stands around it (how pictures become pixels, how words become tokens,
-how it is built again from its card) is a `Backbone`.
+A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
+card that it is built from again.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
+from counterfoil.scorers.dual import Towers
 from counterfoil.scorers.images import Preparation
 
 
 class Encoded(NamedTuple):
-    """What one tower makes of a batch; nothing is normalised yet.
+    """One tower's output for a batch, not normalised.
 
     `points` is (batch, width) for one vector per item and (batch, heads, width) for several (PVSE).
     `log_variance` is (batch, width) where an item is a distribution around its point (PCME).
@@ -32,7 +34,7 @@ class Encoded(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What one tower makes of a batch, as a whole and place by place; nothing is normalised."""
+    """One tower's output for a batch, as a whole and place by place, not normalised."""
 
     #: (batch, width): the same points as those of `Encoded`.
     whole: Tensor
@@ -43,7 +45,7 @@ class Local(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a network says of a batch: all that a loss needs, so that every parameter is used in `forward`."""
+    """A network's output for a batch: all that a loss needs, so that every parameter is used in `forward`."""
 
     images: Encoded
     texts: Encoded
@@ -64,16 +66,16 @@ class Network(nn.Module):
 
     @abstractmethod
     def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, 3, height, width) normalised pixels to what the image tower says."""
+        """(batch, 3, height, width) normalised pixels to the image tower's output."""
 
     @abstractmethod
     def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, length) token ids to what the text tower says."""
+        """(batch, length) token ids to the text tower's output."""
 
     def local_images(self, pixels: Tensor) -> Local:
-        """The same with what the tower knows of each place; without more, the whole is the one place.
+        """The same with the tower's features of each place; by default the whole is the one place.
 
-        A network that knows more overrides this and runs its tower once.
+        A network with features of places overrides this and runs its tower once.
         """
         return _one_place(self.encode_images(pixels))
 
@@ -91,8 +93,36 @@ class Network(nn.Module):
         return ()
 
     def heads(self) -> Sequence[nn.Parameter]:
-        """What was put on top of a backbone with weights of its own: all that PCME's first stage trains."""
+        """The parameters on top of a backbone: all that PCME's first stage trains."""
         return ()
+
+    def rows(self, encoded: Encoded) -> Tensor:
+        """(batch, width): one row per item, as a scorer embeds it; not normalised here."""
+        return encoded.points
+
+    def plain_towers(self, backbone: "Backbone", device: torch.device, dtype: torch.dtype) -> Towers:
+        """The towers by `encode_images` and `encode_texts`, with the weights of the moment of each call."""
+
+        def images(pictures: Sequence[ndarray]) -> Tensor:
+            return self.rows(self.encode_images(backbone.pixels(pictures).to(device=device, dtype=dtype)))
+
+        def texts(texts: Sequence[str]) -> Tensor:
+            return self.rows(self.encode_texts(backbone.tokens(texts).to(device)))
+
+        @lru_cache(maxsize=1 << 16)
+        def count(text: str) -> int:
+            return int(backbone.tokens([text]).shape[1])
+
+        return Towers(images, texts, lambda texts: [count(text) for text in texts])
+
+    def towers(
+        self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str
+    ) -> Towers:
+        """The towers for scoring, of a network that is on `device` with activations of `dtype`.
+
+        A library's network adds what it knows of its tokens, or computes in fewer operations.
+        """
+        return self.plain_towers(backbone, device, dtype)
 
 
 class LibraryNetwork(Network):
@@ -120,7 +150,7 @@ class LibraryNetwork(Network):
 
     @property
     def logit_bias(self) -> Tensor | None:
-        """What a sigmoid loss adds to every logit, where the model has it."""
+        """The bias that a sigmoid loss adds to every logit, where the model has one."""
         return getattr(self.model, "logit_bias", None)
 
 
@@ -130,21 +160,23 @@ def _one_place(encoded: Encoded) -> Local:
 
 @dataclass(frozen=True, eq=False)
 class Backbone:
-    """A network and all it takes to feed it, and to build it again.
+    """A network with its inputs and its card.
 
     `card` is plain values: `build(card)` in `counterfoil.scorers.checkpoint` gives the same architecture.
     """
 
     name: str
     network: Network
-    #: In worker processes: an RGB picture to (height, width, 3) bytes.
+    #: In worker processes, an RGB picture to (height, width, 3) bytes.
     preparation: Preparation
-    #: Those bytes, a batch of them, to (batch, 3, height, width) floats on the CPU, normalised.
+    #: A batch of those bytes to (batch, 3, height, width) floats on the CPU, normalised.
     pixels: Callable[[Sequence[ndarray]], Tensor]
-    #: Texts to (batch, length) token ids on the CPU, cut or padded as the tower wants it.
+    #: Texts to (batch, length) token ids on the CPU, cut or padded as the tower needs it.
     tokens: Callable[[Sequence[str]], Tensor]
     card: Mapping[str, Any] = field(default_factory=dict)
+    #: The files of tokenizer and image processor that a checkpoint keeps, by name.
+    files: Callable[[], Mapping[str, bytes]] = dict
 
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The network's device."""
         return self.network.logit_scale.device

@@ -1,44 +1,55 @@
-"""Dual encoders of the package open_clip: `open-clip:ARCH/PRETRAINED`.
+"""Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-PRETRAINED is a tag that open_clip knows, or a checkpoint file. Two models of one architecture may differ only
-in an activation that no tensor tells; `counterfoil.scorers.activations` decides it, and refuses pairs of
-architecture and weights that do not fit, with the name to use.
+PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the functions of
+`counterfoil.scorers.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
+the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
+follows.
 """
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from counterfoil.errors import CounterfoilError, MissingExtraError, ModelError
-from counterfoil.scorers.activations import Activation, decided, said_by, without_suffix
+import numpy as np
+import PIL.Image
+import torch
+from numpy import ndarray
+from torch import Tensor, nn
+
+from counterfoil.errors import ModelError
+from counterfoil.scorers import clip_fast
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
-from counterfoil.scorers.checkpoint_files import fit, looks_like, nearest, read_checkpoint
-from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.open_clip_towers import Pixels, RememberedTokens, Towers, trusted
-from counterfoil.scorers.runtime import (
-    NO_NETWORK,
-    causes,
-    device_of,
-    digest_tensors,
-    import_torch,
-    precision_of,
-    to_device,
+from counterfoil.scorers.dual import DualEncoder, Towers
+from counterfoil.scorers.images import Resized, Untouched
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.open_clip_loading import (
+    CONFIG,
+    Activation,
+    built,
+    library_of,
+    quiet,
+    tokenizer_of,
 )
+from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.token_encoder import TokenIds
 from counterfoil.store import canonical_json
 
-#: How far unit vectors of the fast towers may lie from the library's on a sample, by precision.
+#: Largest difference allowed between unit vectors of the fast towers and the library's, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
+#: Texts of different lengths, for comparing the two.
+SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The model `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
+    """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
 
-    Raises `ModelError` for unknown architectures, tags and files, weights of another architecture, files that
-    only running code could restore, weights that cannot be downloaded, and activations that do not fit or
-    that nothing tells (`ARCH-gelu/...` loads those with GELU all the same, and the identity says so).
+    Raises what `open_clip_loading.built` raises, and `InputError` or `ModelError` for a precision or device
+    that is not available. `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and
+    the identity records it.
     """
     where = f"open-clip:{argument}"
     reject_unused_options(where, options, "precision", "prompt")
@@ -46,20 +57,16 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
-    with quiet():
-        model, architecture, activation = built(library, argument, where)
-        tokenizer = tokenizer_of(library, architecture, where)
-    torch = import_torch()
+    model, tokenizer, activation, card = _loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
-    settings = dict(library.get_model_preprocess_cfg(model))
-    pixels = Pixels.of(settings, device, computed)
-    towers = trusted(Towers(model, pixels, RememberedTokens(tokenizer), device), TOLERANCE[options.precision])
+    backbone = _around(where, model, tokenizer, card)
+    network, computed = to_device(backbone.network, device, dtype)
+    towers = network.towers(backbone, device, computed, options.precision)
     return DualEncoder(
         identity=Identity(
             name=where,
             weights=weights,
-            preprocessing=canonical_json(settings),
+            preprocessing=canonical_json(card["preprocess"]),
             precision=options.precision,
             prompt=prompt,
             options={
@@ -68,154 +75,290 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
                 **({} if computed is dtype else {"activations": "fp32"}),
             },
         ),
-        preparation=pixels.preparation,
-        encode_images=towers.images,
-        encode_texts=towers.texts,
-        count_tokens=towers.count,
-        count_left_out=towers.tokens.left_out,
-        tokens=towers.causal,
+        preparation=backbone.preparation,
+        towers=towers,
         provenance={
             "open_clip": library.__version__,
             "torch": torch.__version__,
             "device": str(device),
             "activation": f"{activation.name}: {activation.evidence}",
-            "image tower": "fast" if towers.images_fast else "library",
-            "text tower": "fast, cut to the longest caption" if towers.texts_fast else "library",
+            **towers.notes,
         },
     )
 
 
-# -- building ---------------------------------------------------------------------------------------------
+def backbone(argument: str) -> Backbone:
+    """The same model for training, in fp32 on the CPU; `ARCH` alone has random weights.
 
-
-def library_of() -> Any:
-    """The package open_clip; raises `MissingExtraError` where it is not installed."""
-    try:
-        import open_clip
-    except ModuleNotFoundError:
-        raise MissingExtraError("open_clip_torch", "models") from None
-    return open_clip
-
-
-def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
-    """The model with its weights, the name its tokenizer goes by, and its activation.
-
-    With `random` an architecture alone is a model whose weights are random. Raises what `load` raises.
+    Raises `ModelError` as `load` does.
     """
-    if argument.startswith(("local-dir:", "hf-hub:")):
-        model = _created(library, where, argument)
-        return model, argument, Activation(_builds(library, argument), "its configuration says so")
-    asked, _, pretrained = argument.partition("/")
-    known = library.list_models()
-    architecture, asks_gelu = without_suffix(asked, known)
-    if architecture not in known:
-        raise ModelError(
-            "open_clip knows no such architecture",
-            where=where,
-            given=architecture or "(empty)",
-            allowed="open-clip:ARCH/TAG or open-clip:ARCH/FILE",
-            hint=nearest(architecture, known) or "open_clip.list_models() names all",
-        )
-    if random and not pretrained:
-        model = _empty(library, architecture, where)
-        return model, architecture, Activation(_builds(library, architecture), "asked for by name")
-    tags = library.list_pretrained_tags_by_model(architecture)
-    tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
-    if not tag and not (pretrained and Path(pretrained).exists()):
-        path_like = "/" in pretrained or "\\" in pretrained or "." in pretrained
-        raise ModelError(
-            "no such checkpoint file" if path_like else "no such weights of this architecture",
-            where=where,
-            given=pretrained or "(nothing after the architecture)",
-            allowed=None if path_like else [*tags, "a checkpoint file"],
-            hint="check the path" if path_like else nearest(pretrained, tags) or None,
-        )
-    path = Path(pretrained)
-    checkpoint = None if tag else read_checkpoint(path)
-    said: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
-    if checkpoint is not None:
-        said = said_by(path, checkpoint.notes)
-    activation = decided(
-        where,
-        architecture,
-        pretrained,
-        quick=_builds(library, architecture) == "quickgelu",
-        asks_gelu=asks_gelu,
-        needs_quick=said[0],
-        evidence=said[1],
-        known=known,
+    where = f"open-clip:{argument}"
+    model, tokenizer, _, card = _loaded(library_of(), argument, where, random=True)
+    return _around(where, model, tokenizer, card)
+
+
+def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
+    """The architecture that a card describes, with random weights.
+
+    A tokenizer made of files is read from `folder`, or fetched as the library does where that is None. Raises
+    `ModelError` where open_clip cannot build it.
+    """
+    where = f"open-clip:{card['from']}"
+    library = library_of()
+    config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}
+    with quiet(), tempfile.TemporaryDirectory() as made:
+        (Path(made) / CONFIG).write_text(json.dumps(config))
+        try:
+            model = library.create_model(
+                f"local-dir:{made}", load_weights=False, pretrained_hf=False, device="cpu"
+            )
+        except Exception as error:
+            raise ModelError(
+                f"open_clip cannot build the model of this card: {str(error)[:240]}", where=where
+            ) from None
+        if folder is not None and (folder / CONFIG).is_file():
+            name = f"local-dir:{folder}"
+        elif card["architecture"] in library.list_models():
+            name = str(card["architecture"])
+        else:
+            name = f"local-dir:{made}"
+        tokenizer = tokenizer_of(library, name, where)
+    return _around(where, model, tokenizer, card)
+
+
+def _loaded(
+    library: Any, argument: str, where: str, *, random: bool = False
+) -> tuple[Any, Any, Activation, dict[str, Any]]:
+    """Model, tokenizer, activation and card."""
+    with quiet():
+        model, architecture, activation = built(library, argument, where, random=random)
+        tokenizer = tokenizer_of(library, architecture, where)
+        config = library.get_model_config(architecture)
+    settings = dict(library.get_model_preprocess_cfg(model))
+    card = {
+        "kind": "open-clip",
+        "architecture": architecture,
+        "model": config,
+        # Plain JSON values, so that a card is equal before saving and after.
+        "preprocess": json.loads(canonical_json(settings)),
+        "from": argument,
+        **({"trained_with": activation.trained_with} if activation.trained_with else {}),
+    }
+    return model, tokenizer, activation, card
+
+
+def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
+    network = OpenClipNetwork(model.float().requires_grad_(True))
+    pixels = OpenClipPixels.of(card["preprocess"], torch.device("cpu"), torch.float32)
+    return Backbone(
+        name=where,
+        network=network,
+        preparation=pixels.preparation,
+        pixels=pixels,
+        tokens=OpenClipTokens(tokenizer, network.causal),
+        card=card,
+        files=partial(_files, tokenizer, card["model"]),
     )
-    if checkpoint is None:
-        return _created(library, where, architecture, pretrained), architecture, activation
-    model = _empty(library, architecture, where)
-    tensors = checkpoint.tensors
-    if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
-        tensors = library.model.convert_to_custom_text_state_dict(tensors)
-    configs = {name: library.get_model_config(name) for name in known}
-    state = fit(
-        tensors,
-        model.state_dict(),
-        where=path,
-        architecture=architecture,
-        looks_like=looks_like(checkpoint.tensors, configs),
-    )
-    model.load_state_dict(state)
-    return model, architecture, activation
 
 
-def _empty(library: Any, architecture: str, where: str) -> Any:
-    """A model with random weights; some text towers still need their configuration from the hub."""
-    try:
-        return library.create_model(architecture, pretrained_hf=False, device="cpu")
-    except Exception as error:
-        _explain(error, where, "architecture")
+def _files(tokenizer: Any, config: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """The files of a tokenizer with the model's configuration, which open_clip reads them with, if any."""
+    if not hasattr(tokenizer, "save_pretrained"):
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        files = {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
+    return {**files, CONFIG: json.dumps({"model_cfg": config}, indent=2).encode()}
 
 
-def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
-    """A model made by open_clip from one of its tags, a hub repository or a local folder."""
-    try:
-        return library.create_model(
-            name, pretrained=pretrained, device="cpu", weights_only=True, require_pretrained=True
+# -- inputs -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OpenClipPixels:
+    """Prepared pictures to the pixels that a model takes."""
+
+    preparation: Resized | Untouched
+    #: Mean and standard deviation of the three colours, (3, 1, 1) each.
+    mean: Any
+    std: Any
+    device: Any
+    dtype: Any
+    #: open_clip's own transform, where workers leave pictures untouched.
+    transform: Any = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], device: Any, dtype: Any) -> "OpenClipPixels":
+        """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
+        from open_clip.transform import PreprocessCfg, image_transform_v2
+
+        triples = {
+            name: settings[name] if isinstance(settings[name], Sequence) else [settings[name]] * 3
+            for name in ("mean", "std")
+        }
+        mean, std = (
+            torch.tensor(list(triple), dtype=torch.float32, device=device).view(3, 1, 1)
+            for triple in triples.values()
         )
-    except Exception as error:
-        _explain(error, where, "checkpoint")
+        size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
+        height, width = (size, size) if isinstance(size, int) else size
+        if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
+            return cls(Resized(int(height), mode, interpolation), mean, std, device, dtype)
+        transform = image_transform_v2(PreprocessCfg(**settings), is_train=False)
+        return cls(Untouched(), mean, std, device, dtype, transform)
+
+    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
+        """(batch, 3, height, width) normalised floats, on the device."""
+        if self.transform is None:
+            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
+            # The same operations in the same order as torchvision's ToTensor and Normalize.
+            pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
+        else:
+            whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
+            pixels = torch.stack(whole).to(self.device)
+        return pixels.to(self.dtype)
 
 
-def tokenizer_of(library: Any, architecture: str, where: str) -> Any:
-    """The tokenizer that open_clip has for an architecture; raises `ModelError` where it is not here."""
-    try:
-        return library.get_tokenizer(architecture)
-    except Exception as error:
-        _explain(error, where, "tokenizer")
+class OpenClipTokens:
+    """Texts to token ids, cut behind the last end mark of the batch where the text tower is `causal`.
+
+    Ids are remembered, since captions are counted first and embedded later.
+    """
+
+    def __init__(self, tokenizer: Any, causal: clip_fast.CausalText | None = None) -> None:
+        self.tokenizer, self.causal = tokenizer, causal
+        self._row = lru_cache(maxsize=1 << 16)(lambda text: tuple(tokenizer([text])[0].tolist()))
+
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        """(batch, length) ids."""
+        rows = self.rows(texts)
+        if self.causal is not None:
+            longest = max((len(self.causal.cut(row)) for row in rows), default=0)
+            rows = [row[:longest] for row in rows]
+        return torch.tensor(rows, dtype=torch.long)
+
+    def rows(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The ids of each text, padded to the length the model reads."""
+        return [self._row(text) for text in texts]
+
+    def left_out(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens of each text the model does not read; 0 where the tokenizer cannot tell."""
+        return [
+            max(0, self._length(text) - len(row)) for text, row in zip(texts, self.rows(texts), strict=True)
+        ]
+
+    def _length(self, text: str) -> int:
+        """Tokens of the whole text, start and end marks included; 0 where the tokenizer cannot tell."""
+        if hasattr(self.tokenizer, "encode") and hasattr(self.tokenizer, "eot_token_id"):
+            return len(self.tokenizer.encode(text)) + 2
+        # Tokenizers of transformers within open_clip's, which cleans the text first.
+        inner, clean = getattr(self.tokenizer, "tokenizer", None), getattr(self.tokenizer, "clean_fn", None)
+        if inner is None or clean is None:
+            return 0
+        return len(inner(clean(text), truncation=False, verbose=False)["input_ids"])
 
 
-def _explain(error: Exception, where: str, what: str) -> NoReturn:
-    """One line for what a library raised while it fetched or read `what`."""
-    if isinstance(error, CounterfoilError):
-        raise error
-    if NO_NETWORK.search(causes(error)):
-        raise ModelError(
-            f"its {what} is not here and cannot be downloaded",
-            where=where,
-            hint="load it once with a network, or give a local checkpoint",
-        ) from None
-    raise ModelError(f"its {what} cannot be loaded: {str(error)[:300]}", where=where) from None
+@dataclass(frozen=True, eq=False)
+class CausalTokens:
+    """A `TokenTower` around a causal text tower: no token depends on what follows it."""
+
+    tokens: OpenClipTokens
+    tower: clip_fast.CausalText
+
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
+        """The ids of each text, up to the end mark and all of them."""
+        return [TokenIds.of(self.tower.cut(row), len(row)) for row in self.tokens.rows(texts)]
+
+    def states(self, texts: Sequence[str]) -> Any:
+        """(texts, longest, width) features of all tokens."""
+        return self.tower.states(self.tokens.rows(texts))
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """open_clip logs and warns of what is checked here."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
+# -- the network ------------------------------------------------------------------------------------------
 
 
-def _builds(library: Any, architecture: str) -> str:
-    """ "gelu" or "quickgelu", whichever open_clip builds."""
-    config = library.get_model_config(architecture) or {}
-    return "quickgelu" if config.get("quick_gelu") else "gelu"
+class OpenClipNetwork(LibraryNetwork):
+    """The two towers of an open_clip model."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model)
+        #: The text tower, where texts may be cut; None where they may not.
+        self.causal = clip_fast.causal_text(model)
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to (batch, width), by the library."""
+        return Encoded(self.model.encode_image(pixels))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to (batch, width); any length up to the tower's own where texts may be cut."""
+        if self.causal is None:
+            return Encoded(self.model.encode_text(tokens))
+        return Encoded(self._pooled(self.causal.hidden(tokens), tokens))
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The whole and every patch, where the tower is open_clip's vision transformer with a class token."""
+        if clip_fast.image_tower(self.model) is None:
+            return super().local_images(pixels)
+        visual: Any = self.model.visual
+        pooled, patches = visual._pool(visual.transformer(visual._embeds(pixels)))
+        return Local(pooled if visual.proj is None else pooled @ visual.proj, patches)
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The whole and every word up to the end mark, where texts may be cut."""
+        if self.causal is None:
+            return super().local_texts(tokens)
+        words = self.causal.hidden(tokens)
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        return Local(self._pooled(words, tokens), words, places > self.causal.ends(tokens)[:, None])
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """`visual.proj` and `text_projection`, as PAC-S trains them."""
+        text = self.model if self.causal is None else self.causal.text
+        found = (getattr(getattr(self.model, "visual", None), "proj", None), _projection(text))
+        return tuple(each for each in found if isinstance(each, nn.Parameter))
+
+    def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
+        """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
+        tokens = backbone.tokens
+        assert isinstance(tokens, OpenClipTokens)
+        pixels = OpenClipPixels.of(backbone.card["preprocess"], device, dtype)
+        fast_images, fast_texts = clip_fast.agreeing(
+            self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
+        )
+
+        def texts(texts: Sequence[str]) -> Tensor:
+            rows = tokens.rows(texts)
+            encode: Any = fast_texts or self.model.encode_text
+            features: Tensor = encode(rows if fast_texts else torch.tensor(rows, device=device))
+            return features
+
+        def count(texts: Sequence[str]) -> list[int]:
+            # The library's own tower computes all texts at full length.
+            return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
+
+        causal = fast_texts or self.causal
+        encode_images: Any = fast_images or self.model.encode_image
+        return Towers(
+            images=lambda pictures: encode_images(pixels(pictures)),
+            texts=texts,
+            count=count,
+            left_out=tokens.left_out,
+            tokens=None if causal is None else CausalTokens(tokens, causal),
+            notes={
+                "image tower": "fast" if fast_images else "library",
+                "text tower": "fast, cut to the longest caption" if fast_texts else "library",
+            },
+        )
+
+    def _pooled(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """(batch, width): the state at the end mark, projected."""
+        assert self.causal is not None
+        pooled = states[torch.arange(len(states), device=states.device), self.causal.ends(tokens)]
+        projected: Tensor = self.causal.projected(pooled)
+        return projected
+
+
+def _projection(text: Any) -> Any:
+    """A tower's last linear map: a parameter, the weight of a layer, or None."""
+    found = getattr(getattr(text, "text", text), "text_projection", None)
+    return found.weight if isinstance(found, nn.Linear) else found

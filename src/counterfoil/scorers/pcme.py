@@ -43,6 +43,11 @@ class _OnTop(Network):
         own = {id(each) for each in self.below.parameters()}
         return [each for each in self.parameters() if id(each) not in own]
 
+    def rows(self, encoded: Encoded) -> Tensor:
+        """The finished rows that `comparison` compares; the point itself where that is the inner product."""
+        finished = encoded.log_variance is not None or encoded.points.ndim == 3
+        return rows(encoded) if finished else encoded.points
+
 
 class PVSE(_OnTop):
     """PVSE: several points per item (Song and Soleymani 2019)."""

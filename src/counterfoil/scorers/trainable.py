@@ -42,9 +42,9 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     reject_unused_options(spec, options)
     import_torch()
     if kind == "open-clip":
-        from counterfoil.scorers import open_clip_network
+        from counterfoil.scorers import open_clip
 
-        return open_clip_network.backbone(argument)
-    from counterfoil.scorers import hf_network
+        return open_clip.backbone(argument)
+    from counterfoil.scorers import hf
 
-    return hf_network.backbone(argument)
+    return hf.backbone(argument)

@@ -1,13 +1,12 @@
-"""A network in training asked like any other scorer: the engine and the measures are those of evaluation."""
+"""Evaluation of a network in training: as a scorer, with the engine and the measures of evaluation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy import ndarray
-from torch import Tensor
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Quad
@@ -18,7 +17,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.scorers import pcme
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.networks import Backbone, Encoded
+from counterfoil.scorers.networks import Backbone
 
 
 @contextmanager
@@ -34,30 +33,17 @@ def evaluation_mode(backbone: Backbone) -> Iterator[None]:
 
 
 def embedder(backbone: Backbone) -> Any:
-    """The network as an `Embedder`, with the weights it has at the moment it is asked.
+    """The network as an `Embedder`, with the weights of the moment of each call.
 
-    It is left as it is: what is made of a finished checkpoint (`counterfoil.scorers.checkpoint_scorer`) is
-    frozen and may be rounded.
+    The network stays as it is, unlike that of a finished checkpoint
+    (`counterfoil.scorers.checkpoint_scorer`), which is frozen and may be rounded.
     """
-    network, device = backbone.network, backbone.device()
-    comparison = pcme.comparison(network)
-
-    def said(encoded: Encoded) -> Tensor:
-        return encoded.points if comparison is None else pcme.rows(encoded)
-
-    def images(pictures: Sequence[ndarray]) -> Tensor:
-        return said(network.encode_images(backbone.pixels(pictures).to(device)))
-
-    def texts(words: Sequence[str]) -> Tensor:
-        return said(network.encode_texts(backbone.tokens(words).to(device)))
-
+    towers = backbone.network.plain_towers(backbone, backbone.device(), torch.float32)
     return DualEncoder(
         identity=Identity(backbone.name, weights="in training"),
         preparation=backbone.preparation,
-        encode_images=images,
-        encode_texts=texts,
-        count_tokens=lambda words: [len(word) for word in words],
-        comparison=comparison,
+        towers=replace(towers, count=lambda texts: [len(text) for text in texts]),
+        comparison=pcme.comparison(backbone.network),
     )
 
 

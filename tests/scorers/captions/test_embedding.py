@@ -281,7 +281,7 @@ def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image
         assert moving.needs == metric.needs
         np.testing.assert_array_equal(asked(moving, shown), asked(load(em, spec), shown))
         # No second model.
-        assert moving.local.tower is metric.embedder.tokens
+        assert moving.local.tower is metric.embedder.towers.tokens
     # Settings reach the one that they concern, though both are asked with the same command.
     both = load("ref-pac-s", spec, weight="1", idf="none", max="whole")
     same = load("ref-em-score", spec, idf="none", max="whole")

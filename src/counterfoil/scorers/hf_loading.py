@@ -1,0 +1,164 @@
+"""Models, tokenizers and image processors of the package transformers, from a folder or from the hub.
+
+Code that comes with a checkpoint is never run.
+"""
+
+import logging
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from counterfoil.errors import MissingExtraError, ModelError
+from counterfoil.inputs.amounts import check_network
+from counterfoil.inputs.files import read_text
+from counterfoil.inputs.parsed import parse_json
+from counterfoil.scorers.runtime import NO_NETWORK, causes
+from counterfoil.store import digest_value
+
+#: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
+PRESCRIBED = {"align": 64}
+#: Parameters that no embedding depends on; a text encoder's pooler is one, since its tokens are used.
+_UNUSED = re.compile(r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*")
+
+
+def library_of() -> Any:
+    """The package transformers; raises `MissingExtraError` where it is not installed."""
+    try:
+        import transformers
+    except ModuleNotFoundError:
+        raise MissingExtraError("transformers", "models") from None
+    return transformers
+
+
+def check_place(argument: str, where: str) -> None:
+    """Raise `ModelError` where `argument` is neither a folder of a model nor like a name on the hub."""
+    path = Path(argument)
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(
+                "the folder holds no model of transformers (no config.json)",
+                where=where,
+                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
+                hint="a checkpoint of open_clip loads as open-clip:ARCH/FILE",
+            )
+        config = path / "config.json"
+        check_network(parse_json(read_text(config), where=config), where=config)
+    elif path.exists():
+        raise ModelError(
+            "is a file, not a folder", where=where, hint="name the folder that holds config.json"
+        )
+    elif not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", argument) or argument.startswith("."):
+        raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
+
+
+def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
+    """The dual encoder with all of its weights, and the revision of the hub it came from."""
+    model, revision = weights_of(library, argument, where)
+    if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+        raise ModelError(
+            "the model has no image and text features",
+            where=where,
+            given=f"{type(model).__name__} (model type {model.config.model_type})",
+            allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
+            hint="an encoder of texts is hf-text:..., for metric:token-match",
+        )
+    return model, revision
+
+
+def weights_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
+    """The model with all weights that an embedding depends on, and the revision of the hub it came from."""
+    try:
+        model, report = library.AutoModel.from_pretrained(
+            argument,
+            trust_remote_code=False,
+            weights_only=True,
+            output_loading_info=True,
+            local_files_only=Path(argument).is_dir(),
+        )
+    except Exception as error:
+        raise _explained(error, where, "model") from None
+    missing = [name for name in sorted(report["missing_keys"]) if not _UNUSED.fullmatch(name)]
+    wrong = sorted(str(each) for each in report.get("mismatched_keys", ()))
+    if missing or wrong:
+        raise ModelError(
+            "the checkpoint does not fill the model, and the rest would be random",
+            where=where,
+            given=f"{len(missing)} missing, {len(wrong)} of another shape; first {(missing + wrong)[0]}",
+        )
+    return model, str(getattr(model.config, "_commit_hash", None) or "")
+
+
+def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
+    """The result of `kind.from_pretrained` for a folder or name; raises `ModelError`, which names `what`."""
+    try:
+        return kind.from_pretrained(
+            argument, trust_remote_code=False, local_files_only=Path(argument).is_dir()
+        )
+    except Exception as error:
+        raise _explained(error, where, what) from None
+
+
+def _explained(error: Exception, where: str, what: str) -> ModelError:
+    """One line for an error of transformers in fetching or reading `what`."""
+    text = causes(error)
+    if NO_NETWORK.search(text) and not Path(where.partition(":")[2]).is_dir():
+        return ModelError(
+            f"its {what} is not here and cannot be downloaded",
+            where=where,
+            hint="load it once with a network, or give a local folder",
+        )
+    if "trust_remote_code" in text:
+        return ModelError(f"its {what} brings code of its own, which is not run", where=where)
+    if "weights_only" in text or "Weights only" in text:
+        return ModelError(
+            "restoring its weights means running code from them, and that is not done",
+            where=where,
+            hint="save them as safetensors",
+        )
+    return ModelError(f"its {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
+
+
+@contextmanager
+def quiet(library: Any) -> Iterator[None]:
+    """Without transformers' log, warnings and progress bars; their causes are checked here."""
+    disabled, bars = logging.root.manager.disable, library.utils.logging.is_progress_bar_enabled()
+    logging.disable(logging.ERROR)
+    library.utils.logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+        if bars:
+            library.utils.logging.enable_progress_bar()
+
+
+def can_cut(model: Any) -> bool:
+    """Whether a caption's features depend on nothing after its end mark: CLIP's causal text tower alone."""
+    tower = getattr(model, "text_model", None)
+    return model.config.model_type == "clip" and type(tower).__name__ in (
+        "CLIPTextModel",
+        "CLIPTextTransformer",
+    )
+
+
+def length_of(config: Any, tokenizer: Any) -> int:
+    """The number of tokens of a caption that the model reads."""
+    text = getattr(config, "text_config", config)
+    positions = int(getattr(text, "max_position_embeddings", 77))
+    # RoBERTa's positions start after its padding mark, so two of them are never used.
+    if "roberta" in str(text.model_type) or config.model_type == "altclip":
+        positions -= 2
+    return min(PRESCRIBED.get(config.model_type, positions), positions, int(tokenizer.model_max_length))
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Hex digits that identify a tokenizer's behaviour."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return digest_value(backend.to_str())
+    return digest_value([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
