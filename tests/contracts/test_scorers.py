@@ -17,6 +17,7 @@ from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.engine import Session, run
+from counterfoil.engine.abilities import ANSWERS
 from counterfoil.scorers.base import Options, Scorer
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
@@ -222,6 +223,11 @@ def test_identities_differ_where_options_or_files_change_scores(
         # Not by the name alone, which holds the path.
         assert replace(other.identity, name="") != replace(scorer.identity, name="")
         assert not np.array_equal(numbers(run(benchmark, other)), before) or "detector" in kind.spec
+
+
+def test_kinds_declare_what_they_do(scorer: Any) -> None:
+    assert scorer.does
+    assert set(scorer.does) <= set(ANSWERS)
 
 
 def test_batches_of_one_and_of_many_give_equal_scores(

@@ -227,5 +227,5 @@ class TestWhatIsRefused:
     def test_galleries(self, fakes):
         from small_galleries import benchmark
 
-        with pytest.raises(InputError, match="a caption metric cannot rank a gallery"):
+        with pytest.raises(InputError, match="a caption metric cannot answer questions of form 'gallery'"):
             run(benchmark(np.random.default_rng(0), 3, 4), Overlap())

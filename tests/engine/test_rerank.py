@@ -182,7 +182,12 @@ def test_what_cannot_be_done_is_said_in_one_line():
             ([each], scorer),
             {"first_stage": given_scores, "depth": 0},
         ),
-        (ScoreError, "table of answers to questions cannot rank", ([each], table), {}),
+        (
+            InputError,
+            "a table of answers .* form 'gallery'.*a similarity",
+            ([each], table),
+            {},
+        ),
         (
             ScoreError,
             "given: 7 x 5; .*5 images x 7 captions.*transpose",

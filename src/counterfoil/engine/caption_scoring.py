@@ -13,16 +13,17 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Preference, Rated
+from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
+from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_rows import row_scorer
 from counterfoil.engine.progress import Note
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.session import Session
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import ScoreError
 from counterfoil.scorers.captions.base import CaptionMetric
 
 #: Metrics of pictures that are asked of videos in another way, or refuse it.
@@ -84,13 +85,7 @@ def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
 
 
 def _asked(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
-    if isinstance(benchmark.questions, Gallery):
-        raise InputError(
-            "a caption metric cannot rank a gallery",
-            where=metric.identity.name,
-            given=benchmark.name,
-            hint="rank it with the model behind the metric",
-        )
+    ability_for(metric, benchmark)
     questions = benchmark.listed
     captions, images = questions.pairs()
     return CaptionInputs(

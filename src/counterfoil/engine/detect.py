@@ -1,5 +1,7 @@
 """Questions answered by a classifier of natural and synthetic items, by a rule of two steps."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
@@ -7,9 +9,9 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.scores import Outcomes
+from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.session import Session
-from counterfoil.errors import InputError
 from counterfoil.metrics import detection
 from counterfoil.scorers.base import Classifier
 
@@ -24,19 +26,13 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
     * Choices by the candidates alone: all correct ones less likely synthetic than all others, ties being
       wrong (`detection.likelier`). The query is not looked at, and need not be at hand.
 
-    Each distinct item is classified once. Raises `InputError` for galleries, which ask for an order, and
-    what `counterfoil.engine.run` raises.
+    Each distinct item is classified once. Raises `InputError` for other forms, and what
+    `counterfoil.engine.run` raises.
 
     Source: BiVLC, section 5.3.
     """
-    questions = benchmark.questions
-    if not isinstance(questions, Quad | Choice):
-        raise InputError(
-            "a detector cannot rank a gallery",
-            where=scorer.identity.name,
-            given=benchmark.name,
-            allowed="quads and choices",
-        )
+    ability_for(scorer, benchmark)
+    questions: Any = benchmark.questions
     both = isinstance(questions, Quad)
     side = "captions" if isinstance(questions, Choice) and questions.asks == "image" else "images"
     kinds = ("images", "captions") if both else (side,)

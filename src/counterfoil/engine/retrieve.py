@@ -1,6 +1,7 @@
 """Rankings of galleries by any kind of scorer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,6 +11,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine import rerank
+from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
 from counterfoil.engine.compared import CustomSimilarity
@@ -18,7 +20,7 @@ from counterfoil.engine.given_rankings import rank_given
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Classifier, Embedder, Scorer
+from counterfoil.scorers.base import Ability, Classifier, Embedder, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 from counterfoil.scorers.rankings import GivenRankings
@@ -52,37 +54,15 @@ def rank_galleries(
     Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
     `counterfoil.engine.run` raises.
     """
-    if isinstance(scorer, GivenTable):
-        raise ScoreError(
-            "a table of answers to questions cannot rank a gallery",
-            where=scorer.identity.name,
-            allowed="a similarity (npy), rankings (json, npz) or embeddings (embeddings:x.npz)",
-        )
-    if isinstance(scorer, CaptionMetric):
-        raise InputError(
-            "a caption metric cannot rank a gallery",
-            where=scorer.identity.name,
-            given=", ".join(each.name for each in benchmarks),
-            hint="rank it with the model behind the metric",
-        )
-    if isinstance(scorer, Classifier):
-        raise InputError(
-            "a detector cannot rank a gallery",
-            where=scorer.identity.name,
-            given=", ".join(each.name for each in benchmarks),
-            allowed="quads and choices",
-        )
-    if isinstance(scorer, GivenRankings):
-        return [
-            signed(
-                rank_given(each, scorer, top=top, truncated_as_miss=truncated_as_miss, note=session.note),
-                scorer,
-                session=session,
-            )
+    able = {ability_for(scorer, each) for each in benchmarks}
+    if able == {"given_rankings"}:
+        lists = cast(GivenRankings, scorer)
+        ranked = [
+            rank_given(each, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
             for each in benchmarks
         ]
-    pairwise = not isinstance(scorer, Embedder | GivenEmbeddings | GivenSimilarity)
-    if first_stage is not None and not pairwise:
+        return [signed(each, scorer, session=session) for each in ranked]
+    if first_stage is not None and able != {"scores_pairs"}:
         raise InputError(
             "a first stage is for scorers of pairs",
             given=scorer.identity.name,
@@ -99,25 +79,22 @@ def rank_galleries(
     return [signed(found[i], scorer, first=first_stage, session=session) for i in range(len(benchmarks))]
 
 
-def _blocks(benchmark: Benchmark, scorer: Embedder | Scorer | Given, session: Session) -> Blocks:
+def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
     """The scores of all images of a gallery with all its captions."""
-    if isinstance(scorer, GivenSimilarity):
-        return _given_matrix(benchmark, scorer)
-    if isinstance(scorer, GivenEmbeddings):
-        images, captions = _rows(benchmark, scorer, len(scorer.images), len(scorer.captions))
-        return Products(unit(scorer.images)[images], unit(scorer.captions)[captions])
-    if isinstance(scorer, Embedder):
-        work, kept = session.prepare(benchmark, scorer)
-        found = session.embed(scorer, work, kept)
-        images, captions = found[1][work.image_of], found[0][work.caption_of]
-        comparison = getattr(scorer, "comparison", None)
-        return (
-            Products(images, captions)
-            if comparison is None
-            else CustomSimilarity(comparison, images, captions)
-        )
-    if not isinstance(scorer, Scorer):
-        raise TypeError(f"{type(scorer).__name__} cannot rank a gallery")
+    return _BLOCKS[ability_for(scorer, benchmark)](benchmark, scorer, session)
+
+
+def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Blocks:
+    work, kept = session.prepare(benchmark, scorer)
+    found = session.embed(scorer, work, kept)
+    images, captions = found[1][work.image_of], found[0][work.caption_of]
+    comparison = getattr(scorer, "comparison", None)
+    return (
+        Products(images, captions) if comparison is None else CustomSimilarity(comparison, images, captions)
+    )
+
+
+def _paired(benchmark: Benchmark, scorer: Scorer, session: Session) -> Blocks:
     n, m = len(benchmark.images), len(benchmark.captions)
     if n * m > ALL_PAIRS:
         raise InputError(
@@ -129,6 +106,11 @@ def _blocks(benchmark: Benchmark, scorer: Embedder | Scorer | Given, session: Se
         )
     images, captions = np.divmod(np.arange(n * m), m)
     return Matrix(_scores(benchmark, scorer, captions, images, session).reshape(n, m))
+
+
+def _given_products(benchmark: Benchmark, given: GivenEmbeddings, session: Session) -> Blocks:
+    images, captions = _rows(benchmark, given, len(given.images), len(given.captions), held="embedding")
+    return Products(unit(given.images)[images], unit(given.captions)[captions])
 
 
 def _scores(
@@ -152,9 +134,7 @@ def _again(
     session: Session,
 ) -> list[Rankings]:
     """A scorer of pairs over the first items of a first stage."""
-    if isinstance(first_stage, GivenRankings | GivenTable) or not isinstance(
-        first_stage, Embedder | GivenEmbeddings | GivenSimilarity
-    ):
+    if not set(abilities(first_stage)) & _WHOLE:
         raise InputError(
             "the first stage must score the whole gallery",
             given=first_stage.identity.name,
@@ -183,7 +163,7 @@ def _again(
     ]
 
 
-def _given_matrix(benchmark: Benchmark, given: GivenSimilarity) -> Matrix:
+def _given_matrix(benchmark: Benchmark, given: GivenSimilarity, session: Session) -> Blocks:
     rows, columns = given.values.shape
     asked = len(benchmark.images), len(benchmark.captions)
     named = given.image_ids is not None or given.caption_ids is not None
@@ -200,21 +180,35 @@ def _given_matrix(benchmark: Benchmark, given: GivenSimilarity) -> Matrix:
         )
     names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
     return Matrix(
-        given.values, *_rows(benchmark, given, rows, columns), where=given.identity.name, names=names
+        given.values,
+        *_rows(benchmark, given, rows, columns, held="score"),
+        where=given.identity.name,
+        names=names,
     )
 
 
 def _rows(
-    benchmark: Benchmark, given: GivenEmbeddings | GivenSimilarity, images: int, captions: int
+    benchmark: Benchmark, given: GivenEmbeddings | GivenSimilarity, images: int, captions: int, *, held: str
 ) -> tuple[Int[ndarray, "images"], Int[ndarray, "captions"]]:
     """For every image and caption of the benchmark its row (or column) of what is given."""
     where = given.identity.name
-    held = "embedding" if isinstance(given, GivenEmbeddings) else "score"
     image_ids, caption_ids = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     return (
         item_rows("image", image_ids, given.image_ids, images, benchmark.name, where, held=held),
         item_rows("caption", caption_ids, given.caption_ids, captions, benchmark.name, where, held=held),
     )
+
+
+#: The functions that give the scores of a whole gallery, by ability.
+_BLOCKS: Mapping[Ability, Callable[[Benchmark, Any, Session], Blocks]] = {
+    "embeds": _embedded,
+    "scores_pairs": _paired,
+    "given_embeddings": _given_products,
+    "given_similarity": _given_matrix,
+}
+
+#: The abilities of a first stage: those that score a gallery of any size.
+_WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 
 
 def _same_items(benchmarks: Sequence[Benchmark]) -> list[list[int]]:

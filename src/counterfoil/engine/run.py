@@ -1,5 +1,7 @@
 """Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
@@ -7,6 +9,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Preference
 from counterfoil.data.scores import Answers, Scores
+from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.detect import detect
@@ -14,8 +17,7 @@ from counterfoil.engine.plan import ScoringPlan
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
-from counterfoil.errors import ScoreError
-from counterfoil.scorers.base import Classifier, Embedder, Scorer
+from counterfoil.scorers.base import Ability, Classifier, Embedder, Scorer
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
@@ -47,47 +49,50 @@ def run(
     Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
     the table holds only those; or the places of a gallery's right answers. What made them is written on them
     (`counterfoil.engine.provenance`), and from there in results and the manifests of runs.
-    Raises `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
+    Raises `InputError` where the scorer has no ability for the form (`counterfoil.engine.abilities`),
+    `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
     """
-    if isinstance(scorer, CaptionMetric):
-        return score_benchmark(
-            benchmark,
-            scorer,
-            session=session,
-        )
-    if isinstance(scorer, Classifier):
-        return detect(
-            benchmark,
-            scorer,
-            session=session,
-        )
+    ability = ability_for(scorer, benchmark)
     if isinstance(benchmark.questions, Gallery):
-        return rank_galleries(
-            [benchmark],
-            scorer,
-            session=session,
-        )[0]
-    if isinstance(scorer, GivenTable | GivenEmbeddings):
-        found = align(scorer, benchmark, note=session.note)
-        return signed(found, scorer, session=session)
-    if isinstance(scorer, Given):
-        raise ScoreError(
-            "these answers are those of a gallery",
-            where=scorer.identity.name,
-            given=f"{benchmark.name}, of form '{benchmark.questions.form}'",
-            allowed="coco-5k, eccv and other galleries",
-        )
-    if not isinstance(scorer, Embedder | Scorer):
-        raise TypeError(f"{type(scorer).__name__} is no Embedder, Scorer, Classifier or given answers")
+        return rank_galleries([benchmark], scorer, session=session)[0]
+    return _QUESTIONS[ability](benchmark, scorer, session=session)
 
+
+def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Scores:
+    """Every distinct pair compared, each distinct item embedded once."""
     work, kept = session.prepare(benchmark, scorer)
-    if isinstance(scorer, Embedder):
-        values = _compare(scorer, work, *session.embed(scorer, work, kept))
-    else:
-        values = session.score_pairs(scorer, work, kept)
-    scores = work.spread(values)
+    values = _compare(scorer, work, *session.embed(scorer, work, kept))
+    return _signed(benchmark, scorer, work.spread(values), session)
+
+
+def _paired(benchmark: Benchmark, scorer: Scorer, *, session: Session) -> Scores:
+    """Every distinct pair scored once."""
+    work, kept = session.prepare(benchmark, scorer)
+    return _signed(benchmark, scorer, work.spread(session.score_pairs(scorer, work, kept)), session)
+
+
+def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, session: Session) -> Answers:
+    """Given answers, matched to the questions."""
+    return signed(align(given, benchmark, note=session.note), given, session=session)
+
+
+#: The functions that answer questions of forms other than galleries, by ability.
+_QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
+    "embeds": _embedded,
+    "scores_pairs": _paired,
+    "classifies": detect,
+    "reads_references": score_benchmark,
+    "given_scores": _aligned,
+    "given_embeddings": _aligned,
+}
+
+
+def _signed(
+    benchmark: Benchmark, scorer: Embedder | Scorer, scores: Float64[ndarray, "..."], session: Session
+) -> Scores:
+    """The scores of all pairs that the questions list, checked and signed."""
     if isinstance(benchmark.questions, Preference):
         scores = benchmark.questions.collect(scores)
     checked = Scores(scores).check(benchmark, where=f"scores of {scorer.identity.name}")

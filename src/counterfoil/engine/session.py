@@ -24,7 +24,7 @@ from counterfoil.engine.plan import ScoringPlan, plan, shards, used_images
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.engine.values import NamedRows, Vectors
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Classifier, Embedder, Scorer
+from counterfoil.scorers.base import Classifier, Embedder, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
@@ -95,7 +95,7 @@ class Session:
             return plan(benchmark, self.keys(images), pairs=pairs), self.shards_of(scorer)
         # Images are not opened, so ids tell them apart. An id means something in its own benchmark only, so
         # scores of such pairs are not kept; a classifier of captions has no pairs.
-        kept = self.shards_of(scorer) if isinstance(scorer, Classifier) else Cache(None, scorer.identity)
+        kept = self.shards_of(scorer) if "classifies" in abilities(scorer) else Cache(None, scorer.identity)
         return plan(benchmark, [id_key(image) for image in images], pairs=pairs), kept
 
     def embed(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -44,6 +44,44 @@ class Identity:
     def to_json(self) -> dict[str, Any]:
         """The identity as plain values, for manifests."""
         return asdict(self)
+
+
+#: What a scorer can do; a scorer declares its abilities in a class attribute `does`.
+Ability = Literal[
+    "embeds",
+    "scores_pairs",
+    "classifies",
+    "reads_references",
+    "given_scores",
+    "given_embeddings",
+    "given_similarity",
+    "given_rankings",
+]
+
+#: The methods that show an ability of a scorer without `does`.
+_METHODS: Mapping[str, Ability] = {
+    "of_texts": "reads_references",
+    "of_embeddings": "reads_references",
+    "of_parts": "reads_references",
+    "image_probabilities": "classifies",
+    "embed_images": "embeds",
+    "score": "scores_pairs",
+}
+
+
+def abilities(scorer: Any) -> tuple[Ability, ...]:
+    """The abilities that a scorer declares in `does`, or those that its methods show where it has no `does`.
+
+    >>> class Longest:
+    ...     def score(self, images, captions):
+    ...         return [len(caption.text) for caption in captions]
+    >>> abilities(Longest())
+    ('scores_pairs',)
+    """
+    declared: Sequence[Ability] | None = getattr(scorer, "does", None)
+    if declared is not None:
+        return tuple(declared)
+    return tuple(ability for method, ability in _METHODS.items() if hasattr(scorer, method))
 
 
 @runtime_checkable

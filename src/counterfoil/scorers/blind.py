@@ -15,12 +15,14 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options, text_of
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 
 
 @dataclass(frozen=True)
 class Constant:
     """Every pair scores 0: all ties. Strict comparison gives it 0, half points give it exactly chance."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -38,6 +40,8 @@ class Random:
     The same pair gets the same score whatever the order, the batch or the other pairs; another seed gives
     other scores.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -70,6 +74,8 @@ class Length:
     Captions of equal length tie, and one caption ties with itself on any two images, so every image question
     is a tie.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     needs: ClassVar[tuple[str, ...]] = ("captions",)
 

@@ -7,7 +7,7 @@ not normalised.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import PIL.Image
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import Identity, text_of
+from counterfoil.scorers.base import Ability, Identity, text_of
 from counterfoil.scorers.dual import Towers
 from counterfoil.scorers.images import Preparation, prepared
 from counterfoil.scorers.networks import Backbone, Encoded, Network
@@ -84,6 +84,8 @@ def on(backbone: Backbone) -> Backbone:
 @dataclass(frozen=True, eq=False)
 class Detector:
     """A `Classifier`: how probably each image, and each caption, was made by a machine."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("classifies",)
 
     identity: Identity
     preparation: Preparation

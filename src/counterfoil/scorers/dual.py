@@ -7,14 +7,14 @@ the prompt, normalisation and comparison.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
-from counterfoil.scorers.base import Identity, cosines, text_of
+from counterfoil.scorers.base import Ability, Identity, cosines, text_of
 from counterfoil.scorers.images import Preparation, prepared
 from counterfoil.scorers.row_similarity import RowSimilarity
 from counterfoil.scorers.runtime import import_torch
@@ -47,6 +47,8 @@ class DualEncoder:
     a `comparison` says how rows are compared (several points per item, Gaussians), the towers give finished
     rows and nothing is normalised here.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
 
     identity: Identity
     preparation: Preparation

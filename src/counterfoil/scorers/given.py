@@ -8,6 +8,7 @@ Scores of all images with all captions, and rankings, have modules of their own 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.embeddings import read_embeddings
 from counterfoil.scorers.rankings import GivenRankings, holds_rankings, load_rankings
 from counterfoil.scorers.score_table_layouts import Kind, recognise
@@ -40,6 +41,8 @@ class GivenTable:
 
     Tables of one row per pair ("17_c0_i1") are folded into one entry per question, in order of appearance.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_scores",)
 
     identity: Identity
     #: The table as read, with whatever captions and groups it carries. Its rows are the entries, except where
@@ -93,6 +96,8 @@ class GivenEmbeddings:
     float64, finite, no zero rows, not necessarily of unit length). Where ids are None the rows are in the
     benchmark's order.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_embeddings",)
 
     identity: Identity
     images: Float[ndarray, "images width"]

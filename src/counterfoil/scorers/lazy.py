@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.parsed import read_json
-from counterfoil.scorers.base import Embedder, Identity, Options, cosines
+from counterfoil.scorers.base import Ability, Embedder, Identity, Options, cosines
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.row_similarity import RowSimilarity
 from counterfoil.scorers.token_encoder import given_frames, is_given
@@ -76,6 +76,8 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
 @dataclass(eq=False)
 class LazyEmbedder:
     """An embedder whose identity is known and whose model is loaded when a batch asks for it."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
 
     identity: Identity
     #: Versions, device and towers with which the remembered model was loaded.

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import PIL.Image
@@ -17,7 +18,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options, text_of
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 from counterfoil.store import digest_value
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
@@ -63,6 +64,8 @@ class Colours:
 
     A caption that names no colour scores 0 with every image; the same colours elsewhere in the picture tie.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     identity: Identity
 

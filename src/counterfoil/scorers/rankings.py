@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -26,7 +26,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.parsed import parse_json
-from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
 
@@ -63,6 +63,8 @@ class RankedLists:
 @dataclass(frozen=True, eq=False)
 class GivenRankings:
     """The ranked captions of images (`i2t`) and the ranked images of captions (`t2i`)."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_rankings",)
 
     identity: Identity
     i2t: RankedLists

@@ -7,6 +7,7 @@ file stays on the disk: what is needed is read when it is needed.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Real
@@ -14,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
-from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
 
@@ -25,6 +26,8 @@ class GivenSimilarity:
 
     Where ids are None rows and columns are in the benchmark's order.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_similarity",)
 
     identity: Identity
     values: Real[ndarray, "images captions"]

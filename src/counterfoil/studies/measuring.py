@@ -13,7 +13,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.scorers.base import Classifier, Options
+from counterfoil.scorers.base import Options, abilities
 from counterfoil.studies.plan import Plan
 from counterfoil.world.galleries import as_collected, gallery
 from counterfoil.world.sample import benchmark as questions_of
@@ -48,7 +48,7 @@ class Bench:
         for benchmark in self.benchmarks:
             if forms and benchmark.questions.form not in forms:
                 continue
-            if benchmark.name == ALIKE and isinstance(scorer, Classifier):
+            if benchmark.name == ALIKE and "classifies" in abilities(scorer):
                 continue
             given = run(benchmark, scorer, session=self._session)
             made.append(self._keep(name, checkpoint, benchmark, given, scorer))

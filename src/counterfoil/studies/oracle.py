@@ -7,6 +7,7 @@ What it gets less than everything in is a fault of a benchmark or of a measure, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, reject_unused_options, text_of
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 from counterfoil.scorers.blind import Random
 from counterfoil.world.animation import Animation
 from counterfoil.world.grading import grade, level
@@ -34,6 +35,8 @@ class Oracle:
     score their degree and nothing is added, since equal ones shall tie: pictures of `world-rated` and
     `world-preferences` the level, 1 to 4; moving scenes 1, 1/2 or 0, true of the whole, a part or nothing.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     identity: Identity
     chance: Random

@@ -54,9 +54,9 @@ def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) ->
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
     """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
     from counterfoil.engine.caption_scoring import metric_for
-    from counterfoil.scorers.captions.base import CaptionMetric
+    from counterfoil.scorers.base import abilities
 
-    if not isinstance(scorer, CaptionMetric):
+    if "reads_references" not in abilities(scorer):
         return scorer
     return metric_for(scorer, benchmark.images, benchmark.corpus)
 
@@ -64,9 +64,9 @@ def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
 def check(scorer: Any, benchmark: Benchmark) -> None:
     """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
     from counterfoil.engine.caption_scoring import check as check_metric
-    from counterfoil.scorers.captions.base import CaptionMetric
+    from counterfoil.scorers.base import abilities
 
-    if isinstance(scorer, CaptionMetric):
+    if "reads_references" in abilities(scorer):
         check_metric(benchmark, scorer)
 
 

@@ -23,7 +23,7 @@ What the codes behind the published numbers do, and where this differs:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Float, Int64
 from numpy import ndarray
@@ -33,7 +33,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_references, with_videos
 from counterfoil.metrics.captions.token_match import token_match
-from counterfoil.scorers.base import Identity, Options, reject_unused_options
+from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, decided, read
 from counterfoil.scorers.captions.token_weights import Corpus, Counting, Phrases, frequencies
@@ -103,6 +103,8 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
 class CosineMetric:
     """An `EmbeddingMetric`: CLIP-S, PAC-S, and the same with references."""
 
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+
     identity: Identity
     needs: tuple[str, ...]
     #: An `Embedder`, or `GivenEmbeddings`.
@@ -168,6 +170,8 @@ class CosineMetric:
 class FrameMetric(Counting):
     """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
 
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+
     identity: Identity
     #: References too where only their document frequencies are asked for.
     needs: tuple[str, ...]
@@ -218,6 +222,8 @@ class FrameMetric(Counting):
 @dataclass(frozen=True, eq=False)
 class TokenMetric(Counting):
     """A `LocalMetric` that looks at no images: candidates matched to references token by token."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
 
     identity: Identity
     needs: tuple[str, ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions import bleu, cider, ngrams, ptb, rouge
-from counterfoil.scorers.base import Identity, Options, reject_unused_options
+from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions import meteor, spice
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.store import digest_file
@@ -47,6 +47,8 @@ class TextMeasure:
 
     `sums` are what the whole is made of, where that adds up over rows.
     """
+
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
 
     identity: Identity
     needs: tuple[str, ...]
