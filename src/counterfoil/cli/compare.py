@@ -131,7 +131,6 @@ def _results(comparisons: "Sequence[Comparison]") -> list[dict[str, Any]]:
 def _write_tables(
     comparisons: "Sequence[Comparison]", *, markdown: Path | None, latex: Path | None, csv: Path | None
 ) -> None:
-    from counterfoil.data.forms import Gallery
     from counterfoil.report.interval_basis import rests_on
     from counterfoil.report.markup import to_csv, to_latex, to_markdown
     from counterfoil.report.tables import by_group, headline, overview
@@ -142,7 +141,7 @@ def _write_tables(
     groups = [by_group(comparison) for comparison in comparisons]
     tested = [table for each in comparisons for table in _differences(each)]
     # What is read on a page has a table per gallery, with what its authors report; CSV has all there is.
-    galleries = [each for each in comparisons if isinstance(each.runs[0].benchmark.questions, Gallery)]
+    galleries = [each for each in comparisons if each.runs[0].benchmark.questions.directed]
     others = [each for each in comparisons if each not in galleries]
     pages = [overview(*others)] if others else []
     pages += [overview(each, measures=headline(each) or None) for each in galleries]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.data.scores import Rankings
 from counterfoil.data.tables import first_double
 from counterfoil.engine.top_lists import ModelLists, of_embeddings, of_rankings, of_similarity, renumbered
 from counterfoil.errors import DataError, InputError
@@ -41,7 +40,7 @@ def _runs(folders: Sequence[Path], widest: bool) -> list[ModelLists]:
     """The gallery runs in some folders."""
     if not folders:
         return []
-    runs = [run for run in find_runs(folders) if isinstance(run.answers, Rankings)]
+    runs = [run for run in find_runs(folders) if run.answers.has_rankings]
     # A folder that contributes nothing was given by mistake, whatever there is in the others.
     without = [folder for folder in folders if not any(folder.rglob("gallery.parquet"))]
     if without or not runs:
@@ -65,11 +64,7 @@ def _runs(folders: Sequence[Path], widest: bool) -> list[ModelLists]:
                 hint=f"name one, as in RUN/{whole[0].benchmark.name}",
             )
         chosen.append(max(whole, key=lambda run: len(run.benchmark)))
-    return [
-        of_rankings(run.name, run.benchmark, run.answers)
-        for run in chosen
-        if isinstance(run.answers, Rankings)
-    ]
+    return [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in chosen]
 
 
 def _file(path: Path, ids: Path | None) -> ModelLists:

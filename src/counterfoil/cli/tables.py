@@ -12,7 +12,7 @@ from rich.text import Text
 from counterfoil.cli.amounts import amount
 from counterfoil.cli.report_tables import printed
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Rated
+from counterfoil.data.forms import Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
@@ -56,7 +56,7 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
 
     Correlations are times 100; what has no value stands below with its reason.
     """
-    if benchmark.questions.form == Gallery.form:
+    if benchmark.questions.directed:
         return _gallery_table(result, benchmark, width)
     heading, table = _table(
         f"{result.scorer} on {benchmark.card.title or result.benchmark}, {_asked(benchmark)}"
@@ -203,7 +203,7 @@ def groups_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Gr
             Cell(e.value, e.low, e.high) if (e := of.get(name)) else _nothing(benchmark) for name in names
         )
         lines.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
-    asked = Column("queries" if benchmark.questions.form == Gallery.form else "questions", style="text")
+    asked = Column(benchmark.questions.units, style="text")
     return Group(*printed(Report("by group", (asked, *columns), tuple(lines), "group"), width)[:-1])
 
 
@@ -214,7 +214,7 @@ def _over(measure: str) -> str:
 
 def _nothing(benchmark: Benchmark) -> Cell:
     """A value that is missing; a direction that a group of a gallery does not ask in is none."""
-    return Cell("") if benchmark.questions.form == Gallery.form else Cell()
+    return Cell("") if benchmark.questions.directed else Cell()
 
 
 def ties_line(result: Result) -> str:
@@ -245,7 +245,7 @@ def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
 
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
     """One row per scorer, every value with its interval; finer measures where the terminal is wide enough."""
-    in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
+    in_gallery = comparison.runs[0].benchmark.questions.directed
     if in_gallery and width >= _WIDE:
         plain = overview(comparison, measures=headline(comparison))
     else:
@@ -281,7 +281,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         return None
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
     heading, table = _table(f"{comparison.runs[0].benchmark.card.title}, {title}")
-    in_gallery = comparison.runs[0].benchmark.questions.form == Gallery.form
+    in_gallery = comparison.runs[0].benchmark.questions.directed
     correlations = all(style_of(d.measure) == "correlation" for d in differences)
     lines = []
     for d in differences:

@@ -136,6 +136,13 @@ class Benchmark:
         )
 
     @property
+    def choices(self) -> Choice:
+        """The questions, where they are choices; raises `DataError` for other forms."""
+        return one_of(
+            self.questions, Choice, wrong="no choices here", allowed="form 'choice'", where=self.name
+        )
+
+    @property
     def rated(self) -> Rated:
         """The questions, where they are human ratings; raises `DataError` for other forms."""
         return one_of(

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
+from counterfoil.data.forms import Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.engine.progress import Note, warn
@@ -268,9 +268,7 @@ def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
     values = _cosines(given, caption_rows[captions.ravel()], image_rows[images.ravel()]).reshape(
         captions.shape
     )
-    if isinstance(questions, Preference):
-        values = questions.collect(values)
-    return Scores(values).check(benchmark, where=where)
+    return Scores(questions.collect(values)).check(benchmark, where=where)
 
 
 def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Float64[ndarray, "pairs"]:

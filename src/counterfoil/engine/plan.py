@@ -12,7 +12,6 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
 from counterfoil.data.records import Caption, Image
 from counterfoil.store import digest
 
@@ -73,9 +72,7 @@ def plan(
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])
     """
-    none = np.empty(0, np.int64)
-    gallery = isinstance(benchmark.questions, Gallery)
-    captions, images = pairs or ((none, none) if gallery else benchmark.listed.pairs())
+    captions, images = pairs or benchmark.questions.pairs()
     found = items(
         benchmark.images,
         benchmark.captions,

@@ -18,7 +18,6 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.columns import shown
-from counterfoil.data.forms import Rated
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
@@ -193,15 +192,13 @@ def _cell(cell: object) -> str:
 
 
 def _image_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
-    questions = benchmark.listed
-    assert isinstance(questions, Rated)
+    questions = benchmark.rated
     return [(benchmark.images[at].id,) for at in questions.images]
 
 
 def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
     """What each question's caption is called: in ids "IMAGE/CAPTION" by its own name, which goes first."""
-    questions = benchmark.listed
-    assert isinstance(questions, Rated)
+    questions = benchmark.rated
     found: list[tuple[str, ...]] = []
     for name, caption, image in zip(questions.ids, questions.captions, questions.images, strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
@@ -212,8 +209,7 @@ def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
 
 def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:
     """The text of each question's caption; None where they are not at hand."""
-    questions = benchmark.listed
-    assert isinstance(questions, Rated)
+    questions = benchmark.rated
     texts = [benchmark.captions[at].text for at in questions.captions]
     return [(_plain(text),) for text in texts if text is not None] if None not in texts else None
 

@@ -13,7 +13,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice, Preference, Rated
+from counterfoil.data.forms import Choice
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
@@ -160,16 +160,9 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     if given.folded:  # its rows are pairs, not questions
         return {}, {}
     questions = benchmark.listed
-    if isinstance(questions, Rated):
-        asked = questions.captions[:, None]
-    elif isinstance(questions, Preference):
-        if len(questions.captions) != 2 * len(questions):  # candidates of several sentences
-            return {}, {}
-        asked = questions.captions.reshape(-1, 2)
-    elif isinstance(questions, Choice):
-        asked = questions.candidates if questions.asks == "image" else questions.query[:, None]
-    else:
-        asked = questions.captions
+    if not questions.single:
+        return {}, {}
+    asked, _ = questions.slots()
     names: Sequence[Sequence[str]]
     if asked.shape[1] <= 2:
         names = _TWO[: asked.shape[1]]
@@ -217,15 +210,7 @@ def _files(given: GivenTable) -> list[str] | None:
 
 
 def _file_columns(benchmark: Benchmark) -> list[list[str]]:
-    questions = benchmark.listed
-    if isinstance(questions, Rated):
-        first = questions.images
-    elif isinstance(questions, Preference):
-        first = questions.images[np.searchsorted(questions.owners, np.arange(len(questions)))]
-    elif isinstance(questions, Choice):
-        first = questions.query if questions.asks == "image" else questions.candidates[:, 0]
-    else:
-        first = questions.images[:, 0]
+    first = benchmark.listed.slots()[1][:, 0]
     return [[PurePath(benchmark.images[position].id).name for position in first]]
 
 

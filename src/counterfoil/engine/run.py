@@ -7,7 +7,7 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Preference
+from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.align import align
@@ -93,9 +93,8 @@ def _signed(
     benchmark: Benchmark, scorer: Embedder | Scorer, scores: Float64[ndarray, "..."], session: Session
 ) -> Scores:
     """The scores of all pairs that the questions list, checked and signed."""
-    if isinstance(benchmark.questions, Preference):
-        scores = benchmark.questions.collect(scores)
-    checked = Scores(scores).check(benchmark, where=f"scores of {scorer.identity.name}")
+    checked = Scores(benchmark.listed.collect(scores))
+    checked.check(benchmark, where=f"scores of {scorer.identity.name}")
     return signed(checked, scorer, session=session)
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice, Quad
-from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report import labels as label_of
@@ -34,7 +32,7 @@ def kinds(run: Run) -> NDArray[np.int64]:
 
     A value below 1, such as the half of a tie, is a failure.
     """
-    if isinstance(run.benchmark.questions, Choice):
+    if "i2t" not in run.items:
         return (run.items["accuracy"] < 1).astype(np.int64)
     return (run.items["i2t"] < 1) + 2 * (run.items["t2i"] < 1).astype(np.int64)
 
@@ -68,13 +66,7 @@ def benchmark_data(comparison: Comparison, album: Album, *, pictures: bool, capt
     """The questions of one benchmark with every scorer's answers, and pictures as far as `album` has room."""
     benchmark = richest(comparison)
     questions = benchmark.paired
-    caption_at, image_at = questions.pairs()
-    if isinstance(questions, Quad):
-        caption_at, image_at = questions.captions, questions.images
-    elif questions.asks == "image":
-        image_at = image_at[:, :1]
-    else:
-        caption_at = caption_at[:, :1]
+    caption_at, image_at = questions.slots()
     order = spread(comparison) if pictures else []
     shown = album.add(benchmark.images, [image_at[i].tolist() for i in order]) if pictures else {}
     with_picture = [all(p in shown for p in positions) for positions in image_at.tolist()]
@@ -125,12 +117,12 @@ def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
 def _model(run: Run) -> dict[str, Any]:
     answers = run.answers
     scores = None
-    if isinstance(answers, Scores):
+    if answers.has_scores:
         # Six digits are for showing; what is right was decided on the full ones.
-        flat = answers.values.reshape(len(answers.values), -1)
+        flat = answers.scores.reshape(len(answers.scores), -1)
         scores = [[float(f"{value:.6g}") for value in row] for row in flat.tolist()]
     data = {"name": run.name, "kinds": "".join(map(str, kinds(run).tolist())), "scores": scores}
-    if isinstance(run.benchmark.questions, Quad):
+    if _DIRECTIONS[0] in run.items:
         bits = sum((run.items[name] >= 1).astype(np.int64) << i for i, name in enumerate(_DIRECTIONS))
         data["directions"] = "".join(f"{value:x}" for value in np.asarray(bits).tolist())
     return data

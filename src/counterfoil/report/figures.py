@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.forms import Choice, Preference, Quad
-from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import tenths
-from counterfoil.metrics import choice, quad
 from counterfoil.report.drawing import (
     INK,
     MUTED,
@@ -214,16 +212,9 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
 
     Of a preference it is the score of the preferred caption less that of the other, the mean over draws.
     """
-    if not isinstance(run.answers, Scores):
+    if not run.answers.has_scores:
         return None
-    questions = run.benchmark.questions
-    if isinstance(questions, Choice):
-        return choice.margin(run.answers.values, correct=questions.correct)
-    if isinstance(questions, Preference):
-        values = run.answers.values.reshape(len(questions), 2, -1).mean(axis=2)
-        rows = np.arange(len(questions))
-        return values[rows, questions.label] - values[rows, 1 - questions.label]
-    return quad.margins(run.answers.values)[measure] if isinstance(questions, Quad) else None
+    return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
 def said(estimate: Estimate) -> str:

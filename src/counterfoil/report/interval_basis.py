@@ -31,7 +31,7 @@ def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
     if not effective:
         return text
     low, high = (f"{round(each):,}" for each in (min(effective), max(effective)))
-    what = "queries" if isinstance(benchmark.questions, Gallery) else "questions"
+    what = benchmark.questions.units
     many = low if low == high else f"{low} to {high}"
     return f"{text}; {measure_label(measure)}: {many} effective {what}"
 

@@ -9,14 +9,13 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated
-from counterfoil.data.scores import Rankings, Scores
+from counterfoil.data.forms import Gallery, Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.report import labels, tables
 from counterfoil.report.browser_data import richest
-from counterfoil.report.figures import margin_values
 from counterfoil.report.galleries.browser_data import first_right
 from counterfoil.report.judged.browser_data import distance
 from counterfoil.report.markup import Cell, Column, Row, Table
@@ -83,7 +82,7 @@ def group_table(run: Run) -> Table:
     columns = tuple(
         Column(labels.measure_label(name), style=tables.style_of(name), measure=name) for name in main
     )
-    asked = "queries" if isinstance(run.benchmark.questions, Gallery) else "questions"
+    asked = run.benchmark.questions.units
     rows = [_row(f"all {asked}", run.result.measures, main)]
     keys = dict.fromkeys(key for of in tables.groupings(run.benchmark.questions).values() for key in of)
     rows += [
@@ -106,7 +105,7 @@ def _failures(run: Run) -> tuple[list[int], dict[int, str]]:
     if isinstance(questions, Gallery):
         return _late(run, questions)
     if isinstance(questions, Rated):
-        if not isinstance(run.answers, Scores):
+        if not run.answers.has_scores:
             return [], {}
         away = distance(run)
         order = [q for q in np.argsort(-np.abs(away), kind="stable").tolist() if away[q]]
@@ -120,7 +119,7 @@ def _failures(run: Run) -> tuple[list[int], dict[int, str]]:
     if margin is not None:
         order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
         return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
-    names = ("ipos2t", "ineg2t", "tpos2i", "tneg2i") if isinstance(questions, Quad) else ("accuracy",)
+    names = ("ipos2t", "ineg2t", "tpos2i", "tneg2i", "accuracy")
     wrong = np.stack([run.items[name] < 1 for name in names if name in run.items])
     order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
     words = {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
@@ -129,17 +128,18 @@ def _failures(run: Run) -> tuple[list[int], dict[int, str]]:
 
 def _margin(run: Run) -> Float[ndarray, "questions"] | None:
     """The smallest gap between a right and a wrong score per question; None where there are no scores."""
-    if isinstance(run.benchmark.questions, Quad):
-        both = [margin_values(run, name) for name in ("i2t", "t2i")]
-        return None if both[0] is None or both[1] is None else np.minimum(both[0], both[1])
-    return margin_values(run, "accuracy")
+    if not run.answers.has_scores:
+        return None
+    margins = of(run.benchmark).margins(run.benchmark, run.answers.scores)
+    return np.min([margins[name] for name in ("i2t", "t2i", "accuracy") if name in margins], axis=0)
 
 
 def _late(run: Run, questions: Gallery) -> tuple[list[int], dict[int, str]]:
     """Queries whose first right answer comes latest; those of unknown rank come first."""
-    if not isinstance(run.answers, Rankings):
+    if not run.answers.has_rankings:
         return [], {}
-    sides = ((questions.i2t, run.answers.i2t), (questions.t2i, run.answers.t2i))
+    found = run.answers.rankings
+    sides = ((questions.i2t, found.i2t), (questions.t2i, found.t2i))
     place = np.concatenate([first_right(search, placed) for search, placed in sides])[:, 0]
     late = np.where(questions.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
     order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
@@ -148,17 +148,5 @@ def _late(run: Run, questions: Gallery) -> tuple[list[int], dict[int, str]]:
 
 
 def _captions(benchmark: Benchmark, q: int) -> tuple[str, ...]:
-    questions = benchmark.questions
-    if isinstance(questions, Quad):
-        rows = questions.captions[q].tolist()
-    elif isinstance(questions, Choice):
-        rows = questions.candidates[q].tolist() if questions.asks == "image" else [int(questions.query[q])]
-    elif isinstance(questions, Rated):
-        rows = [int(questions.captions[q])]
-    elif isinstance(questions, Preference):
-        return ()
-    elif q >= len(questions.i2t):
-        rows = [int(questions.t2i.queries[q - len(questions.i2t)])]
-    else:
-        return ()
+    rows = benchmark.questions.captions_of(q)
     return tuple(text for row in rows[:4] if (text := benchmark.captions[row].text))

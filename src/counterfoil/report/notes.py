@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from counterfoil.data.scores import Outcomes
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report.interval_basis import resting, warnings
@@ -133,7 +132,7 @@ def _below_chance(run: Run, measure: str) -> bool:
 
 
 def _outcomes(comparison: Comparison) -> list[Note]:
-    bare = [run.name for run in comparison.runs if isinstance(run.answers, Outcomes)]
+    bare = [run.name for run in comparison.runs if not (run.answers.has_scores or run.answers.has_rankings)]
     if not bare:
         return []
     who = "All scorers" if len(bare) == len(comparison.runs) else listed(bare)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Preference, Rated
+from counterfoil.data.forms import FORMS, Gallery, Preference, Rated
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import page_frame
@@ -134,7 +134,7 @@ def _kind(benchmark: Benchmark) -> _Kind:
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:
     """What the page says where questions are missing, or lack their pictures or captions."""
     n, pictured = len(data["ids"]), data["pictured"]
-    many = "queries" if data["form"] == "gallery" else "questions"
+    many = FORMS[data["form"]].units
     sampled = ""
     if data.get("of", n) > n and n:
         drawn = (

@@ -96,7 +96,7 @@ def _headed(
         names = [name for name in measures if name in names]
     elif not finer:
         names = [name for name in names if name in main]
-    if form == "gallery":
+    if benchmark.questions.directed:
         headed = [(name, *split_direction(name)) for name in names]
         return [
             (name, side.title if alone else f"{title}: {side.title.lower()}", measure_label(base))

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Scores
+from counterfoil.data.scores import Answers
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.engine.run import run
@@ -113,7 +113,6 @@ def study(
             ]
         runs = []
         for name, scorer, scores in asked:
-            assert isinstance(scores, Scores)
             # Whose networks look is the first seed's.
             place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
             runs.append(_kept(place, name, benchmark, scores, scorer, facts, draws))
@@ -153,7 +152,7 @@ def _kept(
     folder: Path,
     name: str,
     benchmark: Benchmark,
-    scores: Scores,
+    scores: Answers,
     scorer: Any,
     facts: Callable[[Benchmark, Any], Mapping[str, Any]],
     draws: int,

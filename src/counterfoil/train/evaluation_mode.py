@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Quad
+from counterfoil.data.forms import Gallery
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
@@ -59,11 +59,8 @@ def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
 
 
 def leading(benchmark: Benchmark) -> str:
-    """The one measure that a network in training is judged by on a benchmark.
-
-    Of quads group, else the last main measure, which sums the others up.
-    """
-    return "group" if isinstance(benchmark.questions, Quad) else main_measures(benchmark)[-1]
+    """The measure that a network in training is judged by: the last main one, which sums the others up."""
+    return main_measures(benchmark)[-1]
 
 
 def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> float:

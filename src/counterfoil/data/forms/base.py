@@ -45,8 +45,10 @@ class Form(ABC):
     form: ClassVar[str] = "abstract"
     #: Whether the questions are human judgements of captions.
     judged: ClassVar[bool] = False
-    #: What one question is called where they are counted.
-    unit: ClassVar[Literal["question", "query"]] = "question"
+    #: What questions are called where they are counted.
+    units: ClassVar[Literal["questions", "queries"]] = "questions"
+    #: Whether questions are asked in two directions, each with measures of its own.
+    directed: ClassVar[bool] = False
     #: By what two questions share an image: the photograph it shows, or the item itself.
     images_by: ClassVar[Identity] = "photo"
     #: The oldest version of a benchmark folder that can hold the form.
@@ -81,6 +83,14 @@ class Form(ABC):
     @abstractmethod
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images that must be scored, in order of first use."""
+
+    @abstractmethod
+    def pairs(self) -> tuple[Ids, Ids]:
+        """(caption, image) positions of every score asked for, both of one shape; empty in a gallery."""
+
+    @abstractmethod
+    def captions_of(self, question: int) -> list[int]:
+        """Positions of the captions that a question is printed with."""
 
     @property
     def directions(self) -> Ids:
@@ -217,8 +227,20 @@ class Listed(Form):
         """The shape of its scores."""
 
     @abstractmethod
-    def pairs(self) -> tuple[Ids, Ids]:
-        """(caption, image) positions of every score asked for, both of one shape."""
+    def slots(self) -> tuple[Ids, Ids]:
+        """Positions of the captions and of the images that each question shows, (n, k) and (n, l)."""
+
+    @property
+    def single(self) -> bool:
+        """Whether every slot is filled: no candidate has more sentences than others."""
+        return True
+
+    def captions_of(self, question: int) -> list[int]:
+        found: list[int] = self.slots()[0][question].tolist()
+        return found
+
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        return values[self.slots()[0]].mean(axis=1)
 
     @abstractmethod
     def renumber(self: _Listed, caption_of: Ids, image_of: Ids) -> _Listed:

@@ -102,8 +102,9 @@ class Quad(Listed):
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
         return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
 
-    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        return values[self.captions].mean(axis=1)
+    def slots(self) -> tuple[Ids, Ids]:
+        """Both captions and both images."""
+        return self.captions, self.images
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """A row per quad, of all four roles; image 0 and caption 0 are the positive pair."""
@@ -190,9 +191,10 @@ class Choice(Listed):
         of_query, of_candidates = (image_of, caption_of) if self.asks == "image" else (caption_of, image_of)
         return replace(self, query=of_query[self.query], candidates=of_candidates[self.candidates])
 
-    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        asked = self.candidates if self.asks == "image" else self.query[:, None]
-        return values[asked].mean(axis=1)
+    def slots(self) -> tuple[Ids, Ids]:
+        """The query and all candidates."""
+        query = self.query[:, None]
+        return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """Every right candidate with every wrong one, question after question."""
@@ -357,6 +359,20 @@ class Preference(Judged):
             raise DataError("references are drawn where both candidates share them")
         own = self.references.take(first)
         return tuple(own.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
+
+    def slots(self) -> tuple[Ids, Ids]:
+        """The sentences of both candidates and their images, -1 behind the last."""
+        images, captions = self.about()
+        return captions, images
+
+    @property
+    def single(self) -> bool:
+        """Whether every candidate is one caption."""
+        return len(self.captions) == 2 * len(self)
+
+    def captions_of(self, question: int) -> list[int]:
+        """None: which candidate is preferred is not told by its captions alone."""
+        return []
 
     def about(self) -> tuple[Ids, Ids]:
         """The images and the captions of both candidates."""

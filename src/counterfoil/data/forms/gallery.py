@@ -106,7 +106,8 @@ class Gallery(Form):
     caption_parts: Ids | None = field(default=None, kw_only=True)
 
     form: ClassVar[str] = "gallery"
-    unit: ClassVar[Literal["question", "query"]] = "query"
+    units: ClassVar[Literal["questions", "queries"]] = "queries"
+    directed: ClassVar[bool] = True
     images_by: ClassVar[Identity] = "item"
     version: ClassVar[int] = 2
     manifest: ClassVar[type[Manifest]] = _GalleryManifest
@@ -208,6 +209,14 @@ class Gallery(Form):
                 given=f"{images} images and {captions} captions",
                 allowed=f"{self.n_images} and {self.n_captions}",
             )
+
+    def pairs(self) -> tuple[Ids, Ids]:
+        """No pairs are listed: all are asked for."""
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def captions_of(self, question: int) -> list[int]:
+        at = question - len(self.i2t)
+        return [int(self.t2i.queries[at])] if at >= 0 else []
 
     def select(self, rows: Ids) -> "Gallery":
         """The gallery with some of its queries (rows of `ids`, ascending)."""

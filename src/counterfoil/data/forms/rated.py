@@ -88,8 +88,9 @@ class Rated(Judged):
         """(rows,) the question that each row belongs to: its own."""
         return np.arange(len(self))
 
-    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        return values[self.captions]
+    def slots(self) -> tuple[Ids, Ids]:
+        """The candidate and the image."""
+        return self.captions[:, None], self.images[:, None]
 
     def drawn(self) -> tuple[References, ...]:
         """All references, once; none where there are none."""

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.forms.base import FormEvaluation
-from counterfoil.evaluation.forms.contrast import ContrastEvaluation, PreferenceEvaluation
+from counterfoil.evaluation.forms.contrast import ChoiceEvaluation, PreferenceEvaluation, QuadEvaluation
 from counterfoil.evaluation.forms.gallery import GalleryEvaluation
 from counterfoil.evaluation.forms.rated import RatedEvaluation
 
 #: The evaluation of every form, by the form's name.
 FORMS: Mapping[str, FormEvaluation] = {
-    "quad": ContrastEvaluation(),
-    "choice": ContrastEvaluation(),
+    "quad": QuadEvaluation(),
+    "choice": ChoiceEvaluation(),
     "preference": PreferenceEvaluation(),
     "gallery": GalleryEvaluation(),
     "rated": RatedEvaluation(),

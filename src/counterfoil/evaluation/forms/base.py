@@ -69,6 +69,10 @@ class FormEvaluation(ABC):
     def test(self, paired: PairedRuns) -> Tested:
         """Differences between scorers, question by question, with intervals and p-values."""
 
+    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
+        return {}
+
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Why runs on two benchmarks of the same questions cannot be paired: the facts that differ, or ""."""
         return ""

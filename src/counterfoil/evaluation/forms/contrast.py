@@ -3,18 +3,20 @@
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation import pair_tables
 from counterfoil.evaluation.forms.base import FormEvaluation, PairedRuns, Tested
 from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.question_means import IntervalMethod, dependence
+from counterfoil.metrics import choice, quad
 from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
 from counterfoil.stats.tests import mcnemar, paired_permutation
 
 
 class ContrastEvaluation(FormEvaluation):
-    """Quads and choices."""
+    """All contrasts."""
 
     tables: ClassVar[Any] = pair_tables
 
@@ -42,11 +44,33 @@ class ContrastEvaluation(FormEvaluation):
         )
 
 
+class QuadEvaluation(ContrastEvaluation):
+    """Quads."""
+
+    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Those of every direction and of groups."""
+        return dict(quad.margins(scores))
+
+
+class ChoiceEvaluation(ContrastEvaluation):
+    """Choices."""
+
+    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """The least right score less the highest wrong one."""
+        return {"accuracy": choice.margin(scores, correct=benchmark.choices.correct)}
+
+
 class PreferenceEvaluation(ContrastEvaluation):
     """Preferences between two captions."""
 
     layout: ClassVar[int] = 3
     tables: ClassVar[Any] = judged_tables
+
+    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """The score of the preferred caption less that of the other, the mean over draws."""
+        values = scores.reshape(len(benchmark), 2, -1).mean(axis=2)
+        rows, label = np.arange(len(benchmark)), benchmark.preferences.label
+        return {"accuracy": values[rows, label] - values[rows, 1 - label]}
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other captions are preferred."""

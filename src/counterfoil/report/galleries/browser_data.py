@@ -248,9 +248,9 @@ def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
 
 
 def _rankings(run: Run) -> Rankings:
-    if not isinstance(run.answers, Rankings):
+    if not run.answers.has_rankings:
         raise InputError("the run holds no rankings", where=run.name, hint="evaluate it on a gallery")
-    return run.answers
+    return run.answers.rankings
 
 
 def _first(placed: DirectionRanks) -> Int[ndarray, "queries first"]:

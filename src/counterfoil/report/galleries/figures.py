@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.scores import Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.galleries.chance import chance
@@ -64,9 +63,9 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
     by_name = {run.name: run for run in comparison.runs}
     for name in ranking(comparison):
         run = by_name[name]
-        if not isinstance(run.answers, Rankings):
+        if not run.answers.has_rankings:
             continue
-        for side, of_side in zip(found, ranks(run.benchmark, run.answers), strict=True):
+        for side, of_side in zip(found, ranks(run.benchmark, run.answers.rankings), strict=True):
             curve = _curve(run, of_side, side)
             if curve.ks:
                 found[side].append(curve)

@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report import browser_data
@@ -40,9 +39,9 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
     0 for all where the run has no scores.
     """
     questions = run.benchmark.questions
-    if not isinstance(questions, Rated) or not isinstance(run.answers, Scores):
+    if not isinstance(questions, Rated) or not run.answers.has_scores:
         return np.zeros(len(questions))
-    return places(run.answers.values, np.nanmean(questions.ratings, axis=1))
+    return places(run.answers.scores, np.nanmean(questions.ratings, axis=1))
 
 
 def places(
@@ -143,7 +142,7 @@ def _references(questions: Rated | Preference) -> list[list[Any]] | None:
     """Per question how many captions it is held against, and the first of them."""
     if questions.references is None:
         return None
-    owners = questions.owners if isinstance(questions, Preference) else np.arange(len(questions))
+    owners = questions.rows_of
     found: list[dict[int, None]] = [{} for _ in questions.ids]
     for row, owner in enumerate(owners.tolist()):
         found[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
@@ -162,9 +161,9 @@ def _said(questions: Rated | Preference) -> dict[str, Any]:
 def _model(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
     """What a scorer makes of the chosen questions; `standing` and `away` are in per cent of all questions."""
     data: dict[str, Any] = {"name": run.name, "kinds": "".join(map(str, kinds(run)[rows].tolist()))}
-    if not isinstance(run.answers, Scores):
+    if not run.answers.has_scores:
         return {**data, "scores": None}
-    values = run.answers.values
+    values = run.answers.scores
     rated = isinstance(run.benchmark.questions, Rated)
     flat = values[:, None] if rated else values.reshape(len(values), 2, -1).mean(axis=2)
     # Six digits are for showing; who agrees was decided on the full ones.

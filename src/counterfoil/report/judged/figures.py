@@ -7,7 +7,6 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.forms import Rated
-from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.run import Run
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, canvas, short, style
@@ -53,10 +52,10 @@ def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]
     Raises `InputError` for runs that are no such thing.
     """
     questions = run.benchmark.questions
-    if not isinstance(questions, Rated) or not isinstance(run.answers, Scores):
+    if not isinstance(questions, Rated) or not run.answers.has_scores:
         raise InputError("no scores of rated captions", where=run.name, given=f"form '{questions.form}'")
     given = ~np.isnan(questions.ratings)
-    scores = np.broadcast_to(run.answers.values[:, None], given.shape)
+    scores = np.broadcast_to(run.answers.scores[:, None], given.shape)
     return questions.ratings[given], scores[given]
 
 

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
-from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, tables
 from counterfoil.report.browser_data import richest
@@ -51,7 +50,7 @@ def judged_chapter(comparison: Comparison, anchor: str, pictures: str) -> Judged
     shown = [*main, *(name for name in names if name not in main)]
     reading = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
     tested = comparison.differences
-    scored = any(isinstance(run.answers, Scores) for run in comparison.runs)
+    scored = any(run.answers.has_scores for run in comparison.runs)
     return JudgedChapter(
         anchor=anchor,
         comparison=comparison,
@@ -81,7 +80,7 @@ def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Pane
 
     They wrap as the screen is wide.
     """
-    by_name = {run.name: run for run in comparison.runs if isinstance(run.answers, Scores)}
+    by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
     order = [scorer for scorer in tables.ranking(comparison) if scorer in by_name]
     return Panels(
         f"Scores at each {given}",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from counterfoil.data.forms import Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report.judged import notes as judged_notes
@@ -95,14 +95,13 @@ def _judged(comparison: Comparison) -> MetricSection:
         tables.overview(comparison),
         Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
         spreads(comparison, f"{anchor}-spread", given="degree")
-        if isinstance(benchmark.questions, Rated)
+        if not of(benchmark).values_per_item
         else None,
     )
 
 
 def _level(comparison: Comparison) -> list[Note]:
-    rated = isinstance(comparison.runs[0].benchmark.questions, Rated)
-    return judged_notes.level(comparison) if rated else []
+    return [] if of(comparison.runs[0].benchmark).values_per_item else judged_notes.level(comparison)
 
 
 def _side_by_side(comparison: Comparison, measure: str) -> list[str]:

@@ -187,7 +187,7 @@ def _first(comparisons: Sequence[Comparison], form: type) -> Comparison | None:
 
 
 def _overview(comparison: Comparison) -> Table:
-    names = tables.headline(comparison) if isinstance(_questions(comparison), Gallery) else ()
+    names = tables.headline(comparison) if comparison.runs[0].benchmark.questions.directed else ()
     return tables.overview(comparison, measures=names or None)
 
 

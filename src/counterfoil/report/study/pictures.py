@@ -7,7 +7,6 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Quad
-from counterfoil.data.scores import Rankings
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ranks import Positives
@@ -126,9 +125,9 @@ def shelves(
 
 
 def _tops(run: Run, row: int) -> list[int]:
-    if not isinstance(run.answers, Rankings) or not run.answers.t2i.top.size:
+    if not run.answers.has_rankings or not run.answers.rankings.t2i.top.size:
         return []
-    return [int(i) for i in run.answers.t2i.top[row] if i >= 0]
+    return [int(i) for i in run.answers.rankings.t2i.top[row] if i >= 0]
 
 
 def _best(comparison: Comparison) -> Run:
