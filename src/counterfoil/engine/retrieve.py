@@ -20,7 +20,7 @@ from counterfoil.engine.given_rankings import rank_given
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Ability, Classifier, Embedder, Scorer, abilities
+from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 from counterfoil.scorers.rankings import GivenRankings
@@ -34,9 +34,9 @@ ALL_PAIRS = 1_000_000
 
 def rank_galleries(
     benchmarks: Sequence[Benchmark],
-    scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
+    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric,
     *,
-    first_stage: Embedder | Scorer | Given | None = None,
+    first_stage: Embedder | PairScorer | Scorer | Given | None = None,
     depth: int = 32,
     top: int = 50,
     truncated_as_miss: bool = False,
@@ -94,7 +94,7 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Block
     )
 
 
-def _paired(benchmark: Benchmark, scorer: Scorer, session: Session) -> Blocks:
+def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, session: Session) -> Blocks:
     n, m = len(benchmark.images), len(benchmark.captions)
     if n * m > ALL_PAIRS:
         raise InputError(
@@ -115,7 +115,7 @@ def _given_products(benchmark: Benchmark, given: GivenEmbeddings, session: Sessi
 
 def _scores(
     benchmark: Benchmark,
-    scorer: Scorer,
+    scorer: PairScorer | Scorer,
     captions: Int[ndarray, "pairs"],
     images: Int[ndarray, "pairs"],
     session: Session,
@@ -127,7 +127,7 @@ def _scores(
 
 def _again(
     benchmarks: Sequence[Benchmark],
-    scorer: Scorer,
+    scorer: PairScorer | Scorer,
     first_stage: Embedder | Given,
     depth: int,
     top: int,

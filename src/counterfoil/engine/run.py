@@ -17,7 +17,7 @@ from counterfoil.engine.plan import ScoringPlan
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
-from counterfoil.scorers.base import Ability, Classifier, Embedder, Scorer
+from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
 
@@ -27,14 +27,14 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: Embedder | Scorer | Classifier | Given | CaptionMetric,
+    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric,
     *,
     session: Session = Session(),
 ) -> Answers:
     """What `scorer` answers to every question of `benchmark`.
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
-    * A `Scorer` scores each distinct pair once.
+    * A `PairScorer` or `Scorer` scores each distinct pair once.
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
@@ -67,7 +67,7 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
     return _signed(benchmark, scorer, work.spread(values), session)
 
 
-def _paired(benchmark: Benchmark, scorer: Scorer, *, session: Session) -> Scores:
+def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """Every distinct pair scored once."""
     work, kept = session.prepare(benchmark, scorer)
     return _signed(benchmark, scorer, work.spread(session.score_pairs(scorer, work, kept)), session)
@@ -90,7 +90,10 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
 
 
 def _signed(
-    benchmark: Benchmark, scorer: Embedder | Scorer, scores: Float64[ndarray, "..."], session: Session
+    benchmark: Benchmark,
+    scorer: Embedder | PairScorer | Scorer,
+    scores: Float64[ndarray, "..."],
+    session: Session,
 ) -> Scores:
     """The scores of all pairs that the questions list, checked and signed."""
     checked = Scores(benchmark.listed.collect(scores))

@@ -24,7 +24,7 @@ from counterfoil.engine.plan import ScoringPlan, plan, shards, used_images
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.engine.values import NamedRows, Vectors
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Classifier, Embedder, Scorer, abilities
+from counterfoil.scorers.base import Classifier, Embedder, PairScorer, Scorer, abilities, stream_pairs
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
@@ -78,7 +78,7 @@ class Session:
     def prepare(
         self,
         benchmark: Benchmark,
-        scorer: Embedder | Scorer | Classifier,
+        scorer: Embedder | PairScorer | Scorer | Classifier,
         *,
         reads: Collection[str] | None = None,
         pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
@@ -156,13 +156,14 @@ class Session:
                 )
         return found
 
-    def score_pairs(self, scorer: Scorer, work: ScoringPlan, kept: Cache) -> Float64[ndarray, "pairs"]:
+    def score_pairs(
+        self, scorer: PairScorer | Scorer, work: ScoringPlan, kept: Cache
+    ) -> Float64[ndarray, "pairs"]:
         """One score per distinct pair."""
 
         def score(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> Iterator[ndarray]:
-            for batch in batches:
-                images, captions = zip(*batch, strict=True)
-                values = np.asarray(scorer.score(list(images), list(captions)), dtype=np.float64)
+            for part in stream_pairs(scorer, batches, workers=self.workers):
+                values = np.asarray(part, dtype=np.float64)
                 yield values[:, None] if values.ndim == 1 else values
 
         keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in work.pairs]

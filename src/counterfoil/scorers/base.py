@@ -65,6 +65,7 @@ _METHODS: Mapping[str, Ability] = {
     "of_parts": "reads_references",
     "image_probabilities": "classifies",
     "embed_images": "embeds",
+    "score_pairs": "scores_pairs",
     "score": "scores_pairs",
 }
 
@@ -81,7 +82,7 @@ def abilities(scorer: Any) -> tuple[Ability, ...]:
     declared: Sequence[Ability] | None = getattr(scorer, "does", None)
     if declared is not None:
         return tuple(declared)
-    return tuple(ability for method, ability in _METHODS.items() if hasattr(scorer, method))
+    return tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
 
 
 @runtime_checkable
@@ -97,6 +98,41 @@ class Scorer(Protocol):
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One number per (images[i], captions[i]); higher means a better match."""
         ...
+
+
+@runtime_checkable
+class PairScorer(Protocol):
+    """Once per pair, as a stream of batches: a cross-encoder that decodes images while it computes.
+
+    The engine cuts the pairs into batches, those of an image one after another; a scorer yields one array per
+    batch, in order. `needs` is as that of `Scorer`.
+    """
+
+    identity: Identity
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """One number per pair of each batch, higher is better; images are decoded in `workers` processes."""
+        ...
+
+
+def stream_pairs(
+    scorer: PairScorer | Scorer, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+) -> Iterator[Float[np.ndarray, "batch"]]:
+    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch.
+
+    >>> class Longest:
+    ...     identity = Identity("longest")
+    ...     def score(self, images, captions):
+    ...         return np.array([len(caption.text) for caption in captions])
+    >>> image, captions = Image("a"), (Caption("0", "a cat"), Caption("1", "a red cat"))
+    >>> list(stream_pairs(Longest(), [[(image, caption)] for caption in captions]))
+    [array([5]), array([9])]
+    """
+    if isinstance(scorer, PairScorer):
+        return scorer.score_pairs(batches, workers=workers)
+    return (scorer.score(*(list(side) for side in zip(*batch, strict=True))) for batch in batches)
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.parsed import read_json
-from counterfoil.scorers.base import Ability, Embedder, Identity, Options, cosines
+from counterfoil.scorers.base import Ability, Identity, Options, abilities, cosines, stream_pairs
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.row_similarity import RowSimilarity
 from counterfoil.scorers.token_encoder import given_frames, is_given
@@ -52,86 +52,50 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
     memo = folder / "identities" / f"{key}.json"
     if memo.is_file():
         try:
-            known = read_json(memo)
-            identity, provenance = Identity(**known["identity"]), known["provenance"]
-            cosine = bool(known["cosine"])
-            parts = None if known["parts"] is None else Identity(**known["parts"])
+            return _remembered(read_json(memo), lambda: load(argument, options), memo)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
-        else:
-            return LazyEmbedder(identity, provenance, lambda: load(argument, options), memo, cosine, parts)
     loaded = load(argument, options)
-    # Of what is no embedder there is nothing to remember: its answers are few and loaded for at once.
-    if isinstance(loaded, Embedder):
-        said = {
+    does = abilities(loaded)
+    # A detector is not remembered: its answers are few, and it is loaded for them at once.
+    if does in (LazyEmbedder.does, LazyPairScorer.does):
+        known: dict[str, Any] = {
+            "does": list(does),
             "identity": loaded.identity.to_json(),
             "provenance": dict(getattr(loaded, "provenance", {})),
-            "cosine": getattr(loaded, "comparison", None) is None,
-            "parts": None if (local := getattr(loaded, "local", None)) is None else local.identity.to_json(),
         }
-        write_json(memo, said)
+        if does == LazyPairScorer.does:
+            known["needs"] = list(getattr(loaded, "needs", LazyPairScorer.needs))
+        else:
+            local = getattr(loaded, "local", None)
+            known["cosine"] = getattr(loaded, "comparison", None) is None
+            known["parts"] = None if local is None else local.identity.to_json()
+        write_json(memo, known)
     return loaded
 
 
-@dataclass(eq=False)
-class LazyEmbedder:
-    """An embedder whose identity is known and whose model is loaded when a batch asks for it."""
+def _remembered(known: Mapping[str, Any], load: Callable[[], Any], memo: Path) -> Any:
+    """The scorer that a memo is of; raises `KeyError` or `TypeError` where it lacks something."""
+    identity, provenance = Identity(**known["identity"]), known["provenance"]
+    if tuple(known["does"]) == LazyPairScorer.does:
+        return LazyPairScorer(identity, provenance, load, memo, tuple(known["needs"]))
+    parts = None if known["parts"] is None else Identity(**known["parts"])
+    return LazyEmbedder(identity, provenance, load, memo, bool(known["cosine"]), parts)
 
-    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
+
+@dataclass(eq=False)
+class _Lazy:
+    """A scorer whose identity is known and whose model is loaded when a batch asks for it."""
 
     identity: Identity
     #: Versions, device and towers with which the remembered model was loaded.
     provenance: Mapping[str, Any]
-    _load: Callable[[], Embedder]
+    _load: Callable[[], Any]
     _memo: Path
-    #: Whether embeddings are compared by cosine; else the model is asked how.
-    _cosine: bool = True
-    #: Of the same model token by token and frame by frame, where it can be asked so.
-    _parts: Identity | None = None
-    _loaded: Embedder | None = field(default=None, init=False)
+    _loaded: Any = field(default=None, init=False)
 
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
-        """As the model's; nothing is loaded for no batches."""
-        return self._model().embed_images(batches, workers=workers) if batches else iter(())
-
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
-        """As the model's; nothing is loaded for no batches."""
-        return self._model().embed_captions(batches) if batches else iter(())
-
-    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """As the model's; nothing is loaded for no captions."""
-        return self._model().lengths(captions) if len(captions) else []
-
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
-        return cosines(captions, images) if self._cosine else self._model().compare(captions, images)
-
-    @property
-    def comparison(self) -> RowSimilarity | None:
-        """How a gallery's rows are compared where that is not the cosine."""
-        return None if self._cosine else getattr(self._model(), "comparison", None)
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off; 0 where it cannot tell."""
-        count = getattr(self._model(), "over_limit", None)
-        return 0 if count is None else int(count(captions))
-
-    @property
-    def local(self) -> "LazyTokenEncoder | None":
-        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
-        return None if self._parts is None else LazyTokenEncoder(self._parts, self)
-
-    def model(self) -> Embedder:
+    def model(self) -> Any:
         """The model itself, loaded now; raises `ModelError` where it is not the one remembered."""
-        return self._model()
-
-    def _model(self) -> Embedder:
         if self._loaded is None:
             loaded = self._load()
             if loaded.identity != self.identity:
@@ -143,6 +107,70 @@ class LazyEmbedder:
                 )
             self._loaded = loaded
         return self._loaded
+
+
+@dataclass(eq=False)
+class LazyPairScorer(_Lazy):
+    """A scorer of pairs whose model is loaded when a batch asks for it."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+
+    needs: tuple[str, ...] = ("images", "captions")
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """As the model's; nothing is loaded for no batches."""
+        return stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
+
+
+@dataclass(eq=False)
+class LazyEmbedder(_Lazy):
+    """An embedder whose model is loaded when a batch asks for it."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
+
+    #: Whether embeddings are compared by cosine; else the model is asked how.
+    _cosine: bool = True
+    #: Of the same model token by token and frame by frame, where it can be asked so.
+    _parts: Identity | None = None
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self.model().embed_images(batches, workers=workers) if batches else iter(())
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """As the model's; nothing is loaded for no batches."""
+        return self.model().embed_captions(batches) if batches else iter(())
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """As the model's; nothing is loaded for no captions."""
+        return self.model().lengths(captions) if len(captions) else []
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
+        return cosines(captions, images) if self._cosine else self.model().compare(captions, images)
+
+    @property
+    def comparison(self) -> RowSimilarity | None:
+        """How a gallery's rows are compared where that is not the cosine."""
+        return None if self._cosine else getattr(self.model(), "comparison", None)
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off; 0 where it cannot tell."""
+        count = getattr(self.model(), "over_limit", None)
+        return 0 if count is None else int(count(captions))
+
+    @property
+    def local(self) -> "LazyTokenEncoder | None":
+        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
+        return None if self._parts is None else LazyTokenEncoder(self._parts, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +202,7 @@ class LazyTokenEncoder:
         return self._whole.over_limit(captions)
 
     def _model(self) -> Any:
-        return cast(Any, self._whole.model()).local
+        return self._whole.model().local
 
 
 def _files(argument: str) -> list[Path]:

@@ -6,7 +6,8 @@ is good where the edit changes a colour, and ties where things only change place
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -19,6 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
+from counterfoil.scorers.images import prepared
 from counterfoil.store import digest_value
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
@@ -74,15 +76,38 @@ class Colours:
 
         Raises `DataError` for captions and images that are not at hand, and for images that cannot be read.
         """
-        # An image in several pairs of one call is opened once.
-        seen: dict[int, dict[str, float]] = {}
-        scores = []
-        for image, caption in zip(images, captions, strict=True):
-            words = colour_words(text_of(caption))
-            if words and id(image) not in seen:
-                seen[id(image)] = shares(image.decode())
-            scores.append(agreement(words, seen[id(image)]) if words else 0.0)
-        return np.asarray(scores, dtype=np.float64)
+        return next(self.score_pairs([list(zip(images, captions, strict=True))]))
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """As `score`, batch by batch; pixels are decoded and counted in `workers` processes."""
+        words = [[colour_words(text_of(caption)) for _, caption in batch] for batch in batches]
+        # An image in several pairs of one batch is opened once, and only where a caption names a colour.
+        shown = [
+            {id(image): image for (image, _), named in zip(batch, its, strict=True) if named}
+            for batch, its in zip(batches, words, strict=True)
+        ]
+        with closing(prepared([list(each.values()) for each in shown], _Shares(), workers=workers)) as stream:
+            for batch, its, images, parts in zip(batches, words, shown, stream, strict=True):
+                seen = dict(
+                    zip(images, (dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts), strict=True)
+                )
+                yield np.asarray(
+                    [
+                        agreement(named, seen[id(image)]) if named else 0.0
+                        for (image, _), named in zip(batch, its, strict=True)
+                    ],
+                    dtype=np.float64,
+                )
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """A `Preparation` that leaves the shares of the colours of a picture."""
+
+    def __call__(self, picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
+        return np.asarray([*shares(picture).values()])
 
 
 def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:
