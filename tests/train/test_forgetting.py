@@ -11,6 +11,7 @@ from counterfoil.errors import InputError, ModelError  # noqa: E402
 from counterfoil.train.forgetting import ForgettingGuard, Watch, interpolate, sweep  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.recipes import Coco  # noqa: E402
+from counterfoil.train.selection import Monitors  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -23,7 +24,7 @@ def test_a_guard_warns_once_each_time_that_too_much_is_lost() -> None:
         thumbnails.thumb(),
         recipe,
         thumbnails.rows(16),
-        guard=ForgettingGuard(lambda backbone: next(values), margin=0.05, name="old"),
+        monitors=Monitors(guard=ForgettingGuard(lambda backbone: next(values), margin=0.05, name="old")),
         device="cpu",
         note=said.append,
     )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,13 @@ from counterfoil.data.records import FileSource, Image  # noqa: E402
 from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers import checkpoint  # noqa: E402
+from counterfoil.train import loop  # noqa: E402
 from counterfoil.train.batches import order  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
+from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
+from counterfoil.train.saving import Saving  # noqa: E402
+from counterfoil.train.selection import Monitors  # noqa: E402
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
@@ -92,7 +97,7 @@ def test_it_trains_as_a_plain_loop_does(options) -> None:
     data = thumbnails.rows(50)
     recipe = Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4, select="last", **options)
     expected, losses = plain(data, recipe, accumulate=recipe.accumulate)
-    found = fit(thumbnails.thumb(), recipe, data, device="cpu", journal_every=1)
+    found = fit(thumbnails.thumb(), recipe, data, device="cpu", saving=Saving(journal_every=1))
     assert close(found.backbone, expected)
     assert [entry["loss"] for entry in found.history] == pytest.approx(losses, abs=1e-4)
     assert found.step == len(losses) == found.history[-1]["step"]
@@ -115,7 +120,8 @@ def test_a_first_look_decides_nothing_and_changes_nothing() -> None:
     data, held = thumbnails.rows(24), thumbnails.rows(16)
     recipe = Coco(batch_size=8, epochs=2, lr=3e-3, warmup=2)
     plain_one = fit(thumbnails.thumb(), recipe, data, validation=held, device="cpu")
-    looked = fit(thumbnails.thumb(), recipe, data, validation=held, device="cpu", look_first=True)
+    monitors = Monitors(at_start=True)
+    looked = fit(thumbnails.thumb(), recipe, data, validation=held, monitors=monitors, device="cpu")
     assert close(looked.backbone, plain_one.backbone, within=0)
     assert (looked.step, looked.best) == (plain_one.step, plain_one.best)
     assert [entry["step"] for entry in looked.history] == [0, *(e["step"] for e in plain_one.history)]
@@ -137,7 +143,7 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
         return {"mine": next(values), "undefined": float("nan")}
 
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="mine")
-    found = fit(thumbnails.thumb(), recipe, data, validate=validate, out=tmp_path, device="cpu")
+    found = fit(thumbnails.thumb(), recipe, data, monitors=Monitors(validate), out=tmp_path, device="cpu")
     # Equal is not better: the second validation counts, not the third.
     assert (found.step, found.best) == (8, 0.5)
     for backbone in (found.backbone, checkpoint.read(tmp_path)):
@@ -156,7 +162,7 @@ def test_less_loss_is_better_and_nan_is_not() -> None:
         thumbnails.thumb(),
         recipe,
         thumbnails.rows(16),
-        validate=lambda _: {"loss": next(values)},
+        monitors=Monitors(lambda _: {"loss": next(values)}),
         device="cpu",
     )
     assert (found.step, found.best) == (6, 1.0)
@@ -169,34 +175,32 @@ def test_patience_ends_a_training_that_gets_no_better() -> None:
         thumbnails.thumb(),
         recipe,
         thumbnails.rows(32),
-        validate=lambda _: {"mine": next(values)},
+        monitors=Monitors(lambda _: {"mine": next(values)}),
         device="cpu",
     )
     # Best at step 6; six steps later, at 12, nothing was better.
     assert (found.step, found.best, found.history[-1]["step"]) == (6, 0.3, 12)
 
 
-def test_a_loss_that_is_no_number_stops_before_it_harms(tmp_path: Path) -> None:
+def test_a_loss_that_is_no_number_stops_before_it_harms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = thumbnails.rows(32)
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last")
-    from counterfoil.train.objectives import objective
+    whole, calls = objective(recipe), count(1)
 
-    class Breaks:
-        images, texts = ("image",), ("caption",)
-        calls = 0
-
-        def __call__(self, answer, gather=lambda rows: rows):
-            loss, parts = objective(recipe)(answer, gather)
-            Breaks.calls += 1
-            return (loss * float("nan") if Breaks.calls == 7 else loss), parts
+    def breaks(sides):
+        loss, parts = whole.loss(sides)
+        return (loss * float("nan") if next(calls) == 7 else loss), parts
 
     rows = order(32, 1, 0)[16:21].tolist()
     named = (
         f"step 6: loss is nan; given: rows {', '.join(map(str, rows))}, ... \\(8 in all\\), learning rate "
     )
     backbone = thumbnails.thumb()
+    monkeypatch.setattr(loop, "objective", lambda _: replace(whole, loss=breaks))
     with pytest.raises(InputError, match=named):
-        fit(backbone, recipe, data, out=tmp_path, save_every=5, objective=lambda _: Breaks(), device="cpu")
+        fit(backbone, recipe, data, out=tmp_path, saving=Saving(every=5), device="cpu")
     assert checkpoint.facts(tmp_path)["step"] == 5
     for state in (backbone.network.state_dict(), checkpoint.read(tmp_path).network.state_dict()):
         assert all(bool(tensor.isfinite().all()) for tensor in state.values())
@@ -217,7 +221,7 @@ def test_two_stages_follow_each_other(tmp_path: Path) -> None:
         validation=thumbnails.rows(20, seed=1),
         out=tmp_path,
         device="cpu",
-        journal_every=1,
+        saving=Saving(journal_every=1),
     )
     assert [entry["step"] for entry in found.history] == list(range(1, 21))
     assert [entry["epoch"] for entry in found.history] == sorted([*range(5)] * 4)
@@ -278,7 +282,7 @@ def test_without_validation_the_last_weights_are_kept_and_that_is_said() -> None
 
 def test_bf16_trains_and_leaves_weights_in_fp32() -> None:
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last", precision="bf16")
-    found = fit(thumbnails.thumb(), recipe, thumbnails.rows(32), device="cpu", journal_every=1)
+    found = fit(thumbnails.thumb(), recipe, thumbnails.rows(32), device="cpu", saving=Saving(journal_every=1))
     assert all(p.dtype == torch.float32 for p in found.backbone.network.parameters())
     assert found.history[-1]["loss"] < found.history[0]["loss"]
 

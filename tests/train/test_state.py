@@ -22,6 +22,7 @@ from counterfoil.train import state as training_state  # noqa: E402
 from counterfoil.train.journal import read  # noqa: E402
 from counterfoil.train.loop import JOURNAL, Fitted, fit  # noqa: E402
 from counterfoil.train.recipes import NegativePairs, Recipe  # noqa: E402
+from counterfoil.train.saving import Saving  # noqa: E402
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
@@ -45,7 +46,14 @@ class Stopped(Exception):  # noqa: N818
     """What ends a training in the middle."""
 
 
-def train(folder: Path | None, *, recipe: Recipe = RECIPE, stop: int | None = None, **options) -> Fitted:
+def train(
+    folder: Path | None,
+    *,
+    recipe: Recipe = RECIPE,
+    stop: int | None = None,
+    resume: bool = True,
+    **options,
+) -> Fitted:
     def progress(stage: str, done: int, total: int) -> None:
         if stage == "training" and done == stop:
             raise Stopped
@@ -57,7 +65,8 @@ def train(folder: Path | None, *, recipe: Recipe = RECIPE, stop: int | None = No
         validation=thumbnails.rows(20, seed=1, negatives=True),
         out=folder,
         device="cpu",
-        **({"save_every": 3, "journal_every": 5, "progress": progress} | options),
+        saving=Saving(resume=resume, every=3, journal_every=5),
+        **({"progress": progress} | options),
     )
 
 
@@ -134,6 +143,7 @@ SCRIPT = """
 
     import thumbnails
     from counterfoil.train.loop import fit
+    from counterfoil.train.saving import Saving
     from counterfoil.train.recipes import NegativePairs
 
     def progress(stage, done, total):
@@ -146,7 +156,8 @@ SCRIPT = """
                       erasing=0.3, word_drop=0.3, validate_every=4),
         thumbnails.rows(50, negatives=True),
         validation=thumbnails.rows(20, seed=1, negatives=True),
-        out=Path(sys.argv[1]), device="cpu", save_every=3, journal_every=5, progress=progress,
+        out=Path(sys.argv[1]), device="cpu", saving=Saving(every=3, journal_every=5),
+        progress=progress,
     )
 """
 

@@ -63,6 +63,8 @@ def train(
         return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
     from counterfoil.train.forgetting import ForgettingGuard
     from counterfoil.train.loop import fit
+    from counterfoil.train.saving import Saving
+    from counterfoil.train.selection import Monitors
 
     began: list[int] = []
 
@@ -71,19 +73,18 @@ def train(
             began.append(done)
         progress(stage, done, total)
 
+    guard = None if guarded is None else ForgettingGuard(guarded, name=guarded.name)
     fitted = fit(
         backbone,
         recipe,
         rows.training,
         validation=rows.validation,
-        guard=None if guarded is None else ForgettingGuard(guarded, name=guarded.name),
+        monitors=Monitors(guard=guard, at_start=True),
         out=wanted.out,
-        resume=resume,
+        saving=Saving(resume=resume, tensorboard=wanted.tensorboard),
         device=wanted.device,
         devices=processes(wanted.devices),
         workers=_workers(wanted),
-        tensorboard=wanted.tensorboard,
-        look_first=True,
         progress=watched,
         note=note,
     )

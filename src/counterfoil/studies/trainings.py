@@ -144,12 +144,13 @@ class Workshop:
     ) -> TrainingSummary:
         from counterfoil.train.evaluation_mode import accuracy
         from counterfoil.train.loop import fit
+        from counterfoil.train.selection import Monitors
 
         fitted = fit(
             backbone,
             (self.plan.first if first else self.plan.recipe)(recipe, seed=seed),
             data,
-            validate=lambda network: {"group": accuracy(network, self.watched)},
+            monitors=Monitors(validate=lambda network: {"group": accuracy(network, self.watched)}),
             out=self.place(name, seed),
             progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
         )

@@ -15,14 +15,28 @@ if TYPE_CHECKING:
     from counterfoil.train.loop import Fitted, fit
     from counterfoil.train.objectives import with_heads
     from counterfoil.train.recipes import Recipe, read
+    from counterfoil.train.saving import Saving
+    from counterfoil.train.selection import Monitors
 
-__all__ = ["Fitted", "ForgettingGuard", "Recipe", "fit", "interpolate", "read", "with_heads"]
+__all__ = [
+    "Fitted",
+    "ForgettingGuard",
+    "Monitors",
+    "Recipe",
+    "Saving",
+    "fit",
+    "interpolate",
+    "read",
+    "with_heads",
+]
 
 #: The module of each name.
 _HOMES = {
     "Fitted": "loop",
     "ForgettingGuard": "forgetting",
+    "Monitors": "selection",
     "Recipe": "recipes",
+    "Saving": "saving",
     "fit": "loop",
     "interpolate": "forgetting",
     "read": "recipes",

@@ -11,16 +11,16 @@ from counterfoil.engine.progress import Note, Progress
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.augmentation import Variation
 from counterfoil.train.images import ImageStore, say_unreadable
+from counterfoil.train.objectives import Objective
 from counterfoil.train.prefetch import Batch, Feed
 from counterfoil.train.tokens import TokenTable
-from counterfoil.train.validation import ValidationObjective
 
 
 def dataloaders(
     data: TrainingSet,
     *,
     backbone: Backbone,
-    aims: Sequence[ValidationObjective],
+    aims: Sequence[Objective],
     variations: Sequence[Variation],
     skip: bool,
     left_out: Sequence[int] = (),

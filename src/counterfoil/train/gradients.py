@@ -1,8 +1,8 @@
 """The gradients of one step: of a batch, or of several that count as one large batch (GradCache).
 
-A loss that compares all with all wants a whole batch at once, which memory may not hold. But its gradient
-with respect to the embeddings is small, and all that the towers need to know of the rest of the batch (Gao
-et al. 2021, Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, section 3.2).
+A contrastive loss needs the whole batch at once, which may not fit into memory. Its gradient with respect to
+the embeddings does, and the towers need nothing else of the other batches (Gao et al. 2021, Scaling Deep
+Contrastive Learning Batch Size under Memory Limited Setup, section 3.2).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,16 +11,15 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from counterfoil.scorers.networks import Answer
-from counterfoil.train.answers import joined, leaves, tensors
+from counterfoil.scorers.networks import Answer, Encoded
+from counterfoil.train.objectives import Objective
 from counterfoil.train.prefetch import Batch
 from counterfoil.train.state import random_state, set_random_state
-from counterfoil.train.validation import ValidationObjective
 
 
 def gradients(
     model: nn.Module,
-    aim: ValidationObjective,
+    aim: Objective,
     batches: Sequence[Batch],
     *,
     fabric: Fabric,
@@ -74,3 +73,42 @@ def _answer(model: nn.Module, batch: Batch, fabric: Fabric) -> Answer:
     tokens = batch.tokens.to(fabric.device, non_blocking=True)
     found: Answer = model(pixels, tokens)
     return found
+
+
+def joined(answers: Sequence[Answer], *, image_roles: int, text_roles: int) -> Answer:
+    """The answers to several batches as one: role after role, each with the rows of the first batch first.
+
+    Gradients flow through. Of several batches attention is left out (texts of two batches may be padded to
+    different lengths, and no loss uses it), and values without rows (temperature, scale of matching) are
+    those of the last batch.
+    """
+    if len(answers) == 1:
+        return answers[0]
+    return answers[-1]._replace(
+        images=_side([each.images for each in answers], image_roles),
+        texts=_side([each.texts for each in answers], text_roles),
+    )
+
+
+def leaves(answer: Answer) -> Answer:
+    """The answer detached from the network, its tensors ready to receive gradients."""
+
+    def leaf(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else tensor.detach().requires_grad_()
+
+    images, texts = (Encoded(*map(leaf, side)) for side in (answer.images, answer.texts))
+    return Answer(images, texts, answer.logit_scale.detach().requires_grad_(), leaf(answer.match))
+
+
+def tensors(answer: Answer) -> list[Tensor | None]:
+    """The tensors of an answer, in a fixed order."""
+    return [*answer.images, *answer.texts, answer.logit_scale, answer.match]
+
+
+def _side(parts: Sequence[Encoded], roles: int) -> Encoded:
+    def field(values: tuple[Tensor | None, ...]) -> Tensor | None:
+        rows = [value.unflatten(0, (roles, -1)) for value in values if value is not None]
+        return torch.cat(rows, dim=1).flatten(0, 1) if rows else None
+
+    cut = [part._replace(attention=None) for part in parts]
+    return Encoded(*map(field, zip(*cut, strict=True)))

@@ -1,7 +1,7 @@
-"""The loop: rows in, weights out. One optimiser step after the other, from the top to the bottom of `fit`."""
+"""The training loop: rows in, weights out, from the top to the bottom of `fit`."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -23,20 +23,20 @@ from counterfoil.train.augmentation import UNVARIED, Variation
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.dataloaders import dataloaders
 from counterfoil.train.devices import WrappedNetwork, launched, on_first
-from counterfoil.train.forgetting import ForgettingGuard, Watch
+from counterfoil.train.forgetting import Watch
 from counterfoil.train.gather import gather
 from counterfoil.train.gradients import gradients
 from counterfoil.train.journal import Journal
-from counterfoil.train.objectives import objective as objective_of
+from counterfoil.train.objectives import objective
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.running_metrics import RunningMetrics
-from counterfoil.train.saving import Saver
+from counterfoil.train.saving import DEFAULT_SAVING, Saver, Saving
 from counterfoil.train.schedule import learning_rate
-from counterfoil.train.selection import Selection, Validate
+from counterfoil.train.selection import NO_MONITORS, Monitors, Selection
 from counterfoil.train.state import TrainState
-from counterfoil.train.validation import Validation, ValidationObjective
+from counterfoil.train.validation import Validation
 
 #: The journal of a training, in its folder.
 JOURNAL = "journal.csv"
@@ -69,19 +69,12 @@ def fit(
     data: TrainingSet,
     *,
     validation: TrainingSet | None = None,
-    validate: Validate | None = None,
-    guard: ForgettingGuard | None = None,
+    monitors: Monitors = NO_MONITORS,
     out: str | Path | None = None,
-    resume: bool = True,
+    saving: Saving = DEFAULT_SAVING,
     device: str = "auto",
     devices: int = 1,
     workers: int = 0,
-    save_every: int | None = None,
-    save_seconds: float = 300.0,
-    journal_every: int = 10,
-    tensorboard: bool = False,
-    look_first: bool = False,
-    objective: Callable[[Recipe], ValidationObjective] = objective_of,
     progress: Progress = silent,
     note: Note = warn,
 ) -> Fitted:
@@ -89,15 +82,12 @@ def fit(
 
     Rows come in an order that the recipe's seed alone decides, whatever `workers` and `devices` are; an
     epoch's last rows that make no whole batch are left out. Validation is the recipe's objective on
-    `validation` (accuracy within batches, loss, rsum where the recipe selects by it) and whatever `validate`
-    adds, called with the network ready to answer; the weights of the strictly best one are kept. Without
-    either the last weights are. With `look_first` the journal begins with what `validation` says of the
-    weights at the start, which decides nothing.
+    `validation` (accuracy within batches, loss, rsum where the recipe selects by it) and the measures of
+    `monitors`; the weights of the strictly best validation are kept, and the last ones where there is none.
 
-    With a folder `out` the selected weights lie there as a checkpoint as soon as they are better, the journal
-    beside them, and every `save_every` steps, every `save_seconds` seconds and at the end all that it takes
-    to go on: a training that was stopped at any moment and is started again ends, on a CPU, with the weights
-    of one that never was. One that has ended is not repeated. `resume` False begins anew.
+    A folder `out` gets the selected weights as a checkpoint as soon as they are better, the journal, and as
+    often as `saving` states the resume state: a training that was stopped at any moment and is started again
+    ends, on a CPU, with the weights of one that never was. One that has ended is not repeated.
 
     Raises `InputError` where a folder holds another training, the data lack what the recipe needs, a device
     is not there, or the loss is no number any more (the last checkpoint is kept); `DataError` naming an image
@@ -107,15 +97,16 @@ def fit(
     out = None if out is None else Path(out)
     fabric = launched(device, devices, recipe.precision)
     place, first = fabric.device, fabric.is_global_zero
-    progress, note = (progress, note) if first else (silent, _to_nobody)
+    progress, note = (progress, note) if first else (silent, _no_note)
     network, stages = backbone.network, recipe.staged()
     aims = [objective(stage) for stage in stages]
 
-    # What is there already: this training, and then it goes on from where it was saved, or none.
+    # The state of this training in the folder, if there is one to go on from.
+    resume = saving.resume
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
     now = TrainState() if state is None else TrainState(**state["standing"])
 
-    # The rows, without those whose pictures cannot be read, and what is done to them in each stage.
+    # The rows whose pictures can be read, and their augmentation in each stage.
     ready = partial(dataloaders, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
     ready = partial(ready, pin=place.type == "cuda", progress=progress, note=note)
     skip = recipe.unreadable == "skip"
@@ -130,7 +121,7 @@ def fit(
             Validation.of(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)
         ]
 
-    # The weights, the journal, and the guard's first look.
+    # The weights, the journal, and the guarded task before training.
     fabric.to_device(network)
     readings = RunningMetrics(place)
     if state is not None:
@@ -143,12 +134,13 @@ def fit(
     journal = Journal(
         None if folder is None else folder / JOURNAL,
         since=now.step,
-        tensorboard=folder / "tensorboard" if folder is not None and tensorboard else None,
+        tensorboard=folder / "tensorboard" if folder is not None and saving.tensorboard else None,
     )
     start: dict[str, float] = {}
-    if look_first and checks and state is None:
+    if monitors.at_start and checks and state is None:
         at_first = checks[0].measure(fabric, progress=progress)
         start |= {f"validation_{name}": value for name, value in at_first.items()}
+    guard = monitors.guard
     if guard is not None and now.held_out is None:
         now.held_out = on_first(fabric, partial(guard.measure, backbone))
         start[guard.name] = now.held_out
@@ -156,7 +148,7 @@ def fit(
         journal.write({"step": 0, **start})
     watch = None if guard is None or now.held_out is None else Watch(guard, now.held_out)
 
-    # Who writes down how far it has come, and who says which weights are the best.
+    # Checkpoints and resume states, and the selection of the best weights.
     saver = Saver(
         out,
         fabric=fabric,
@@ -164,14 +156,13 @@ def fit(
         recipe=recipe,
         data=data,
         same=same,
-        every=save_every,
-        seconds=save_seconds,
+        saving=saving,
     )
     selection = Selection(
         backbone,
         stages,
         checks,
-        validate,
+        monitors.validate,
         fabric=fabric,
         watch=watch,
         saver=saver,
@@ -203,7 +194,7 @@ def fit(
                 for group in optimiser.param_groups:
                     group["lr"] = lr
                 last = now.at + 1 == course.steps
-                due = last or (now.step + 1) % journal_every == 0
+                due = last or (now.step + 1) % saving.journal_every == 0
 
                 # Forward and backward, of all batches of the step as one.
                 asked_at = perf_counter()
@@ -212,7 +203,7 @@ def fit(
                 said = gradients(model, aim, parts, fabric=fabric, gather=together)
                 used = np.concatenate([part.rows for part in parts])
 
-                # One step of the optimiser, unless what was said is no number.
+                # One step of the optimiser; a loss that is no number raises in `take`.
                 norm = None
                 if stage.clip_norm is not None:
                     norm = fabric.clip_gradients(
@@ -231,7 +222,7 @@ def fit(
                 readings.time(stage.batch_size * stage.accumulate, seconds, waited)
                 progress("training", now.step, total)
 
-                # Validation, the journal, and what is saved.
+                # Validation, journal, checkpoint and resume state.
                 entry: dict[str, float] = {}
                 improved = False
                 if last or now.at % (stage.validate_every or course.per_epoch) == 0:
@@ -243,7 +234,7 @@ def fit(
                     journal.write(line | {"seconds": now.seconds} | entry)
                 if last or (entry and selection.stale(now)):
                     break
-                # Asked in any case: among several processes all ask at the same steps.
+                # Called in any case: all processes must reach this at the same steps.
                 in_time = saver.due(now.step)
                 if improved or in_time:
                     saver.save(now, readings, journal, optimiser)
@@ -286,5 +277,5 @@ def _norm(optimiser: optim.Optimizer) -> Tensor:
     return torch.linalg.vector_norm(torch.stack(norms))
 
 
-def _to_nobody(message: str) -> None:
-    """The `Note` of a process that another speaks for."""
+def _no_note(message: str) -> None:
+    """The `Note` of all processes but the first."""

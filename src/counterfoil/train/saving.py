@@ -1,7 +1,7 @@
 """Files of a training in progress: checkpoints and the resume state."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,15 +20,32 @@ from counterfoil.train.recipes import Recipe
 from counterfoil.train.running_metrics import RunningMetrics
 from counterfoil.train.state import TrainState
 
-#: Steps between two questions, among several processes, whether it is time to save.
+#: Steps between two agreements of several processes on whether it is time to save.
 _TOGETHER = 25
 
 
-class Saver:
-    """The folder `out` of a training, if it has one, as one of its processes sees it: the first one writes.
+@dataclass(frozen=True)
+class Saving:
+    """Resume, and how often a training's progress is recorded."""
 
-    It is time to save every `every` steps (None for never) and every `seconds` seconds, from now on. `same`
-    is the training's identity (`resuming.identity`).
+    #: Go on from the state in the folder, if there is one; False starts anew.
+    resume: bool = True
+    #: Steps between two resume states, None for no such rule, and seconds between two.
+    every: int | None = None
+    seconds: float = 300.0
+    #: Steps between two rows of the journal.
+    journal_every: int = 10
+    #: Whether the journal is also written for TensorBoard.
+    tensorboard: bool = False
+
+
+DEFAULT_SAVING = Saving()
+
+
+class Saver:
+    """The folder `out` of a training, if it has one; of several processes the first one writes.
+
+    `same` is the training's identity (`state.identity`).
     """
 
     def __init__(
@@ -40,13 +57,12 @@ class Saver:
         recipe: Recipe,
         data: TrainingSet,
         same: Mapping[str, Any],
-        every: int | None,
-        seconds: float,
+        saving: Saving,
     ) -> None:
         self._out, self._fabric, self._same = out, fabric, same
         self._folder = out if fabric.is_global_zero else None
         self._backbone, self._recipe, self._data = backbone, recipe, data
-        self._every, self._seconds = every, seconds
+        self._every, self._seconds = saving.every, saving.seconds
         self._saved_at = perf_counter()
 
     def due(self, step: int) -> bool:
@@ -59,7 +75,7 @@ class Saver:
     def save(
         self, now: TrainState, readings: RunningMetrics, journal: Journal, optimiser: optim.Optimizer | None
     ) -> None:
-        """Write down all that it takes to go on from here; where the last weights count, those too.
+        """Save the resume state, and a checkpoint where the last weights are selected.
 
         Between two stages there is no optimiser. Raises `StorageError` where the disk is full, leaving what
         was there before.
@@ -85,7 +101,7 @@ class Saver:
             "recipe": asdict(self._recipe),
             "data": {"name": self._data.name, "source": self._data.source, "rows": len(self._data)},
             "step": step,
-            # What was made of every picture before the network saw it.
+            # The preparation of every picture.
             "pictures": repr(self._backbone.preparation),
             # A caller's own measure may be undefined, which JSON cannot say.
             "validation": {name: or_none(value) for name, value in measured.items()},

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from lightning_fabric import Fabric
@@ -12,22 +13,37 @@ from counterfoil.errors import InputError
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.devices import on_first
 from counterfoil.train.evaluation_mode import evaluation_mode
-from counterfoil.train.forgetting import Watch
+from counterfoil.train.forgetting import ForgettingGuard, Watch
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import Saver
 from counterfoil.train.state import TrainState
 from counterfoil.train.validation import Validation, better
 
-#: What a network that is ready to answer is asked: numbers by name.
+#: Measures of a network in evaluation mode, by name.
 Validate = Callable[[Backbone], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Monitors:
+    """Measures of a training beside the recipe's objective on its validation rows."""
+
+    #: Measures at each validation; the recipe may select weights by one of them.
+    validate: Validate | None = None
+    #: A task whose forgetting is measured at each validation and before the first step.
+    guard: ForgettingGuard | None = None
+    #: Whether the journal begins with the validation of the weights at the start, which selects nothing.
+    at_start: bool = False
+
+
+NO_MONITORS = Monitors()
 
 
 class Selection:
     """The validations of a training, and the best weights so far.
 
-    `checks` has a validation for each of `stages`, or none. What the last stage selects by counts; earlier
-    ones choose weights only where they select by the same. Where there is nothing to validate on the last
-    weights are taken, and `note` says so.
+    `checks` has a validation for each of `stages`, or none. The measure of the last stage decides; earlier
+    stages select weights only where they have the same measure. Without any validation the last weights are
+    taken, with a `note`.
     """
 
     def __init__(
@@ -57,10 +73,10 @@ class Selection:
         self._weights: Mapping[str, Tensor] | None = None
 
     def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
-        """Validate: what the journal says of it, and whether these weights are the best so far.
+        """Validate: the entries for the journal, and whether these weights are the best so far.
 
-        If so they are kept, as a checkpoint too, and `now` says so. What is forgotten on the way is measured
-        beside it. Raises `InputError` where what decides is not measured, or is no number.
+        If so they are kept, also as a checkpoint, and `now` is updated. The guarded task is measured too.
+        Raises `InputError` where the deciding measure is missing or is not finite.
         """
         measured: dict[str, float] = {}
         if self._checks:

@@ -1,10 +1,9 @@
 """Validation on held-out rows, and the choice of the best step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,37 +18,17 @@ from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Positives, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
-from counterfoil.train.answers import joined
 from counterfoil.train.batches import BatchPart, in_order
 from counterfoil.train.evaluation_mode import evaluation_mode
+from counterfoil.train.gradients import joined
 from counterfoil.train.images import ImageRequest
 from counterfoil.train.losses import similarity
+from counterfoil.train.objectives import Objective
 from counterfoil.train.prefetch import Batch, Feed
 from counterfoil.train.recipes import Recipe
 
 #: Queries that are ranked at a time.
 _BLOCK = 512
-
-
-@runtime_checkable
-class ValidationObjective(Protocol):
-    """What training minimises, as `objectives.Objective` does: which roles are encoded, and their loss."""
-
-    @property
-    def images(self) -> tuple[str, ...]:
-        """Image roles, in the order in which they are encoded."""
-        ...
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Caption roles, likewise."""
-        ...
-
-    def __call__(
-        self, answer: Answer, gather: Callable[[Tensor], Tensor] = ...
-    ) -> tuple[Tensor, Mapping[str, Tensor]]:
-        """The loss, and its parts by name."""
-        ...
 
 
 def within_batch(
@@ -106,7 +85,7 @@ class Validation:
     """Rows that are not learnt from, ready to be asked about."""
 
     feed: Feed
-    objective: ValidationObjective
+    objective: Objective
     batch_size: int
     #: Whether retrieval over all rows is measured as well.
     retrieval: bool = False
@@ -116,7 +95,7 @@ class Validation:
     least: int = 1
 
     @classmethod
-    def of(cls, feed: Feed, objective: ValidationObjective, recipe: Recipe) -> "Validation":
+    def of(cls, feed: Feed, objective: Objective, recipe: Recipe) -> "Validation":
         """The validation of what a recipe trains, within batches as it trains on.
 
         Raises `InputError` for fewer rows than its loss can be of.
