@@ -20,7 +20,15 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.flickr8k import FOLDERS
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.human_ratings import CaptionTable, Skipped, clean_caption, placed, rated, rating
+from counterfoil.data.readers.human_ratings import (
+    CaptionTable,
+    RatingRows,
+    Skipped,
+    clean_caption,
+    placed,
+    rated,
+    rating,
+)
 from counterfoil.data.readers.reference_captions import (
     Written,
     coco_captions,
@@ -110,21 +118,23 @@ def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Ben
     said = [str(data), *(f.name for f in files.values()), *(str(path.name) for _, path in written.values())]
     return rated(
         card,
-        rows.names,
+        RatingRows(
+            rows.names,
+            np.array(candidates, dtype=np.int64),
+            pictures,
+            np.array(rows.ratings, dtype=np.float64)[:, None],
+            references,
+            groupings={
+                "source": tuple(rows.sources),
+                "candidate": tuple(f"candidate {name.rpartition('/')[2]}" for name in rows.names),
+            },
+        ),
         captions.items,
         [Image(name, source) for name, source in zip(names, sources, strict=True)],
-        np.array(candidates, dtype=np.int64),
-        pictures,
-        np.array(rows.ratings, dtype=np.float64)[:, None],
-        references=references,
         left=left,
         source=", ".join(said),
         notes=[note],
         path=data,
-        groupings={
-            "source": tuple(rows.sources),
-            "candidate": tuple(f"candidate {name.rpartition('/')[2]}" for name in rows.names),
-        },
     )
 
 

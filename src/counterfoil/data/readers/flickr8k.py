@@ -22,6 +22,7 @@ from counterfoil.data.readers.coco_files import json_file, photographs
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
+    RatingRows,
     Skipped,
     clean_caption,
     placed,
@@ -117,13 +118,9 @@ def _read(
     sources = photographs([(name,) for name in files], FOLDERS, data, images)
     return rated(
         card,
-        ids,
+        RatingRows(ids, candidates[kept], pictures[kept], ratings[kept], after.references.take(kept)),
         captions.items,
         [Image(name, source) for name, source in zip(files, sources, strict=True)],
-        candidates[kept],
-        pictures[kept],
-        ratings[kept],
-        references=after.references.take(kept),
         left=left,
         source=source,
         notes=notes,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,49 +121,63 @@ def placed(names: Sequence[str]) -> tuple[list[str], Ids]:
     return list(number), np.array(positions, dtype=np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class RatingRows:
+    """Rated candidates as a reader finds them, also those without a rating or a reference."""
+
+    ids: Sequence[str]
+    #: Positions of captions and of images, (n,) each.
+    candidates: Ids
+    pictures: Ids
+    #: (n, raters), NaN where a rating is missing.
+    ratings: NDArray[np.float64]
+    references: References | None
+    groupings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def complete(self, left: Skipped) -> Ids:
+        """The rows with a rating and, where `references` is given, a reference; `left` counts the rest."""
+        rated_rows = ~np.isnan(self.ratings).all(axis=1)
+        left.out("rows without a rating", int((~rated_rows).sum()))
+        keep = rated_rows
+        if self.references is not None:
+            bare = rated_rows & (self.references.counts == 0)
+            left.out("rows without a reference", int(bare.sum()))
+            keep = rated_rows & ~bare
+        return np.flatnonzero(keep).astype(np.int64)
+
+
 def rated(
     card: Card,
-    ids: Sequence[str],
+    found: RatingRows,
     captions: Sequence[Caption],
     images: Sequence[Image],
-    candidates: Ids,
-    pictures: Ids,
-    ratings: NDArray[np.float64],
     *,
-    references: References | None,
     left: Skipped,
     source: str,
     notes: Sequence[str] = (),
     path: Path | None,
     corpus: Path | None = None,
-    groupings: Mapping[str, tuple[str, ...]] | None = None,
-    **facts: object,
+    raters: Literal["points", "apart"] = "points",
+    decimals: int | None = None,
 ) -> Benchmark:
-    """The benchmark of rated candidates, as many as the card says.
+    """The benchmark of the complete rows of `found`; `source` is extended by the counts of those left out.
 
-    Rows without any rating are left out, and rows without a reference where there are references at all;
-    what was left out is said in the source.
+    Raises `DataError` where no row is complete, and where the number of questions is not that of the card.
     """
-    rated_rows = ~np.isnan(ratings).all(axis=1)
-    left.out("rows without a rating", int((~rated_rows).sum()))
-    keep = rated_rows
-    if references is not None:
-        bare = rated_rows & (references.counts == 0)
-        left.out("rows without a reference", int(bare.sum()))
-        keep = rated_rows & ~bare
-    rows: Ids = np.flatnonzero(keep).astype(np.int64)
+    rows = found.complete(left)
     if not len(rows):
         raise DataError("no row is left", where=left.said(source))
     questions = Rated(
-        tuple(ids[row] for row in rows.tolist()),
+        tuple(found.ids[row] for row in rows.tolist()),
         groupings={
-            name: tuple(labels[row] for row in rows.tolist()) for name, labels in (groupings or {}).items()
+            name: tuple(labels[row] for row in rows.tolist()) for name, labels in found.groupings.items()
         },
-        captions=candidates[rows],
-        images=pictures[rows],
-        ratings=ratings[rows],
-        references=None if references is None else references.take(rows),
-        **facts,  # type: ignore[arg-type]
+        captions=found.candidates[rows],
+        images=found.pictures[rows],
+        ratings=found.ratings[rows],
+        references=None if found.references is None else found.references.take(rows),
+        raters=raters,
+        decimals=decimals,
     )
     return finished(
         card, captions, images, questions, source=left.said(source, *notes), path=path, corpus=corpus

@@ -16,6 +16,7 @@ from counterfoil.data.forms import Ids, Preference
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
+    RatingRows,
     Skipped,
     clean_caption,
     finished,
@@ -67,17 +68,19 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     )
     return rated(
         card.model_copy(update={"title": _title(data)}),
-        ids,
+        RatingRows(
+            ids,
+            candidates,
+            pictures,
+            given,
+            references=_references(table, captions),
+            groupings=_groupings(table),
+        ),
         captions.items,
         files,
-        candidates,
-        pictures,
-        given,
-        references=_references(table, captions),
         left=Skipped(),
         source=table.source,
         path=data,
-        groupings=_groupings(table),
     )
 
 

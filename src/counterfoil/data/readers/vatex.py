@@ -21,6 +21,7 @@ from counterfoil.data.frames import Sampling
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
+    RatingRows,
     Skipped,
     clean_caption,
     placed,
@@ -95,13 +96,15 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
     sources = find(folder, videos) if folder is not None else {}
     return rated(
         card,
-        unique_ids(of_row),
+        RatingRows(
+            unique_ids(of_row),
+            np.array(candidates, dtype=np.int64),
+            positions,
+            ratings,
+            References.of(listed),
+        ),
         captions.items,
         [Video(name, sources.get(name), sampling=Sampling(count=FRAMES)) for name in videos],
-        np.array(candidates, dtype=np.int64),
-        positions,
-        ratings,
-        references=References.of(listed),
         left=Skipped(),
         source=str(data),
         path=data,
