@@ -26,6 +26,11 @@ class Answered:
         raise ScoreError("these answers are no scores", given=type(self).__name__.lower())
 
     @property
+    def outcomes(self) -> "Outcomes":
+        """Right or wrong per question."""
+        raise ScoreError("these answers are no outcomes", given=type(self).__name__.lower())
+
+    @property
     def rankings(self) -> "Rankings":
         """The ranks in a gallery."""
         raise ScoreError("these answers are no rankings", given=type(self).__name__.lower())
@@ -85,6 +90,11 @@ class Outcomes(Answered):
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     ties: str = "only right and wrong were given; how ties were counted is decided by the table's maker"
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def outcomes(self) -> "Outcomes":
+        """Itself."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)

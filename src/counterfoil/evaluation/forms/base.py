@@ -1,7 +1,7 @@
 """The protocol of the evaluation of a form of question, and paired tests between runs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Answers, Rankings
+from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation.question_means import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
+from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measures import of_form
+from counterfoil.metrics.ties import Ties
 from counterfoil.stats.sharing import Sharing
 
 
@@ -55,6 +60,19 @@ class Tested:
     mcnemar: list[float | None]
 
 
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """The settings of one evaluation: the scorer's name, ties, intervals, chosen measures, provenance."""
+
+    scorer: str
+    ties: Ties
+    interval: IntervalMethod
+    draws: int
+    seed: int
+    measures: Sequence[str] | None
+    provenance: Mapping[str, Any]
+
+
 class FormEvaluation(ABC):
     """The evaluation of one form of question."""
 
@@ -64,6 +82,44 @@ class FormEvaluation(ABC):
     tables: ClassVar[Any]
     #: Whether a question has a value of its own under a measure; else measures are of all questions together.
     values_per_item: ClassVar[bool] = True
+
+    def measures(self, benchmark: Benchmark) -> tuple[Measure, ...]:
+        """The declared measures; those over groups where the benchmark's card names the groups."""
+        known = of_form(benchmark.questions.form)
+        return tuple(measure for measure in known if not measure.macro_of or benchmark.card.macro)
+
+    def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """The measures that comparisons test."""
+        return tuple(measure.name for measure in of_form(benchmark.questions.form) if measure.main)
+
+    def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """Every measure that is reported by default, in the order of reports."""
+        return tuple(measure.name for measure in self.measures(benchmark))
+
+    def check_measures(self, benchmark: Benchmark, names: Sequence[str]) -> None:
+        """Raise `UnknownNameError` where the benchmark lacks a measure."""
+        available = self.measure_names(benchmark)
+        for name in names:
+            if name not in available:
+                raise UnknownNameError("measure", name, available, where=benchmark.name)
+
+    @abstractmethod
+    def chance(self, benchmark: Benchmark) -> dict[str, float]:
+        """The mean value of random, never equal scores, per measure."""
+
+    @abstractmethod
+    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+        """Raise `ScoreError` unless `answers` answer every question."""
+
+    @abstractmethod
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Each measure's value per question, in [0, 1]; empty where measures are of all together."""
+
+    @abstractmethod
+    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: "EvaluationSettings") -> Result:
+        """All measures with intervals, over everything and by group, of answers that were checked."""
 
     @abstractmethod
     def test(self, paired: PairedRuns) -> Tested:
@@ -100,3 +156,10 @@ class FormEvaluation(ABC):
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
         """A measure from its values per question."""
         return float(values.mean())
+
+
+def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+    """Raise `ScoreError` where answers are rankings."""
+    if isinstance(answers, Rankings):
+        form = benchmark.questions.form
+        raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")

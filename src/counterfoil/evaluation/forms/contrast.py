@@ -1,16 +1,30 @@
 """Evaluation of quads, choices and preferences: every question counts the same."""
 
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation import pair_tables
-from counterfoil.evaluation.forms.base import FormEvaluation, PairedRuns, Tested
+from counterfoil.data.scores import Answers, Scores
+from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.evaluation import pair_tables, question_means
+from counterfoil.evaluation.forms.base import (
+    EvaluationSettings,
+    FormEvaluation,
+    PairedRuns,
+    Tested,
+    refuse_rankings,
+)
 from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.question_means import IntervalMethod, dependence
-from counterfoil.metrics import choice, quad
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics import choice, preference, quad
+from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measures import find, of_form
+from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
 from counterfoil.stats.tests import mcnemar, paired_permutation
 
@@ -19,6 +33,142 @@ class ContrastEvaluation(FormEvaluation):
     """All contrasts."""
 
     tables: ClassVar[Any] = pair_tables
+
+    #: The things that are right or wrong in released result tables.
+    outcomes: ClassVar[tuple[str, ...]] = ("accuracy",)
+
+    @abstractmethod
+    def values(
+        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
+    ) -> NDArray[np.float64]:
+        """A measure of each of the first questions, from their scores."""
+
+    @abstractmethod
+    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """Whether a tie decides each question, or in which share of draws it does."""
+
+    def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
+        """What the measures are under other customs than the policies of ties."""
+        return {}
+
+    def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
+        """The measures that right and wrong decide."""
+        return {"accuracy": right["accuracy"].astype(np.float64)}
+
+    def chance(self, benchmark: Benchmark) -> dict[str, float]:
+        """As declared, else what a constant scorer gets under `half`."""
+        return {measure.name: self._expected(measure, benchmark) for measure in self.measures(benchmark)}
+
+    def _expected(self, measure: Measure, benchmark: Benchmark) -> float:
+        if measure.macro_of:
+            measure = find(measure.macro_of, measure.form) or measure
+        if measure.expected is not None:
+            return measure.expected
+        constant = np.zeros((1, *benchmark.listed.shape[1:]))
+        return float(self.values(measure, benchmark, constant, Ties.HALF)[0])
+
+    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+        refuse_rankings(benchmark, answers, where=where)
+        if isinstance(answers, Scores):
+            answers.check(benchmark, where=where)
+            return
+        right = answers.outcomes.right
+        for name in self.outcomes:
+            if name not in right:
+                raise ScoreError(
+                    f"no outcomes for '{name}'", where=where, given=tuple(right), allowed=self.outcomes
+                )
+            if right[name].shape != (len(benchmark),):
+                raise ScoreError(
+                    f"outcomes of '{name}' have the wrong number of rows",
+                    where=where,
+                    given=len(right[name]),
+                    allowed=str(len(benchmark)),
+                )
+
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        if isinstance(answers, Scores):
+            values = {
+                measure.name: self.values(measure, benchmark, answers.values, ties)
+                for measure in of_form(benchmark.questions.form)
+                if not measure.macro_of
+            }
+        else:
+            values = self.from_outcomes(answers.outcomes.right)
+        return values if measures is None else {name: values[name] for name in measures if name in values}
+
+    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
+        values = self.per_item(benchmark, answers, ties=settings.ties)
+        names = self._chosen(settings.measures, benchmark, values)
+        by_chance = self.chance(benchmark)
+        everything = np.ones(len(benchmark), dtype=bool)
+
+        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+            return question_means.estimates(
+                benchmark,
+                values,
+                names,
+                mask,
+                by_chance,
+                interval=settings.interval,
+                draws=settings.draws,
+                seed=settings.seed,
+            )
+
+        return Result(
+            benchmark=benchmark.name,
+            scorer=settings.scorer,
+            measures=estimates(everything),
+            groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            ties=self._ties(benchmark, answers, settings.ties),
+            provenance={
+                **settings.provenance,
+                "interval": question_means.facts(
+                    benchmark, settings.interval, draws=settings.draws, seed=settings.seed
+                ),
+            },
+        )
+
+    def _chosen(
+        self, measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]
+    ) -> tuple[str, ...]:
+        available = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
+        if measures is None:
+            return available
+        for name in measures:
+            if name not in available:
+                raise UnknownNameError("measure", name, available, where=benchmark.name)
+        return tuple(name for name in available if name in measures)
+
+    def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
+        """What ties did: in how many questions, and the measures under every policy.
+
+        Where a metric was drawn, `questions` counts those with a tie in any draw, and `rate` is the share of
+        all draws.
+        """
+        if not isinstance(answers, Scores):
+            return {
+                "policy": str(policy),
+                "questions": None,
+                "rate": None,
+                "note": answers.outcomes.ties,
+            }
+        tied = self.tied(benchmark, answers.values)
+        return {
+            "policy": str(policy),
+            "questions": int((tied > 0).sum()),
+            "rate": float(tied.mean()),
+            "measures": {
+                str(other): {
+                    name: float(value.mean())
+                    for name, value in self.per_item(benchmark, answers, ties=other).items()
+                }
+                for other in Ties
+            },
+            **self.other_ties(benchmark, answers.values),
+        }
 
     def test(self, paired: PairedRuns) -> Tested:
         """Paired permutations of questions, and exact McNemar tests where these share nothing."""
@@ -47,6 +197,19 @@ class ContrastEvaluation(FormEvaluation):
 class QuadEvaluation(ContrastEvaluation):
     """Quads."""
 
+    outcomes: ClassVar[tuple[str, ...]] = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+
+    def values(
+        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
+    ) -> NDArray[np.float64]:
+        return measure(scores, ties=ties)
+
+    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+        return quad.tied(scores)
+
+    def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
+        return quad.from_directions(right)
+
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """Those of every direction and of groups."""
         return dict(quad.margins(scores))
@@ -54,6 +217,14 @@ class QuadEvaluation(ContrastEvaluation):
 
 class ChoiceEvaluation(ContrastEvaluation):
     """Choices."""
+
+    def values(
+        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
+    ) -> NDArray[np.float64]:
+        return measure(scores, correct=benchmark.choices.correct, ties=ties)
+
+    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+        return choice.tied(scores, correct=benchmark.choices.correct)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """The least right score less the highest wrong one."""
@@ -65,6 +236,22 @@ class PreferenceEvaluation(ContrastEvaluation):
 
     layout: ClassVar[int] = 3
     tables: ClassVar[Any] = judged_tables
+
+    def values(
+        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
+    ) -> NDArray[np.float64]:
+        return measure(scores, benchmark.preferences.label[: len(scores)], ties=ties)
+
+    def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
+        return preference.tied(scores, benchmark.preferences.label)
+
+    def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
+        """The accuracy where a tie is a vote for the second candidate, as Polos counts Pascal-50S.
+
+        FOIL's and ActivityNet-FOIL's official code is `strict`.
+        """
+        votes = preference.ties_to_second(scores, benchmark.preferences.label)
+        return {"second": {"accuracy": float(votes.mean())}}
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """The score of the preferred caption less that of the other, the mean over draws."""

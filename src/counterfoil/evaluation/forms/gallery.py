@@ -8,15 +8,18 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation.forms.base import FormEvaluation, PairedRuns, Tested
-from counterfoil.evaluation.galleries import tables
-from counterfoil.evaluation.galleries.gallery import no_folds
+from counterfoil.data.scores import Answers
+from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation, PairedRuns, Tested
+from counterfoil.evaluation.galleries import measures, retrieval, tables
+from counterfoil.evaluation.galleries.chance import chance
+from counterfoil.evaluation.galleries.gallery import evaluate_gallery, no_folds
 from counterfoil.evaluation.galleries.means import columns as measure_columns
 from counterfoil.evaluation.galleries.means import mean, weights_of
 from counterfoil.evaluation.question_means import IntervalMethod, dependence
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.ties import Ties
 from counterfoil.stats.table_estimates import macro_table_differences
 from counterfoil.stats.tests import paired_permutation
 
@@ -26,6 +29,33 @@ class GalleryEvaluation(FormEvaluation):
 
     layout: ClassVar[int] = 2
     tables: ClassVar[Any] = tables
+
+    def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """The first measure of the card, in both directions and their mean."""
+        first = (benchmark.card.measures or super().main_measures(benchmark))[0]
+        return tuple(f"{side}_{first}" for side in DIRECTIONS)
+
+    def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
+        return measures.measure_names(benchmark)
+
+    def check_measures(self, benchmark: Benchmark, names: Sequence[str]) -> None:
+        measures.expand(names, benchmark)
+
+    def chance(self, benchmark: Benchmark) -> dict[str, float]:
+        return chance(benchmark)
+
+    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+        retrieval.check(benchmark, answers, where=where)
+
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        return retrieval.per_item(benchmark, answers.rankings, ties=ties, measures=measures)
+
+    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
+        if settings.interval is IntervalMethod.FOLDS:
+            raise no_folds(benchmark)
+        return evaluate_gallery(benchmark, answers.rankings, **vars(settings))
 
     def test(self, paired: PairedRuns) -> Tested:
         """Paired permutations of queries, weighted as the measures weight them."""

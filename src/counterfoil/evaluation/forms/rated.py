@@ -1,15 +1,25 @@
 """Evaluation of captions with human ratings: correlations of all questions together."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation.forms.base import FormEvaluation, PairedRuns, Tested
+from counterfoil.data.scores import Answers, Scores
+from counterfoil.evaluation.forms.base import (
+    EvaluationSettings,
+    FormEvaluation,
+    PairedRuns,
+    Tested,
+    refuse_rankings,
+)
 from counterfoil.evaluation.judged import differences, rated
 from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.question_means import IntervalMethod
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Result, Run
+from counterfoil.metrics.ties import Ties
 
 
 class RatedEvaluation(FormEvaluation):
@@ -18,6 +28,27 @@ class RatedEvaluation(FormEvaluation):
     layout: ClassVar[int] = 3
     tables: ClassVar[Any] = judged_tables
     values_per_item: ClassVar[bool] = False
+
+    def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
+        return rated.main_measures(benchmark)
+
+    def chance(self, benchmark: Benchmark) -> dict[str, float]:
+        """0: scores that have nothing to do with the ratings."""
+        return {measure.name: float(measure.expected or 0) for measure in self.measures(benchmark)}
+
+    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+        refuse_rankings(benchmark, answers, where=where)
+        rated.check(benchmark, answers, where=where)
+
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
+        if settings.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+            rated.refuse(settings.interval, benchmark)
+        return rated.evaluate_rated(benchmark, Scores(answers.scores), **vars(settings))
 
     def test(self, paired: PairedRuns) -> Tested:
         """Permutations that swap scores, since a correlation has no values of questions to swap."""
