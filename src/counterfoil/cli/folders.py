@@ -5,9 +5,11 @@ from pathlib import Path
 
 
 def cache_folder(named: Path | None) -> Path:
-    """The folder of finished work: the one named, else the user's cache folder."""
+    """The folder of finished work: the one named, else COUNTERFOIL_CACHE, else the user's cache folder."""
     if named is not None:
         return named
+    if own := os.environ.get("COUNTERFOIL_CACHE"):
+        return Path(own)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "counterfoil"
 

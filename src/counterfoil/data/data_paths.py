@@ -71,10 +71,14 @@ class Places:
                 )
             else:
                 plain = Path(value)
-        for given in (plain, *named.values()):
+        return cls(plain, named, option).check()
+
+    def check(self) -> "Places":
+        """Itself; raises `DataError` where a path is not there."""
+        for given in (self.plain, *self.named.values()):
             if given is not None and not given.exists():
-                raise DataError("no such file or folder", where=given, hint=f"check {option}")
-        return cls(plain, named, option)
+                raise DataError("no such file or folder", where=given, hint=f"check {self.option}")
+        return self
 
     def of(self, benchmark: str, *, many: bool) -> Path | None:
         """Where the data of a benchmark lie, None where nothing was named for it and nothing was fetched.

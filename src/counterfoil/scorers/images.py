@@ -10,11 +10,12 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import PIL.Image
@@ -79,7 +80,9 @@ def prepared(
     """Each batch of images as a list of pixel arrays, in order.
 
     With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
-    asked for. Raises what decoding raises (`DataError` naming the file) when the batch's turn comes.
+    asked for. They do not import the script that runs, so it needs no `if __name__ == "__main__"`, except
+    where sources of images are defined in it. Raises what decoding raises (`DataError` naming the file) when
+    the batch's turn comes.
     """
     if not workers or not batches:
         for batch in batches:
@@ -91,17 +94,24 @@ def prepared(
         initializer=_start_worker,
         initargs=(preparation,),
     )
+    sources = {type(image.source).__module__ for batch in batches for image in batch}
+    alone = nullcontext if "__main__" in sources else _without_main
+
+    def submit(batch: Sequence[Image]) -> "Future[list[ndarray]]":
+        with alone():
+            return pool.submit(_prepare_in_worker, list(batch))
+
     try:
         waiting: deque[Future[list[ndarray]]] = deque()
         rest = iter(batches)
         for batch in rest:
-            waiting.append(pool.submit(_prepare_in_worker, list(batch)))
+            waiting.append(submit(batch))
             if len(waiting) >= 2 * workers:
                 break
         while waiting:
             ready = waiting.popleft().result()
             for batch in rest:
-                waiting.append(pool.submit(_prepare_in_worker, list(batch)))
+                waiting.append(submit(batch))
                 break
             yield ready
     except BrokenProcessPool:
@@ -121,6 +131,22 @@ def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
 def _start_method() -> str:
     # Forking a process that runs threads (torch's, a progress bar's) can lock up, so a clean server forks.
     return "spawn" if sys.platform == "win32" else "forkserver"
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that start in this block do not import the main module.
+
+    Python imports it in each, which runs a script a second time that does not guard against that.
+    """
+    main = vars(sys.modules["__main__"])
+    kept: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+    main["__spec__"] = None
+    main.pop("__file__", None)
+    try:
+        yield
+    finally:
+        main.update(kept)
 
 
 _in_worker: list[Preparation] = []

@@ -32,6 +32,7 @@ from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.store import check_writable
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import EvaluationRun
 from counterfoil.tasks.run_folders import check_identity, run_folder, run_folders
 
@@ -198,8 +199,7 @@ def prepare(
     `InputError` for unknown names, outputs that would replace something else, and settings that do not fit.
     """
     options = options or EvaluateOptions()
-    outputs = guard.active() or Outputs("evaluate", overwrite=options.overwrite)
-    with guard.guarding(outputs):
+    with guarded("evaluate", overwrite=options.overwrite) as outputs:
         return _prepare(scorer, benchmarks, options, feedback, outputs)
 
 

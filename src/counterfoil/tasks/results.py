@@ -44,7 +44,7 @@ class EvaluationRun(Run):
             return _by_question(self)
         if by != "measure":
             raise UnknownNameError("kind of row", by, ("measure", "question"))
-        return pa.Table.from_pylist(_by_measure(self))
+        return pa.Table.from_pylist(measure_rows(self))
 
     def to_frame(self, *, by: str = "measure") -> Any:
         """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
@@ -84,7 +84,9 @@ def frame(table: pa.Table) -> Any:
     return table if find_spec("pandas") is None else table.to_pandas()
 
 
-def _by_measure(run: Run) -> list[dict[str, Any]]:
+def measure_rows(run: Run) -> list[dict[str, Any]]:
+    """A row per measure over all questions, and per group, as `EvaluationRun.to_arrow` describes them."""
+
     def row(group: str, measure: str, estimate: Estimate) -> dict[str, Any]:
         names = {"benchmark": run.benchmark.name, "scorer": run.name, "group": group, "measure": measure}
         return {**names, **{each.name: getattr(estimate, each.name) for each in fields(Estimate)}}

@@ -1,0 +1,301 @@
+"""The Python API: `import counterfoil as cf` offers these names, each resolved on first use.
+
+Every function calls the task of the same name as the command line does, with the same defaults: finished work
+is kept in the user's cache, notes and progress go to standard error. Errors are one line
+(`counterfoil.errors.CounterfoilError`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from counterfoil import catalog
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.data_paths import Places
+from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.retrieve import Given
+from counterfoil.errors import CounterfoilError, UnknownNameError
+from counterfoil.evaluation.evaluate import IntervalMethod
+from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.run import load_run as load_plain_run
+from counterfoil.metrics.ties import Ties
+from counterfoil.scorers.base import Classifier, Embedder, Options, Scorer
+from counterfoil.scorers.callables import FunctionScorer, scorer
+from counterfoil.scorers.captions.base import CaptionMetric
+from counterfoil.scorers.weights import identity_of
+from counterfoil.tasks import compare as compare_task
+from counterfoil.tasks import evaluate as evaluate_task
+from counterfoil.tasks.compare import RunComparison
+from counterfoil.tasks.evaluate import EvaluateOptions
+from counterfoil.tasks.feedback import Feedback, ignore
+from counterfoil.tasks.results import EvaluationRun
+
+__all__ = [
+    "AnyScorer",
+    "Benchmark",
+    "CounterfoilError",
+    "EvaluateOptions",
+    "EvaluationRun",
+    "RunComparison",
+    "compare",
+    "evaluate",
+    "evaluate_all",
+    "load_benchmark",
+    "load_run",
+    "load_scorer",
+    "scorer",
+]
+
+#: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers.
+AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given
+
+#: A folder of finished work, "default" for the user's own, None to keep nothing.
+Cache = str | Path | None
+#: A path, or a path per benchmark.
+Data = str | Path | Mapping[str, str | Path] | None
+
+
+def load_benchmark(
+    name: str | Path, data: str | Path | None = None, images: str | Path | None = None, *, counts: bool = True
+) -> Benchmark:
+    """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
+
+    `name` is one of `counterfoil list benchmarks`, or a folder in counterfoil's own format. Your own table is
+    "pairs" (quads and choices), "gallery", "ratings" or "preferences", with the file as `data`. `images` is
+    the folder of the images, where the data name files. With `counts` False the data may hold another number
+    of questions than the release. Raises `UnknownNameError` for an unknown name and `DataError` for data that
+    do not fit.
+
+    >>> load_benchmark("world-quads")
+    <Benchmark world-quads: 500 questions, 700 images, 1,000 captions>
+    """
+    return catalog.benchmark(str(name), data=data, images=images, counts=counts)
+
+
+def load_scorer(
+    spec: str,
+    *,
+    device: str = "auto",
+    precision: str = "fp32",
+    prompt: str = "{}",
+    backbone: str = "",
+    settings: Mapping[str, str] | None = None,
+    column: str | None = None,
+    ids: str | Path | None = None,
+    unanswered: str = "refuse",
+    seed: int = 0,
+    cache: Cache = "default",
+) -> AnyScorer:
+    """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
+
+    `device` is "auto", "cpu", "cuda", "cuda:1" or "mps", `precision` "fp32", "bf16" or "fp16", `prompt` a
+    template with {} for the caption. A caption metric (`metric:clip-s`) looks with the model `backbone`, and
+    takes `settings`. A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what
+    becomes of questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
+    ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
+    something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
+    weights that do not fit.
+
+    >>> load_scorer("blind:length").identity.name
+    'blind:length'
+    """
+    options = Options(
+        device=device,
+        precision=precision,
+        prompt=prompt,
+        column=column,
+        unanswered=unanswered,
+        seed=seed,
+        ids=None if ids is None else Path(ids),
+        backbone=backbone,
+        settings=settings or {},
+    )
+    loaded: AnyScorer = catalog.scorer(spec, options, memory=_cache(cache))
+    return loaded
+
+
+def evaluate(
+    scorer: str | AnyScorer,
+    benchmark: str | Path | Benchmark,
+    *,
+    data: Data = None,
+    images: Data = None,
+    limit: int | None = None,
+    available: bool = False,
+    counts: bool = True,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    name: str | None = None,
+    measures: str | Sequence[str] = (),
+    ties: str = "strict",
+    interval: str = "auto",
+    draws: int = 10_000,
+    seed: int = 0,
+    unanswered: str = "refuse",
+    first_stage: str | AnyScorer | None = None,
+    depth: int = 32,
+    top: int = 50,
+    truncated_as_miss: bool = False,
+    cache: Cache = "default",
+    batch_size: int = 32,
+    workers: int | None = None,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> EvaluationRun:
+    """Measure a scorer on a benchmark: every number with its interval, chance and ties.
+
+    `scorer` is a name (see `load_scorer`) or a scorer, `benchmark` a name, a folder in counterfoil's own
+    format, or a benchmark; a name is read from `data` and `images` as `load_benchmark` does. Finished work is
+    kept in the folder `cache` ("default": the user's own; None keeps nothing), so an evaluation that was
+    stopped goes on where it was. A scorer of your own whose weights are not known has no place in the default
+    cache (see `counterfoil.scorer`).
+
+    `limit` measures so many questions, evenly spread, `available` those whose items are at hand.
+    `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run` read; one of another scorer is
+    replaced with `overwrite` only. `measures` are those reported, by default all. `ties` ("strict", "half",
+    "optimistic") says what a tie counts, `interval` ("auto", "wilson", "bootstrap", "crossed", "folds") how
+    intervals are made. In a gallery `first_stage` is a dual encoder whose first `depth` items a scorer of
+    pairs ranks again, and a run keeps the `top` first items of each query.
+
+    A bar on standard error shows progress after two seconds; `progress` is called with (stage, done, total)
+    in its place, `note` with each line about what was decided, and `quiet` shows neither. Raises
+    `CounterfoilError` in one line.
+
+    >>> run = evaluate("blind:length", "world-quads", limit=50, draws=100, cache=None, quiet=True)
+    >>> run.result["group"].n, run.result["group"].chance
+    (50, 0.16666666666666666)
+    """
+    options = EvaluateOptions(
+        data=_places(data, "--data"),
+        images=_places(images, "--images"),
+        limit=limit,
+        available=available,
+        counts=counts,
+        out=None if out is None else Path(out),
+        overwrite=overwrite,
+        name=name,
+        measures=(measures,) if isinstance(measures, str) else measures,
+        ties=_ties(ties),
+        interval=_interval(interval),
+        draws=draws,
+        seed=seed,
+        scorer=Options(unanswered=unanswered, seed=seed),
+        first_stage=first_stage,
+        depth=depth,
+        top=top,
+        truncated_as_miss=truncated_as_miss,
+        cache=_cache_for(scorer, cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
+    (run,) = evaluate_all(
+        scorer, [benchmark], options, feedback=_feedback(quiet=quiet, progress=progress, note=note)
+    )
+    return run
+
+
+def evaluate_all(
+    scorer: str | AnyScorer,
+    benchmarks: Sequence[str | Path | Benchmark],
+    options: EvaluateOptions | None = None,
+    *,
+    feedback: Feedback | None = None,
+) -> list[EvaluationRun]:
+    """Measure a scorer on several benchmarks; galleries of the same items are ranked in one pass.
+
+    `options` are those of the command line (`EvaluateOptions(out=Path("runs/clip"))`). The runs come in the
+    order of the benchmarks. Where one cannot be read or measured the others are measured first, and then an
+    `InputError` names it; their work is in the cache and in `out`.
+    """
+    options = options or EvaluateOptions(cache=_cache_for(scorer, "default"))
+    named = [each if isinstance(each, Benchmark) else str(each) for each in benchmarks]
+    evaluation = evaluate_task.prepare(scorer, named, options, feedback=feedback or _feedback())
+    runs = list(evaluation.runs())
+    evaluation.check_complete()
+    return runs
+
+
+def load_run(folder: str | Path) -> EvaluationRun:
+    """The run in `folder` (OUT/BENCHMARK); raises `DataError` where it is no run, or was changed."""
+    return EvaluationRun.of(load_plain_run(folder))
+
+
+def compare(
+    runs: Sequence[Run | str | Path],
+    *,
+    baseline: Run | str | None = None,
+    interval: str | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+    quiet: bool = False,
+) -> RunComparison:
+    """Compare runs question by question, with a test of every difference.
+
+    `runs` are runs, run folders, and folders of them; `baseline` is a run or its name. See
+    `counterfoil.tasks.compare.compare` for the statistics. Images for `to_html` are looked for where the runs
+    found them; `RunComparison.with_images` names another place.
+
+    >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> found = compare(runs, baseline=runs[0], draws=100)
+    >>> [(d.a, d.b, d.measure) for d in found.differences][-1]
+    ('blind:random', 'blind:length', 'group')
+    """
+    return compare_task.compare(
+        runs, baseline=baseline, interval=interval, draws=draws, seed=seed, feedback=_feedback(quiet=quiet)
+    )
+
+
+def _feedback(
+    *, quiet: bool = False, progress: Progress | None = None, note: Callable[[str], None] | None = None
+) -> Feedback:
+    """The feedback of the command line, parts of it replaced."""
+    from contextlib import nullcontext
+
+    from counterfoil.cli import terminal
+
+    found = terminal.feedback(quiet=quiet)
+    if progress is not None:
+        found = replace(found, progress=lambda: nullcontext(progress))
+    if note is not None:
+        found = replace(found, note=note, warn=note, remark=note)
+    elif quiet:
+        found = replace(found, warn=ignore)
+    return found
+
+
+def _cache(cache: Cache) -> Path | None:
+    from counterfoil.cli.folders import cache_folder
+
+    if cache is None:
+        return None
+    return cache_folder(None) if cache == "default" else Path(cache)
+
+
+def _cache_for(scorer: object, cache: Cache) -> Path | None:
+    """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
+    if cache == "default" and not isinstance(scorer, str):
+        identity = identity_of(scorer)
+        told = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        return _cache("default") if told else None
+    return _cache(cache)
+
+
+def _places(paths: Data, option: Literal["--data", "--images"]) -> Places:
+    if isinstance(paths, Mapping):
+        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
+    return Places(None if paths is None else Path(paths), {}, option).check()
+
+
+def _ties(name: str) -> Ties:
+    if name not in list(Ties):
+        raise UnknownNameError("policy of ties", name, [str(each) for each in Ties])
+    return Ties(name)
+
+
+def _interval(name: str) -> IntervalMethod:
+    if name not in list(IntervalMethod):
+        raise UnknownNameError("interval", name, [str(each) for each in IntervalMethod])
+    return IntervalMethod(name)

@@ -1,0 +1,303 @@
+"""A comparison of runs: intervals and tests of their differences, as tables, pages and plain values."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from counterfoil import catalog
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.data_paths import Places
+from counterfoil.data.folder import is_benchmark_folder, load
+from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
+from counterfoil.evaluation.compare import Comparison, Difference, check_common, remeasured
+from counterfoil.evaluation.compare import compare as tested
+from counterfoil.evaluation.run import Run, find_runs
+from counterfoil.outputs import guard
+from counterfoil.report import figures
+from counterfoil.report.interval_basis import rests_on
+from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown, to_text
+from counterfoil.report.page_frame import fragment
+from counterfoil.report.tables import by_group, differences, headline, overview
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import write
+from counterfoil.tasks.results import frame, measure_rows
+
+#: Which images a page carries: those whose licence lets a report carry them, all, or none.
+Pictures = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunComparison:
+    """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
+
+    Printed it is a table of the main measures and the differences, in a notebook the same in HTML.
+    """
+
+    comparisons: tuple[Comparison, ...]
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __getitem__(self, benchmark: str) -> Comparison:
+        """The comparison on one benchmark; raises `UnknownNameError` for one that is not here."""
+        found = {each.benchmark: each for each in self.comparisons}
+        if benchmark not in found:
+            raise UnknownNameError("benchmark", benchmark, found)
+        return found[benchmark]
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The tested differences on all benchmarks: to the baseline where there is one, else of all pairs."""
+        return tuple(
+            d
+            for each in self.comparisons
+            for d in (each.against_baseline() if each.baseline else each.differences)
+        )
+
+    def to_arrow(self, *, by: str = "difference") -> pa.Table:
+        """A `pyarrow.Table`.
+
+        By "difference" a row per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low` and
+        `high` (95 %), `p` of the paired permutation test, `p_holm`, `mcnemar`. By "measure" the rows of all
+        runs, as `EvaluationRun.to_arrow` has them.
+        """
+        if by == "measure":
+            runs = [run for each in self.comparisons for run in each.runs]
+            return pa.Table.from_pylist([row for run in runs for row in measure_rows(run)])
+        if by != "difference":
+            raise UnknownNameError("kind of row", by, ("difference", "measure"))
+        return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
+
+    def to_frame(self, *, by: str = "difference") -> Any:
+        """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
+        return frame(self.to_arrow(by=by))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
+        return [_with_differences(run, each) for each in self.comparisons for run in each.runs]
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, with intervals; best in bold, second best in italics."""
+        found = [to_markdown(table, intervals=True) for table in self._tables()]
+        return "\n".join([*found, *(f"{line}.\n" for line in self._bases())])
+
+    def to_latex(self) -> str:
+        """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
+        found = [to_latex(table, intervals=True) for table in self._tables()]
+        return "\n".join([*found, *(f"% {line}.\n" for line in self._bases())])
+
+    def to_csv(self) -> str:
+        """The tables as CSV: a line per number at full precision, with interval and count."""
+        found = (overview(*self.comparisons), *self._groups(), *self._tested())
+        return to_csv(*(table for table in found if table.columns))
+
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str = "counterfoil report",
+        pictures: Pictures = "auto",
+        private: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Write one self-contained page: tables, figures, tests, and the questions to look through.
+
+        `pictures` says which images it carries: "auto" asks the benchmark's licence. Paths and users of this
+        machine are left out, except with `private`. A page of an earlier comparison is replaced, another file
+        only with `overwrite`. Needs matplotlib.
+        """
+        from counterfoil.report.drawing import check
+        from counterfoil.report.page import page
+
+        check()
+        html = page(self.comparisons, title=title, pictures=pictures, private=private)
+        write(path, html, command="compare", form="html", overwrite=overwrite)
+
+    def plot(self, measures: Sequence[str] | None = None, *, benchmark: str | None = None) -> Any:
+        """A matplotlib figure of the measures of one benchmark with intervals and chance.
+
+        By default the main measures of the only benchmark. Needs matplotlib.
+        """
+        if benchmark is None and len(self) > 1:
+            names = [each.benchmark for each in self.comparisons]
+            raise InputError("a figure is of one benchmark", allowed=names, hint="name it: benchmark=NAME")
+        found = self.comparisons[0] if benchmark is None else self[benchmark]
+        return figures.measures(found, measures)
+
+    def with_images(
+        self,
+        *,
+        data: Path | None = None,
+        images: Path | None = None,
+        required: bool = False,
+        feedback: Feedback = SILENT,
+    ) -> "RunComparison":
+        """The comparison with its benchmarks' images, where those are still to be found.
+
+        A run folder keeps no images. They are looked for where the run found them, or in `data` and `images`.
+        With `required` it is an error where they are not in `data`, else a note.
+        """
+        places = Places(data)
+        found = []
+        for comparison in self.comparisons:
+            place, folder = _whereabouts(comparison, places, images, many=len(self) > 1)
+            if (outputs := guard.active()) is not None:
+                outputs.read(*(path for path in (place, folder) if path is not None))
+            try:
+                found.append(_with_images(comparison, place, folder))
+            except CounterfoilError as error:
+                if required:
+                    raise
+                feedback.note(f"no pictures of {comparison.benchmark} on the page: {error}")
+                found.append(comparison)
+        return RunComparison(tuple(found))
+
+    def _shown(self) -> list[Table]:
+        found = [overview(each, finer=False) for each in self.comparisons]
+        return [table for table in (*found, *self._tested()) if table.columns]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(to_text, self._shown()))
+
+    def __repr__(self) -> str:
+        names = [each.benchmark for each in self.comparisons]
+        runs = dict.fromkeys(run.name for each in self.comparisons for run in each.runs)
+        return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
+
+    def _repr_html_(self) -> str:
+        return fragment(self._shown(), self._bases())
+
+    def _groups(self) -> list[Table]:
+        return [by_group(each) for each in self.comparisons]
+
+    def _tested(self) -> list[Table]:
+        """A table of the tested differences per measure that has any."""
+        kept = (
+            replace(each, differences=each.against_baseline()) if each.baseline else each
+            for each in self.comparisons
+        )
+        return [
+            differences(each, name)
+            for each in kept
+            for name in dict.fromkeys(d.measure for d in each.differences)
+        ]
+
+    def _tables(self) -> list[Table]:
+        """The tables of a page of text: a gallery's by itself, with what its authors report."""
+        galleries = [
+            each for each in self.comparisons if each.runs[0].benchmark.questions.directed
+        ]
+        others = [each for each in self.comparisons if each not in galleries]
+        found = [overview(*others)] if others else []
+        found += [overview(each, measures=headline(each) or None) for each in galleries]
+        return [table for table in (*found, *self._groups(), *self._tested()) if table.columns]
+
+    def _bases(self) -> list[str]:
+        return [
+            f"{each.benchmark}: {line}"
+            for each in self.comparisons
+            for line in rests_on(each.runs[0].benchmark, [run.result for run in each.runs])
+        ]
+
+
+_DIFFERENCES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("benchmark", "measure", "a", "b")),
+        *((name, pa.float64()) for name in ("value", "low", "high", "p", "p_holm", "mcnemar")),
+    ]
+)
+
+
+def compare(
+    runs: Sequence[Run | str | Path],
+    *,
+    baseline: Run | str | None = None,
+    interval: str | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+    feedback: Feedback = SILENT,
+) -> RunComparison:
+    """Runs compared question by question: intervals of differences, paired permutation, McNemar, Holm.
+
+    `runs` are runs, run folders, and folders of them. With a `baseline` (a run or its name) every other run
+    is tested against it, else all pairs. `interval` makes those of runs anew too; by default they keep
+    theirs, and those of differences are made as "auto" makes them. The same seed gives the same numbers to
+    the last bit. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the runs have no
+    benchmark in common.
+    """
+    found = [each for each in runs if isinstance(each, Run)]
+    folders = [each for each in runs if not isinstance(each, Run)]
+    if folders:
+        found += find_runs(folders, note=feedback.note)
+    if not found:
+        raise InputError("no runs to compare", hint="give runs, run folders, or folders of them")
+    check_common(found, note=feedback.note)
+    if interval is not None:
+        found = [remeasured(run, interval, draws=draws, seed=seed) for run in found]
+    name = baseline.name if isinstance(baseline, Run) else baseline
+    return RunComparison(tested(found, baseline=name, interval=interval or "auto", draws=draws, seed=seed))
+
+
+def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:
+    against: dict[str, dict[str, Any]] = {}
+    for d in comparison.differences:
+        if d.a == run.name and comparison.baseline in (None, d.b):
+            against.setdefault(d.b, {})[d.measure] = {
+                "difference": d.value,
+                "low": d.low,
+                "high": d.high,
+                "p": d.p,
+                "p_holm": d.p_holm,
+                "mcnemar": d.mcnemar,
+            }
+    return {**run.result.to_json(), "scorer": run.name, "against": against}
+
+
+def _whereabouts(
+    comparison: Comparison, places: Places, images: Path | None, *, many: bool
+) -> tuple[Path | None, Path | None]:
+    """Where the data and the images of the benchmark lie, as far as anything says so."""
+    first = comparison.runs[0]
+    about = first.manifest.get("benchmark", {})
+    place = first.benchmark.path
+    if places.plain is not None:
+        place = places.of(comparison.benchmark, many=many)
+    return place, images or (Path(about["images"]) if about.get("images") else None)
+
+
+def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:
+    """The comparison with its images; itself where it has them, or nothing says where they are."""
+    if comparison.runs[0].benchmark.images_at_hand:
+        return comparison
+    whole = _whole(comparison.benchmark, place, folder)
+    if whole is None:
+        return comparison
+    runs = tuple(run.with_benchmark(whole) for run in comparison.runs)
+    if all(after is before for after, before in zip(runs, comparison.runs, strict=True)):
+        raise DataError(
+            "not the questions, captions and images that the runs were measured on",
+            where=place or comparison.benchmark,
+            hint="name the right ones with --data and --images",
+        )
+    return replace(comparison, runs=runs)
+
+
+def _whole(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
+    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot.
+
+    None where nothing says where it is.
+    """
+    if place is not None:
+        return (
+            load(place) if is_benchmark_folder(place) else catalog.benchmark(name, data=place, images=images)
+        )
+    card = catalog.benchmarks().get(name)
+    # What is drawn comes from no file, and is always the same.
+    drawn = card is not None and card.reader.startswith("counterfoil.world.")
+    return catalog.benchmark(name, images=images) if drawn else None
