@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
 GUIDE = {
     "Tour": "tour.md",
+    "From Python": "python.md",
     "Galleries": "galleries.md",
     "Caption metrics": "captions.md",
     "Rankings of models": "rankings.md",

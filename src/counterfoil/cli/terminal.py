@@ -34,13 +34,16 @@ PATIENCE = 2.0
 
 #: Seconds between lines of progress where stderr is no terminal, and with --verbose.
 EVERY, VERBOSE_EVERY = 30.0, 5.0
+#: Seconds between two states of a bar in a notebook, and its width in characters.
+_NOTEBOOK_EVERY, _NOTEBOOK_WIDTH = 0.2, 30
 
 
 class _Clean(Console):
     """A console that shows text as it is: without control characters, markup and names of emoji."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+        # In a notebook too: text on the two streams, and no display of Rich's own.
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, force_jupyter=False)
 
     def on_broken_pipe(self) -> None:
         """Say no more, where Rich would end the program: files are still to be written."""
@@ -133,12 +136,15 @@ def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
 def progress(*, quiet: bool = False) -> Iterator[Report]:
     """A function (stage, done, total) that shows a bar with rate and time left.
 
-    Nothing is shown for the first two seconds of a stage, or when quiet. Where stderr is no terminal a line
-    says every half minute how far it is.
+    Nothing is shown for the first two seconds of a stage, or when quiet. A notebook has a bar of characters;
+    where stderr is neither that nor a terminal a line says every half minute how far it is.
     """
     console = err()
     if quiet or verbosity.quiet:
         yield lambda stage, done, total: None
+        return
+    if not console.is_terminal and "ipykernel" in sys.modules:
+        yield _notebook_bar()
         return
     if not console.is_terminal:
         yield _lines(VERBOSE_EVERY if verbosity.verbose else EVERY)
@@ -179,6 +185,30 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
     finally:
         if bars.live.is_started:
             bars.stop()
+
+
+def _notebook_bar() -> Report:
+    """A report that rewrites one line of stderr, gone when the stage is over: notebooks know no cursor."""
+    started: dict[str, float] = {}
+    shown = 0.0
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        since = started.setdefault(stage, now)
+        if done < total and now - since > PATIENCE and now - shown > _NOTEBOOK_EVERY:
+            filled = round(_NOTEBOOK_WIDTH * done / total)
+            bar = "█" * filled + "░" * (_NOTEBOOK_WIDTH - filled)
+            sys.stderr.write(f"\r{clean(stage)} {bar} {done:,} of {total:,} ")
+            shown = now
+        if done >= total:
+            started.pop(stage)
+            if shown:
+                sys.stderr.write("\r" + " " * 100 + "\r")
+                shown = 0.0
+        sys.stderr.flush()
+
+    return report
 
 
 def _lines(every: float) -> Report:
