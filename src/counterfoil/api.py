@@ -68,7 +68,7 @@ def load_benchmark(
     do not fit.
 
     >>> load_benchmark("world-quads")
-    <Benchmark world-quads: 500 questions, 700 images, 1,000 captions>
+    <Benchmark world-quads: 500 questions, 785 images, 1,000 captions>
     """
     return catalog.benchmark(str(name), data=data, images=images, counts=counts)
 

@@ -93,7 +93,10 @@ class Scorer(Protocol):
     is asked even where the rest is not at hand.
     """
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One number per (images[i], captions[i]); higher means a better match."""
@@ -143,7 +146,10 @@ class Embedder(Protocol):
     may prepare later batches while an earlier one is computed.
     """
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
 
     def embed_images(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -175,7 +181,10 @@ class Classifier(Protocol):
     The engine answers questions with it by the rule of two steps (`counterfoil.metrics.detection`).
     """
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
 
     def image_probabilities(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0

@@ -190,9 +190,7 @@ class RunComparison:
 
     def _tables(self) -> list[Table]:
         """The tables of a page of text: a gallery's by itself, with what its authors report."""
-        galleries = [
-            each for each in self.comparisons if each.runs[0].benchmark.questions.directed
-        ]
+        galleries = [each for each in self.comparisons if each.runs[0].benchmark.questions.directed]
         others = [each for each in self.comparisons if each not in galleries]
         found = [overview(*others)] if others else []
         found += [overview(each, measures=headline(each) or None) for each in galleries]

@@ -21,7 +21,11 @@ from counterfoil.scorers.base import Embedder, Identity
 class TextMetric(Protocol):
     """Reads candidates and references as they are written: BLEU, CIDEr, METEOR, SPICE, the length."""
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
+
     #: ("captions",) or ("captions", "references"); never images.
     needs: tuple[str, ...]
 
@@ -47,7 +51,11 @@ class TextMetric(Protocol):
 class EmbeddingMetric(Protocol):
     """Compares one embedding per item: CLIP-S, PAC-S and the same with references."""
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
+
     #: ("images", "captions"), ("images", "captions", "references") or ("captions", "references").
     needs: tuple[str, ...]
     #: With the metric's prefix in its prompt.
@@ -83,7 +91,10 @@ class CaptionTokens:
 class LocalEmbedder(Protocol):
     """Once per part: the tokens of captions, the frames of videos (a picture is a video of one frame)."""
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
 
     def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """For each batch of captions their tokens."""
@@ -100,7 +111,11 @@ class LocalEmbedder(Protocol):
 class LocalMetric(Protocol):
     """Compares items part by part: EMScore and the same with references; token matching between captions."""
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity:
+        """What decides its answers."""
+        ...
+
     needs: tuple[str, ...]
     local: LocalEmbedder
 
