@@ -203,9 +203,9 @@ def memory_work(scorer: Any, benchmark: Benchmark) -> Callable[[], None]:
 
         with torch.inference_mode():
             for array in arrays:
-                scorer.encode_images(array)
+                scorer.towers.images(array)
             for batch in batches:
-                scorer.encode_texts(batch)
+                scorer.towers.texts(batch)
 
     return work
 
