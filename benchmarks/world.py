@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from counterfoil.world.outlines import HOLES, OUTLINES
+from counterfoil.world.painting import HOLES, LOOKS, OUTLINES
 from counterfoil.world.render import RADII, draw_many
 from counterfoil.world.scenes import Scene, Thing, sample_scene
-from counterfoil.world.styles import LOOKS
 
 OVER = 8
 SAMPLE = 200

@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.stats.means import mean_intervals
+from counterfoil.stats.intervals import mean_intervals
 
 from .caption_samples import written
 

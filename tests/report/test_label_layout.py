@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.report.label_layout import Box, place
+from counterfoil.report.drawing import Box, place
 
 FRAME = Box(0, 0, 400, 400)
 

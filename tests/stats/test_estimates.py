@@ -22,8 +22,8 @@ from counterfoil.stats.estimates import (
     t_over_folds,
     wilson,
 )
+from counterfoil.stats.intervals import tango_score, wilson_score
 from counterfoil.stats.resampling import cluster_draws
-from counterfoil.stats.score_intervals import tango_score, wilson_score
 
 DRAWS = 400
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from counterfoil.stats.score_intervals import tango_score, wilson_score
+from counterfoil.stats.intervals import tango_score, wilson_score
 
 
 @given(st.integers(1, 500), st.floats(0, 1), st.floats(0.5, 13))

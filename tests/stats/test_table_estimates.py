@@ -12,8 +12,8 @@ from counterfoil.stats.estimates import (
     macro_bootstrap,
     wilson,
 )
+from counterfoil.stats.intervals import wilson_score
 from counterfoil.stats.resampling import cluster_draws
-from counterfoil.stats.score_intervals import wilson_score
 from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 
 

@@ -18,7 +18,7 @@ from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.studies import captions
 from counterfoil.studies.captions import MATCHING, READING, CaptionStudy
-from counterfoil.studies.whole import WholeCaptions
+from counterfoil.studies.single_token import WholeCaptions
 from tiny_study import TINY, facts
 
 

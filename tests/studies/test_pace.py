@@ -2,13 +2,13 @@
 
 import pytest
 
-from counterfoil.studies import pace
-from counterfoil.studies.pace import Pace
+from counterfoil.studies import plan
+from counterfoil.studies.plan import Pace
 
 
 def test_it_says_once_what_its_steps_say(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr(pace, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(plan, "perf_counter", lambda: clock[0])
     said: list[str] = []
     passed: list[tuple[str, int, int]] = []
     made = Pace(500, lambda *at: passed.append(at), said.append)

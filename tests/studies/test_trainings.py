@@ -11,7 +11,7 @@ from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies import folder
 from counterfoil.studies.demo import DETECTORS, Study
 from counterfoil.studies.measuring import world
-from counterfoil.studies.trainings import FIRST, LEARNED, TUNED, Workshop, combined
+from counterfoil.studies.trainings import FIRST, LEARNED, TUNED, TrainingRuns, combined
 from counterfoil.world.edits import SUBSETS
 from tiny_study import TINY
 
@@ -40,7 +40,7 @@ def test_steps_rows_and_curves_are_as_planned(made: Study) -> None:
 
 
 def test_what_is_watched_is_never_asked(tmp_path: Path) -> None:
-    watched = Workshop(TINY, tmp_path).watched
+    watched = TrainingRuns(TINY, tmp_path).watched
     asked = world(TINY)[0]
     assert isinstance(asked.questions, Quad)
     assert not {c.text for c in watched.captions} & {c.text for c in asked.captions}
@@ -73,8 +73,8 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
 
     asked: list[str] = []
     monkeypatch.setattr("counterfoil.scorers.checkpoint.read", read)
-    monkeypatch.setattr(Workshop, "_fit", fit)
-    workshop = Workshop(TINY, tmp_path)
+    monkeypatch.setattr(TrainingRuns, "_fit", fit)
+    workshop = TrainingRuns(TINY, tmp_path)
     workshop.tuned("coco", 0)
     workshop.tuned("mining-sum", 0, recipe="sum")
     assert seen == [
@@ -90,7 +90,7 @@ def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Stu
     torch = pytest.importorskip("torch")
     from counterfoil.scorers import checkpoint
 
-    start, again = (Workshop(TINY, place).untrained(seed=4).network.state_dict() for _ in range(2))
+    start, again = (TrainingRuns(TINY, place).untrained(seed=4).network.state_dict() for _ in range(2))
     assert all(one.equal(again[name]) for name, one in start.items())
     weights = {
         name: checkpoint.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.world.captions import matches, text
-from counterfoil.world.describing import describe, mention, speak
+from counterfoil.world.captions import describe, matches, mention, speak, text
 from counterfoil.world.reading import positives
 from counterfoil.world.scenes import CONTAINERS, sample_scene
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from counterfoil.world.animation import MOTIONS, moving
-from counterfoil.world.captions import matches
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import describe, matches
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.grading import claims, grade, level, level_table, share
+from counterfoil.world.graded_captions import claims, grade, level, level_table, share
 from counterfoil.world.reading import read
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 

@@ -209,7 +209,7 @@ def test_what_cannot_be():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="'a' twice"):
         annotate(truth(3), [Annotator("a"), Annotator("a")], rng)
-    with pytest.raises(InputError, match="nobody"):
+    with pytest.raises(InputError, match="none"):
         annotate(truth(3), [], rng)
     with pytest.raises(InputError, match="bias shows only"):
         rates(np.ones(3, dtype=bool), annotate(np.ones(3, dtype=bool), CROWD, rng))

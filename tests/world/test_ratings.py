@@ -7,8 +7,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import matches
-from counterfoil.world.graded_captions import REFERENCES
-from counterfoil.world.grading import LEVELS, claims, level
+from counterfoil.world.graded_captions import LEVELS, REFERENCES, claims, level
 from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import PAIRS, judged, preferences, rated
 from counterfoil.world.reading import read

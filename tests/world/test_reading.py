@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
-from counterfoil.world.captions import CLOSINGS, OPENINGS, Meaning, Phrase, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import CLOSINGS, OPENINGS, Meaning, Phrase, describe, text
 from counterfoil.world.reading import VOCABULARY, matches, positives, read
 from counterfoil.world.scenes import (
     ATTRIBUTES,

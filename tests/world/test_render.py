@@ -7,8 +7,7 @@ import pytest
 
 from counterfoil.data.records import decode
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.outlines import OUTLINES
-from counterfoil.world.painting import DARKEST, LIGHTEST, STRONGEST, sheet
+from counterfoil.world.painting import DARKEST, LIGHTEST, LOOKS, OUTLINES, STRONGEST, sheet
 from counterfoil.world.render import PALETTE, RADII, SHEETS, STYLES, draw, draw_many, encode
 from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import (
@@ -24,7 +23,6 @@ from counterfoil.world.scenes import (
     sample_scene,
 )
 from counterfoil.world.sheet import contact_sheet
-from counterfoil.world.styles import LOOKS
 
 
 def one(**changes) -> Scene:

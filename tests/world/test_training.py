@@ -8,8 +8,7 @@ import pytest
 from counterfoil.data.training import TrainingSet
 from counterfoil.data.training_files import read
 from counterfoil.errors import InputError, StorageError, UnknownNameError
-from counterfoil.world.captions import OPENINGS, matches, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import OPENINGS, describe, matches, text
 from counterfoil.world.edits import SUBSETS
 from counterfoil.world.galleries import described
 from counterfoil.world.generator import imagine

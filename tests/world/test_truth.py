@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.world.captions import Meaning, Phrase, matches, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import Meaning, Phrase, describe, matches, text
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.reading import positives
 from counterfoil.world.scenes import (

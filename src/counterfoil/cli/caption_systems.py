@@ -245,7 +245,7 @@ class SystemTables:
         titles: Mapping[str, str],
     ) -> "SystemTables":
         """All tables of it; of people only where they were asked."""
-        from counterfoil.report.system_tables import agreements, differences
+        from counterfoil.report.systems_page import agreements, differences
 
         values = values_of(found)
         return cls(

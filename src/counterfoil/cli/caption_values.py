@@ -17,7 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
 from counterfoil.scorers.captions.base import CaptionMetric, TextMetric
 from counterfoil.scorers.captions.text import TextMeasure
-from counterfoil.stats.means import FEWEST, mean_intervals
+from counterfoil.stats.intervals import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
 
 #: What an image counts whose candidates are several: the mean of their scores, or the best (oracle).

@@ -23,14 +23,15 @@ from counterfoil.report.drawing import (
     RIGHT,
     RULE,
     WRONG,
+    Box,
     canvas,
     extent,
     matrix,
+    place,
     short,
     style,
     tip,
 )
-from counterfoil.report.label_layout import Box, place
 from counterfoil.report.labels import group, measure_label
 from counterfoil.report.markup import number
 from counterfoil.report.tables import groupings, main_measures, ranking, style_of

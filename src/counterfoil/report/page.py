@@ -20,8 +20,8 @@ from counterfoil.report.galleries.section import GalleryChapter, gallery_chapter
 from counterfoil.report.judged.browser_data import judged_data
 from counterfoil.report.judged.section import JudgedChapter, judged_chapter
 from counterfoil.report.models import ScorerSection, models
+from counterfoil.report.page_frame import shareable, shared
 from counterfoil.report.pictures import BUDGET, Album
-from counterfoil.report.privacy import shareable, shared
 from counterfoil.report.section import Chapter, chapter
 from counterfoil.report.tables import ranking
 

@@ -11,8 +11,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report import drawing, page_frame, ranking_figures
 from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines
-from counterfoil.report.page_frame import Drawing
-from counterfoil.report.privacy import shareable, users
+from counterfoil.report.page_frame import Drawing, shareable, users
 from counterfoil.report.ranking_figures import written
 
 

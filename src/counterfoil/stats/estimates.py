@@ -29,9 +29,8 @@ from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.crossed import crossed_variance
-from counterfoil.stats.effective import Spread, normal_quantile
+from counterfoil.stats.intervals import Spread, normal_quantile, wilson_score
 from counterfoil.stats.resampling import ExactSums, cluster_draws, exact_sums
-from counterfoil.stats.score_intervals import wilson_score
 from counterfoil.stats.sharing import Sharing
 
 

@@ -12,8 +12,8 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.stats.crossed import crossed_variance
-from counterfoil.stats.effective import Spread
 from counterfoil.stats.estimates import deviations, macro_weights
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.resampling import ExactSums, cluster_draws, exact_sums
 from counterfoil.stats.sharing import Sharing
 

@@ -27,8 +27,8 @@ from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
-from counterfoil.studies.whole import WholeCaptions
-from counterfoil.world.grading import GRADES, LEVELS
+from counterfoil.studies.single_token import WholeCaptions
+from counterfoil.world.graded_captions import GRADES, LEVELS
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.video_benchmark import clips
 

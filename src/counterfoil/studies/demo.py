@@ -18,12 +18,11 @@ from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report.study.page import TrainingSummary
-from counterfoil.studies import captions, dials, folder
+from counterfoil.studies import ablations, captions, folder
 from counterfoil.studies.captions import CaptionStudy
-from counterfoil.studies.measuring import ALIKE, Bench, world
-from counterfoil.studies.pace import Pace
-from counterfoil.studies.plan import Plan
-from counterfoil.studies.trainings import TUNED, Workshop, combined
+from counterfoil.studies.measuring import ALIKE, EvaluationRuns, world
+from counterfoil.studies.plan import Pace, Plan
+from counterfoil.studies.trainings import TUNED, TrainingRuns, combined
 from counterfoil.world.sample import painted
 
 #: Which network each pair of detectors stands on.
@@ -68,7 +67,7 @@ def study(
     """Build, train and measure as the plan says; networks and runs are kept in `out`.
 
     A study that was stopped goes on where it was when it is asked for again with the same plan; what
-    another plan left there is removed first (`folder.claim`). `facts` says how a run came about (`Bench`).
+    another plan left there is removed first (`folder.claim`). `facts` says how a run came about.
     Raises `InputError` for a folder that holds something else, and what building, training and measuring
     raise.
     """
@@ -77,10 +76,10 @@ def study(
         note(f"going on with the study in {out}")
     # What is left of a study that was begun is not known; of a new one, its first steps tell.
     pace = progress if begun else Pace(plan.work, progress, note)
-    workshop = Workshop(plan, out / folder.NETWORKS, progress=pace)
+    workshop = TrainingRuns(plan, out / folder.NETWORKS, progress=pace)
     with clock("drawing the world"):
         drawn = world(plan)
-        bench = Bench(tuple(map(painted, drawn)), out / folder.RUNS, facts, progress)
+        bench = EvaluationRuns(tuple(map(painted, drawn)), out / folder.RUNS, facts, progress)
         rows = len(workshop.loose) + len(workshop.contrasts) + len(workshop.generated)
 
     runs: dict[str, list[Run]] = {}
@@ -112,10 +111,10 @@ def study(
             of_seeds = [run for run in runs["trohn-img"] if isinstance(run.benchmark.questions, Quad)]
             both = zip(plan.seeds, of_seeds, controls["trohn-img"], strict=True)
             clean = [run for seed, *two in both if seed in plan.dialled for run in two]
-            swept += dials.noise(workshop, bench, clean, draws=draws)
+            swept += ablations.noise(workshop, bench, clean, draws=draws)
     if plan.mining:
         with clock("the study of mining", "studied mining"):
-            swept.append(dials.mining(workshop, bench, draws=draws))
+            swept.append(ablations.mining(workshop, bench, draws=draws))
     with clock("caption metrics", "asked caption metrics"):
         looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
         metrics = captions.study(plan, looking, out / folder.RUNS, facts=facts, progress=progress)

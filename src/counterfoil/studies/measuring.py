@@ -27,7 +27,7 @@ _DRAWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class EvaluationRuns:
     """The benchmarks of a study, and the folder in which its runs are kept as RUNS/MODEL-SEED/BENCHMARK."""
 
     benchmarks: tuple[Benchmark, ...]

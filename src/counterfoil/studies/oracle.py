@@ -18,7 +18,7 @@ from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 from counterfoil.scorers.blind import Random
 from counterfoil.world.animation import Animation
-from counterfoil.world.grading import grade, level
+from counterfoil.world.graded_captions import grade, level
 from counterfoil.world.lazy_drawings import LazyDrawing
 from counterfoil.world.ratings import GradedDrawing
 from counterfoil.world.reading import matches, read

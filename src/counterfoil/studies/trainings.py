@@ -39,7 +39,7 @@ _WATCHED = 1_000_003
 
 
 @dataclass(frozen=True, eq=False)
-class Workshop:
+class TrainingRuns:
     """Where the networks of one study are made: `folder/NAME-SEED` is the checkpoint of each."""
 
     plan: Plan

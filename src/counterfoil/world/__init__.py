@@ -4,11 +4,11 @@ Training sets are drawn by `counterfoil.world.training` and written by `counterf
 """
 
 from counterfoil.world.animation import Animation
-from counterfoil.world.captions import Meaning, Phrase, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import Meaning, Phrase, describe, text
 from counterfoil.world.edits import SUBSETS, Contrast, edit
 from counterfoil.world.galleries import gallery
 from counterfoil.world.generator import imagine
+from counterfoil.world.painting import STYLES
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.reading import matches, positives, read
@@ -16,7 +16,6 @@ from counterfoil.world.render import draw, draw_many, encode
 from counterfoil.world.sample import choices, contrasts, quads
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 from counterfoil.world.sheet import contact_sheet
-from counterfoil.world.styles import STYLES
 
 __all__ = [
     "STYLES",

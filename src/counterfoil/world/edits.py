@@ -15,8 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.captions import Meaning, Phrase, matches
-from counterfoil.world.describing import counted, mention, speak
+from counterfoil.world.captions import Meaning, Phrase, counted, matches, mention, speak
 from counterfoil.world.relocation import (
     carried,
     has_room,

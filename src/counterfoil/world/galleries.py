@@ -16,8 +16,7 @@ from counterfoil.data.readers.matches import own, search
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount
 from counterfoil.inputs.memory import check_room
-from counterfoil.world.captions import OPENINGS, Meaning, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import OPENINGS, Meaning, describe, text
 from counterfoil.world.reading import positives
 from counterfoil.world.sample import (
     Items,

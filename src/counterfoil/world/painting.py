@@ -1,10 +1,7 @@
-"""Parts of pictures: stamps of things, sheets of paper, grain; each made once and kept.
-
-A stamp is a thing with its shadow, ready to be laid on any sheet: what it keeps of what lies under it, and
-what it adds. Everything is drawn several times as large as it will be and scaled down.
-"""
+"""Styles, outlines of shapes, and the parts of pictures: stamps, sheets of paper, grain; each made once."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
@@ -12,9 +9,157 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from counterfoil.world.outlines import HOLES, OUTLINES
 from counterfoil.world.scenes import Thing
-from counterfoil.world.styles import LOOKS
+
+Colour = tuple[int, int, int]
+
+#: Seven colours that keep their names and stay apart for red-green blind eyes (they differ in lightness).
+PALETTE: Mapping[str, Colour] = {
+    "red": (196, 45, 58),
+    "orange": (240, 134, 40),
+    "yellow": (242, 198, 44),
+    "green": (26, 140, 92),
+    "blue": (48, 116, 206),
+    "purple": (104, 50, 138),
+    "pink": (242, 146, 182),
+}
+
+#: The same, a little brighter and colder, as of painted plastic.
+GLOSSY: Mapping[str, Colour] = {
+    "red": (205, 40, 66),
+    "orange": (243, 138, 46),
+    "yellow": (243, 206, 40),
+    "green": (20, 150, 104),
+    "blue": (56, 122, 220),
+    "purple": (110, 50, 156),
+    "pink": (243, 148, 196),
+}
+
+#: The sheets under natural light, and what a generator makes of them.
+SHEETS: Mapping[str, Colour] = {"cream": (242, 236, 224), "mist": (232, 236, 239), "sage": (233, 237, 225)}
+BACKDROPS: Mapping[str, Colour] = {"cream": (238, 233, 232), "mist": (228, 233, 243), "sage": (228, 236, 232)}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How things look. Lengths are parts of the picture's side, levels are of 255."""
+
+    palette: Mapping[str, Colour]
+    sheets: Mapping[str, Colour]
+    #: White ink of stripes and dots.
+    ink: Colour
+    #: The colour of shadows, how dark they are at most, how soft, and how far they fall right and down.
+    shade: Colour
+    dark: float
+    soft: float
+    fall: tuple[float, float]
+    #: How much lighter a thing is at its top than at its foot.
+    rise: float
+    #: How bright the spot is in which a thing mirrors a lamp; 0 for paper.
+    gloss: float
+    #: Where the light may come from (x, y), one per picture, and how fast the sheet darkens from there.
+    lights: tuple[tuple[float, float], ...]
+    falloff: float
+    #: Standard deviation of the grain; none at 0.
+    grain: float
+
+
+LOOKS: Mapping[str, Style] = {
+    "natural": Style(
+        palette=PALETTE,
+        sheets=SHEETS,
+        ink=(243, 241, 234),
+        shade=(58, 48, 40),
+        dark=0.36,
+        soft=0.009,
+        fall=(0.006, 0.013),
+        rise=24.0,
+        gloss=0.0,
+        lights=((0.35, 0.3), (0.25, 0.2), (0.45, 0.15), (0.3, 0.5)),
+        falloff=13.0,
+        grain=2.2,
+    ),
+    "synthetic": Style(
+        palette=GLOSSY,
+        sheets=BACKDROPS,
+        ink=(243, 243, 243),
+        shade=(52, 44, 96),
+        dark=0.30,
+        soft=0.017,
+        fall=(-0.008, 0.017),
+        rise=8.0,
+        gloss=62.0,
+        lights=((0.5, 0.42), (0.6, 0.3), (0.55, 0.55), (0.7, 0.35)),
+        falloff=34.0,
+        grain=0.0,
+    ),
+}
+
+#: The names of the styles.
+STYLES = tuple(LOOKS)
+
+
+Points = NDArray[np.float64]
+
+
+def _ring(
+    corners: int, *, radius: float = 1.0, start: float = -90.0, at: tuple[float, float] = (0, 0)
+) -> Points:
+    """The corners of a regular polygon, the first at `start` degrees (-90 is up)."""
+    angles = np.deg2rad(start + 360.0 / corners * np.arange(corners))
+    return radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) + np.asarray(at)
+
+
+def _moved(points: Points, *, right: float = 0.0, down: float = 0.0) -> Points:
+    return points + np.array([right, down])
+
+
+def _star() -> Points:
+    outer, inner = _ring(5, radius=1.15), _ring(5, radius=0.56, start=-54.0)
+    return _moved(np.stack([outer, inner], axis=1).reshape(10, 2), down=0.06)
+
+
+def _heart() -> Points:
+    t = np.linspace(0, 2 * np.pi, 96, endpoint=False)
+    x = 16 * np.sin(t) ** 3
+    y = -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t))
+    return np.stack([x, y - 2.5], axis=1) / 16.5
+
+
+def _moon() -> Points:
+    """A crescent open to the right: an outer arc there and an inner one back."""
+    outer = np.deg2rad(np.linspace(-52, -308, 64))
+    inner = np.deg2rad(np.linspace(-263, -97, 64))
+    far = np.stack([np.cos(outer), np.sin(outer)], axis=1)
+    near = _moved(0.795 * np.stack([np.cos(inner), np.sin(inner)], axis=1), right=0.713)
+    return _moved(np.concatenate([far, near]), right=0.22) * 1.1
+
+
+def _flower() -> list[Points]:
+    petals = [_ring(40, radius=0.43, at=(float(x), float(y))) for x, y in _ring(5, radius=0.62)]
+    return [*petals, _ring(40, radius=0.5)]
+
+
+#: The polygons whose union is the shape.
+OUTLINES: Mapping[str, tuple[Points, ...]] = {
+    "circle": (_ring(72, radius=0.93),),
+    "square": (_ring(4, radius=1.16, start=45.0),),
+    "triangle": (_moved(_ring(3, radius=1.18), down=0.2),),
+    "star": (_star(),),
+    "heart": (_heart(),),
+    "diamond": (_ring(4, radius=1.12) * [0.76, 1.03],),
+    "moon": (_moon(),),
+    "flower": tuple(_flower()),
+    "ring": (_ring(96, radius=1.06),),
+    "box": (_ring(4, radius=1.0 * 2**0.5, start=45.0),),
+}
+
+#: What is cut out of the containers again: a small thing fits in with clear air on all sides.
+HOLES: Mapping[str, Points] = {
+    "ring": _ring(96, radius=0.86),
+    "box": _ring(4, radius=0.8 * 2**0.5, start=45.0),
+}
+
 
 #: Radii as parts of the picture's side.
 RADII = {"small": 0.076, "large": 0.132}

@@ -1,7 +1,7 @@
 """`world-rated` and `world-preferences`: captions of pictures that are right by degrees, and who says so.
 
-A caption is right about a scene to one of four levels (`counterfoil.world.grading`), and that is what rates
-it. Simulated people can rate instead, each claim of a caption judged by itself; preferences are always votes.
+A caption is right about a scene to one of four levels (`counterfoil.world.graded_captions`), its rating.
+Simulated people can rate instead, each claim of a caption judged by itself; preferences are always votes.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,7 @@ from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.world.captions import Meaning, matches
-from counterfoil.world.graded_captions import tell
-from counterfoil.world.grading import LEVELS, claims, levels
+from counterfoil.world.graded_captions import LEVELS, claims, levels, tell
 from counterfoil.world.lazy_drawings import LazyDrawing
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import (

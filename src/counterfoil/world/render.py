@@ -13,10 +13,8 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.outlines import HOLES
-from counterfoil.world.painting import RADII, grain, sheet, stamp_of
+from counterfoil.world.painting import HOLES, LOOKS, PALETTE, RADII, SHEETS, STYLES, grain, sheet, stamp_of
 from counterfoil.world.scenes import Scene
-from counterfoil.world.styles import LOOKS, PALETTE, SHEETS, STYLES
 
 __all__ = ["PALETTE", "RADII", "SHEETS", "STYLES", "draw", "draw_many", "encode"]
 

@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw, ImageFont
 from counterfoil.errors import InputError
 from counterfoil.world.captions import text
 from counterfoil.world.edits import Contrast
+from counterfoil.world.painting import STYLES
 from counterfoil.world.render import draw
-from counterfoil.world.styles import STYLES
 
 _PAGE, _INK, _FAINT = (252, 251, 248), (44, 40, 36), (128, 120, 112)
 _LETTERS, _LINE, _GAP = 13, 17, 14

@@ -20,8 +20,7 @@ from numpy import ndarray
 from counterfoil.data.forms import Ids
 from counterfoil.data.training import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.captions import OPENINGS, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.generator import imagine
 from counterfoil.world.sample import (
     Items,

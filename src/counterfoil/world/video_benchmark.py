@@ -14,11 +14,9 @@ from counterfoil.data.records import Caption
 from counterfoil.data.references import References
 from counterfoil.data.videos import Video
 from counterfoil.world.animation import MOTIONS, Animation, moving
-from counterfoil.world.captions import Meaning, text
-from counterfoil.world.describing import describe
+from counterfoil.world.captions import Meaning, describe, text
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.graded_captions import in_order
-from counterfoil.world.grading import GRADES, share, words
+from counterfoil.world.graded_captions import GRADES, in_order, share, words
 from counterfoil.world.sample import (
     Items,
     Progress,

@@ -11,9 +11,8 @@ from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report import drawing, page_frame, tables
 from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Table
-from counterfoil.report.page_frame import Drawing
+from counterfoil.report.page_frame import Drawing, shareable
 from counterfoil.report.pictures import Album
-from counterfoil.report.privacy import shareable
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import lines as study_lines
 from counterfoil.report.study.captions import caption_part

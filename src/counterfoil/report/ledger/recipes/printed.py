@@ -9,8 +9,7 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import kendall_tau_b
-from counterfoil.report.ledger.entry import Basis
-from counterfoil.report.ledger.formula import evaluate
+from counterfoil.report.ledger.entry import Basis, evaluate
 from counterfoil.report.ledger.recipes.case import Case, Recomputed
 
 # Means of printed numbers are rounded to so many decimals, so that equal ones are equal in floating point.

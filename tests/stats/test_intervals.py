@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from counterfoil.errors import InputError
-from counterfoil.stats.means import FEWEST, mean_intervals
+from counterfoil.stats.intervals import FEWEST, mean_intervals
 
 
 @pytest.mark.parametrize("n", [10, 40, 300])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.studies import dials
+from counterfoil.studies import ablations
 from counterfoil.studies.demo import Study
-from counterfoil.studies.measuring import Bench, world
-from counterfoil.studies.trainings import Workshop
+from counterfoil.studies.measuring import EvaluationRuns, world
+from counterfoil.studies.trainings import TrainingRuns
 from counterfoil.world.galleries import as_collected
 from tiny_study import TINY, facts
 
@@ -47,7 +47,7 @@ def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller: Study)
 def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
     place: Path, made: Study, tmp_path: Path
 ) -> None:
-    bench = Bench(world(TINY), tmp_path, facts)
+    bench = EvaluationRuns(world(TINY), tmp_path, facts)
     every, own = bench.measure_gallery("coco", place / "networks/coco-0")
     assert {path.name for path in (tmp_path / "coco-0").iterdir()} == {"world-gallery", "world-gallery-own"}
     assert own.benchmark.digest == as_collected(every.benchmark).digest != every.benchmark.digest
@@ -63,4 +63,4 @@ def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
 
 def test_noise_without_rates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no rates of noise"):
-        dials.noise(Workshop(TINY, tmp_path), Bench((), tmp_path, facts), [], draws=100)
+        ablations.noise(TrainingRuns(TINY, tmp_path), EvaluationRuns((), tmp_path, facts), [], draws=100)

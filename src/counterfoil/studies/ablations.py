@@ -7,8 +7,8 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies import sweeps
 from counterfoil.evaluation.studies.sweeps import Sweep, Trial
-from counterfoil.studies.measuring import ALIKE, Bench
-from counterfoil.studies.trainings import Workshop
+from counterfoil.studies.measuring import ALIKE, EvaluationRuns
+from counterfoil.studies.trainings import TrainingRuns
 from counterfoil.world.training import training
 
 #: Training data as the generator made them.
@@ -17,7 +17,9 @@ _RAW = "as generated"
 _WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
 
 
-def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int) -> tuple[Sweep, Sweep]:
+def noise(
+    workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run], *, draws: int
+) -> tuple[Sweep, Sweep]:
     """trohn-img where a share of the negative pictures is wrong, and what dropping those brings back.
 
     `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
@@ -59,7 +61,7 @@ def noise(workshop: Workshop, bench: Bench, clean: Sequence[Run], *, draws: int)
     return judged(True), styles
 
 
-def mining(workshop: Workshop, bench: Bench, *, draws: int) -> Sweep:
+def mining(workshop: TrainingRuns, bench: EvaluationRuns, *, draws: int) -> Sweep:
     """A triplet loss with each way to choose negatives, judged on the gallery (ECCV Caption Figure 5a).
 
     By R@1 as COCO counts it, one right image per caption, and by mAP@R over all that are true.
