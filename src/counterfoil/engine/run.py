@@ -7,7 +7,6 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.align import align
@@ -55,7 +54,7 @@ def run(
     written.
     """
     ability = ability_for(scorer, benchmark)
-    if isinstance(benchmark.questions, Gallery):
+    if benchmark.questions.directed:
         return rank_galleries([benchmark], scorer, session=session)[0]
     return _QUESTIONS[ability](benchmark, scorer, session=session)
 

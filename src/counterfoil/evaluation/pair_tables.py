@@ -59,10 +59,10 @@ def from_tables(
 
 def _answers_table(benchmark: Benchmark, answers: Scores | Outcomes) -> pa.Table:
     columns: dict[str, pa.Array] = {"question": pa.array(benchmark.questions.ids, pa.string())}
-    if isinstance(answers, Outcomes):
-        columns |= {name: pa.array(right, pa.bool_()) for name, right in answers.right.items()}
+    if not answers.has_scores:
+        columns |= {name: pa.array(right, pa.bool_()) for name, right in answers.outcomes.right.items()}
     else:
-        flat = answers.values.reshape(len(benchmark), -1)
+        flat = answers.scores.reshape(len(benchmark), -1)
         names = _score_columns(benchmark.paired)
         columns |= {name: pa.array(flat[:, i], pa.float64()) for i, name in enumerate(names)}
     return pa.table(columns)
@@ -91,19 +91,15 @@ def _items_table(benchmark: Benchmark, items: Mapping[str, NDArray[np.float64]])
         "question": pa.array(questions.ids, pa.string()),
         "cluster": pa.array(benchmark.clusters, pa.int64()),
     }
-    if isinstance(questions, Quad):
-        slots = {"caption": questions.captions, "image": questions.images}
-    else:
-        of_query, of_candidates = ("image", "caption") if questions.asks == "image" else ("caption", "image")
-        slots = {of_query: questions.query[:, None], of_candidates: questions.candidates}
-    for k in range(slots["caption"].shape[1]):
-        chosen = [benchmark.captions[i] for i in slots["caption"][:, k]]
+    caption_at, image_at = questions.slots()
+    for k in range(caption_at.shape[1]):
+        chosen = [benchmark.captions[i] for i in caption_at[:, k]]
         columns[f"caption_{k}_id"] = pa.array([c.id for c in chosen], pa.string())
         columns[f"caption_{k}"] = pa.array([c.text for c in chosen], pa.string())
-    for k in range(slots["image"].shape[1]):
-        chosen_images = [benchmark.images[i] for i in slots["image"][:, k]]
+    for k in range(image_at.shape[1]):
+        chosen_images = [benchmark.images[i] for i in image_at[:, k]]
         columns[f"image_{k}"] = pa.array([i.id for i in chosen_images], pa.string())
-        photos = [benchmark.photos[i] for i in slots["image"][:, k]]
+        photos = [benchmark.photos[i] for i in image_at[:, k]]
         columns[f"image_{k}_photo"] = pa.array(photos, pa.string())
         crops = [None if i.crop is None else list(i.crop) for i in chosen_images]
         columns[f"image_{k}_crop"] = pa.array(crops, pa.list_(pa.int64()))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import FORMS, Gallery, Preference, Rated
+from counterfoil.data.forms import FORMS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import page_frame
@@ -50,6 +50,8 @@ _GALLERIES = _Kind(
 )
 _JUDGED = _Kind("judged", "judgements", judged_chapter, JudgedChapter, judged_data, "judged.js", "judged.css")
 _KINDS = (_PAIRS, _GALLERIES, _JUDGED)
+#: The kind of section of every form.
+_KIND_OF = {"quad": _PAIRS, "choice": _PAIRS, "gallery": _GALLERIES, "rated": _JUDGED, "preference": _JUDGED}
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,7 @@ def _in_order(comparison: Comparison) -> Comparison:
 
 
 def _kind(benchmark: Benchmark) -> _Kind:
-    if isinstance(benchmark.questions, Gallery):
-        return _GALLERIES
-    return _JUDGED if isinstance(benchmark.questions, Rated | Preference) else _PAIRS
+    return _KIND_OF[benchmark.questions.form]
 
 
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:

@@ -59,7 +59,7 @@ class EvaluationRuns:
         from counterfoil.scorers import checkpoint as checkpoint_folder
 
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
-        whole = next(each for each in self.benchmarks if each.questions.form == "gallery")
+        whole = next(each for each in self.benchmarks if each.questions.directed)
         both = (whole, as_collected(whole))
         given = rank_galleries(both, scorer, session=self._session)
         every, own = (

@@ -14,7 +14,6 @@ from typing import Any
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
-from counterfoil.data.forms import Gallery
 from counterfoil.data.provenance import about
 from counterfoil.data.scores import Answers
 from counterfoil.engine.rerank import name as reranked
@@ -139,11 +138,11 @@ class Evaluation:
                 progress=progress,
                 note=self.feedback.remark,
             )
-            if not isinstance(part.benchmark.questions, Gallery):
+            if not part.benchmark.questions.directed:
                 scorer = self.scorer if part.given is None else part.given
                 return answer_benchmark(part.benchmark, scorer, session=session)
             if not self._ranked:
-                galleries = [each for each in self._parts if isinstance(each.benchmark.questions, Gallery)]
+                galleries = [each for each in self._parts if each.benchmark.questions.directed]
                 found = rank_galleries(
                     [each.benchmark for each in galleries],
                     self.scorer,

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import of
@@ -44,7 +43,7 @@ class Replicates:
     @property
     def is_gallery(self) -> bool:
         """Whether the questions are those of a gallery."""
-        return isinstance(self.runs[0].benchmark.questions, Gallery)
+        return self.runs[0].benchmark.questions.directed
 
     @property
     def sharing(self) -> Sharing:

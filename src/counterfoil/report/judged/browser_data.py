@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.run import Run
 from counterfoil.report import browser_data
 from counterfoil.report.pictures import Album
@@ -81,7 +82,7 @@ def _stretch(
 
 def kinds(run: Run) -> Int[ndarray, "questions"]:
     """Positions in `KINDS`; a preference is wrong where its value is below 1, such as the half of a tie."""
-    if isinstance(run.benchmark.questions, Preference):
+    if of(run.benchmark).values_per_item:
         return (run.items["accuracy"] < 1).astype(np.int64)
     away = distance(run)
     return np.where(away > NEAR, 1, np.where(away < -NEAR, 2, 0)).astype(np.int64)
@@ -164,7 +165,7 @@ def _model(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
     if not run.answers.has_scores:
         return {**data, "scores": None}
     values = run.answers.scores
-    rated = isinstance(run.benchmark.questions, Rated)
+    rated = not of(run.benchmark).values_per_item
     flat = values[:, None] if rated else values.reshape(len(values), 2, -1).mean(axis=2)
     # Six digits are for showing; who agrees was decided on the full ones.
     data["scores"] = [[float(f"{value:.6g}") for value in row] for row in flat[rows].tolist()]

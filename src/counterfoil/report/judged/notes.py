@@ -5,6 +5,7 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Result
 from counterfoil.report.labels import measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, listed, percent, tied
@@ -64,7 +65,7 @@ def about(benchmark: Benchmark) -> str:
 
 def ties(comparison: Comparison) -> str:
     """What equal scores are worth."""
-    if isinstance(comparison.runs[0].benchmark.questions, Preference):
+    if of(comparison.runs[0].benchmark).values_per_item:
         return _POLICIES.get(str(comparison.runs[0].result.ties.get("policy")), "")
     return ""
 
@@ -72,7 +73,7 @@ def ties(comparison: Comparison) -> str:
 def notes(comparison: Comparison) -> list[Note]:
     """Undefined values, ties, chance and intervals; warnings first."""
     found = [*undefined(comparison), *below_chance(comparison), *intervals(comparison, _INTERVALS)]
-    preferred = isinstance(comparison.runs[0].benchmark.questions, Preference)
+    preferred = of(comparison.runs[0].benchmark).values_per_item
     found += tied(comparison) if preferred else level(comparison)
     return sorted(found, key=lambda note: note.kind != "warning")
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Rated
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.report import drawing, tables
 from counterfoil.report.browser_data import richest
 from counterfoil.report.judged import figures as judged_figures
@@ -44,7 +44,7 @@ class JudgedChapter:
 def judged_chapter(comparison: Comparison, anchor: str, pictures: str) -> JudgedChapter:
     """The chapter on `comparison`; `anchor` begins every id in it, `pictures` is what is said of them."""
     benchmark = comparison.runs[0].benchmark
-    rated = isinstance(benchmark.questions, Rated)
+    rated = not of(benchmark).values_per_item
     main = tables.main_measures(comparison)
     names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
     shown = [*main, *(name for name in names if name not in main)]
