@@ -148,7 +148,7 @@ def test_tops_that_are_not_there() -> None:
     with pytest.raises(ScoreError, match="NaN"):
         top_k(np.array([[0.0, np.nan]]), 1)
     assert top_k(np.zeros((0, 4)), 2).shape == (0, 2)
-    with pytest.raises(InputError, match="nobody proposes"):
+    with pytest.raises(InputError, match="no model proposes"):
         pool([])
 
 
