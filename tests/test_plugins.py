@@ -1,4 +1,4 @@
-"""Another package adds a benchmark, a scorer, a caption metric and a recipe, each in one module of its own.
+"""Another package adds a benchmark, a scorer, a measure, a caption metric and a recipe, in a module each.
 
 The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
 and everything is used through commands in processes of their own.
@@ -22,7 +22,7 @@ from counterfoil.scorers.registry import ScorerEntry
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = ROOT / "examples" / "plugin"
-MODULES = ("squares", "hue", "vowels", "sigmoid")
+MODULES = ("squares", "hue", "pairs_right", "vowels", "sigmoid")
 
 
 @pytest.fixture
@@ -69,6 +69,11 @@ def test_benchmark_and_scorer_from_another_package(installed: Path) -> None:
     page = (out / "report.html").read_text()
     assert "Coloured squares" in page
     assert "a yellow square" in page
+    # A measure comes with the same package: of a pair without yellow both right pairs score higher.
+    assert measured["measures"]["pairs_right"]["value"] >= 0.5
+    assert measured["measures"]["pairs_right"]["chance"] == 1 / 3
+    assert "<dt>Pairs right</dt>" in page
+    assert "pairs_right" in command(installed, "list", "measures").stdout
     listed = command(installed, "list", "benchmarks").stdout
     assert "example-squares" in listed
     assert "example-hue:COLOURS" in command(installed, "list", "scorers").stdout

@@ -19,6 +19,7 @@ GUIDE = {
     "Training": "training.md",
     "The small world": "world.md",
     "The demo's study": "study.md",
+    "Measures": "measures.md",
     "Statistics": "statistics.md",
     "Inputs": "inputs.md",
     "Files": "files.md",

@@ -51,6 +51,19 @@ def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: 
     assert printed in said.out
 
 
+def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
+    counterfoil, runs: Path, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    said = counterfoil("compare", runs, "--signatures", "--html", tmp_path / "c.html")
+    assert said.code == 0, said.err
+    found = [line for line in said.out.splitlines() if line.startswith("group|ties:strict|ci:")]
+    assert len(found) == 1
+    assert "|v" in found[0]
+    assert f'title="{found[0]}"' in (tmp_path / "c.html").read_text()
+    assert "ties:strict" not in counterfoil("compare", runs).out
+
+
 def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs: Path, tmp_path: Path) -> None:
     """Nothing can be compared then; with one benchmark in common the others are named."""
     world = quads(6, seed=2, size=32)

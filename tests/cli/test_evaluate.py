@@ -132,6 +132,14 @@ def _one_line(said, *parts: str) -> None:
         assert part in said.err
 
 
+def test_signatures(counterfoil, table: Path) -> None:
+    said = counterfoil("evaluate", "blind:length", "pairs", "--data", table, "--signatures", "--json", "-")
+    result = json.loads(said.out)
+    assert result["signature"].startswith("ties:strict|ci:")
+    lines = [line for line in said.err.splitlines() if line.endswith(result["signature"])]
+    assert lines == [f"{name}|{result['signature']}" for name in result["measures"]]
+
+
 def test_bad_names_suggest_good_ones(counterfoil) -> None:
     _one_line(
         counterfoil("evaluate", "blind:length", "winogrund"), "unknown benchmark", "did you mean 'winoground'"

@@ -262,13 +262,17 @@ _CIRCUMSTANCE = {
 }
 
 
+#: The version at the end of a signature.
+_VERSION = re.compile(r"\|v\d[\w.]*")
+
+
 def _settled(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _settled(each) for key, each in value.items() if key not in _CIRCUMSTANCE}
     if isinstance(value, list):
         return [_settled(each) for each in value]
     if isinstance(value, str):
-        return re.sub(r"(counterfoil [a-z ]+) [0-9a-f]{32}", r"\1 DIGEST", value)
+        return _VERSION.sub("|vVERSION", re.sub(r"(counterfoil [a-z ]+) [0-9a-f]{32}", r"\1 DIGEST", value))
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
@@ -277,6 +281,7 @@ def _plain(text: str, folder: Path) -> str:
     # The mark of a command's own files, and the digest of a file with the time in it.
     text = re.sub(r"(counterfoil [a-z ]+|digests.result.json) [0-9a-f]{32}", r"\1 DIGEST", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME", text)
+    text = _VERSION.sub("|vVERSION", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", text)
     text = re.sub(r"-?\d+\.\d{7,}(e-?\d+)?", lambda found: f"{float(found[0]):.9g}", text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

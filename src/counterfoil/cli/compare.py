@@ -61,6 +61,13 @@ def command(
             help="Seed of bootstrap and permutations.",
         ),
     ] = 0,
+    signatures: Annotated[
+        bool,
+        typer.Option(
+            "--signatures",
+            help="Also a line per measure of all that its numbers depend on, to be cited with them.",
+        ),
+    ] = False,
     private: Private = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -69,7 +76,8 @@ def command(
     The same seed gives the same numbers, to the last bit.
     """
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.tables import comparison_table, differences_table, resting_lines
+    from counterfoil.cli.tables import comparison_table, differences_table, resting_lines, signature_lines
+    from counterfoil.report.tables import signature_of
     from counterfoil.store import write_text
     from counterfoil.tasks.compare import compare
 
@@ -87,6 +95,10 @@ def command(
         if differences is not None:
             console.print(differences)
         console.print(resting_lines(comparison.runs[0].benchmark, [run.result for run in comparison.runs]))
+        if signatures:
+            names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+            lines = (signature_of(comparison.runs, name) for name in names)
+            console.print(signature_lines(*lines), soft_wrap=True)
     for path, written in ((markdown, found.to_markdown), (latex, found.to_latex), (csv, found.to_csv)):
         if path is not None:
             write_text(path, written())

@@ -137,6 +137,14 @@ def command(
             rich_help_panel="Statistics",
         ),
     ] = 0,
+    signatures: Annotated[
+        bool,
+        typer.Option(
+            "--signatures",
+            help="Also a line per measure of all that its numbers depend on, to be cited with them.",
+            rich_help_panel="Statistics",
+        ),
+    ] = False,
     name: Annotated[
         str | None, typer.Option(help="What results call the scorer.", rich_help_panel="Results")
     ] = None,
@@ -281,16 +289,16 @@ def command(
     )
     results: list[dict[str, Any]] = []
     for run in evaluation.runs():
-        _show(run.result, run.benchmark, to_stderr=json == "-", quiet=quiet)
+        _show(run.result, run.benchmark, to_stderr=json == "-", quiet=quiet, signatures=signatures)
         results.append(run.result.to_json())
     if json is not None:
         terminal.write_result(json, results[0] if len(benchmarks) == 1 else results)
     evaluation.check_complete()
 
 
-def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) -> None:
+def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool, signatures: bool) -> None:
     from counterfoil.cli import terminal
-    from counterfoil.cli.tables import groups_table, measures_table, resting_lines, ties_line
+    from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines, ties_line
 
     if to_stderr and quiet:
         return
@@ -301,3 +309,5 @@ def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool) 
         console.print(groups)
     console.print(resting_lines(benchmark, [result]))
     console.print(ties_line(result), style="dim")
+    if signatures:
+        console.print(signature_lines(*map(result.signature, result.measures)), soft_wrap=True)

@@ -237,6 +237,11 @@ def ties_line(result: Result) -> str:
     return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
 
 
+def signature_lines(*lines: str) -> Group:
+    """Signatures, a line each however narrow the terminal is."""
+    return Group(*(Text(line, style="dim", no_wrap=True, overflow="ignore") for line in lines))
+
+
 def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
     """What the intervals rest on, and warnings where that is little."""
     first, *more = rests_on(benchmark, results)

@@ -61,6 +61,7 @@ def facts(benchmark: Benchmark, interval: IntervalMethod, *, draws: int, seed: i
         "seed": seed,
         "images": images,
         "captions": captions,
+        "clusters": sharing.clustered,
         "apart": round(sharing.shared.apart, 1),
     }
     if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):

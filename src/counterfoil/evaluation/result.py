@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers
 from counterfoil.errors import UnknownNameError
+from counterfoil.evaluation.signature import signature
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,12 @@ class Result:
     def __iter__(self) -> Iterator[str]:
         return iter(self.measures)
 
+    def signature(self, measure: str = "") -> str:
+        """One line of all that the number of a measure depends on (`evaluation.signature`)."""
+        return signature(self, measure)
+
     def to_json(self) -> dict[str, Any]:
-        """Plain values, as `--json` and `result.json` hold them."""
+        """Plain values, as `--json` and `result.json` hold them; `signature` is that of all measures."""
         return {
             "benchmark": self.benchmark,
             "scorer": self.scorer,
@@ -86,6 +91,7 @@ class Result:
                 for label, measures in self.groups.items()
             },
             "ties": dict(self.ties),
+            "signature": self.signature(),
             "provenance": dict(self.provenance),
         }
 

@@ -23,7 +23,8 @@ class Column:
     """One column: its label, the heading it stands under, and how its values are written.
 
     `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
-    `key` is what files call that heading, where print has another name.
+    `key` is what files call that heading, where print has another name. `signature` is all that the column's
+    numbers depend on, in a line (`evaluation.signature`).
     """
 
     label: str
@@ -32,6 +33,7 @@ class Column:
     measure: str = ""
     size: int | None = None
     key: str = ""
+    signature: str = ""
 
 
 @dataclass(frozen=True)

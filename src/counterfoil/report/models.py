@@ -80,7 +80,13 @@ def group_table(run: Run) -> Table:
     comparison = Comparison(run.benchmark.name, (run,), None, ())
     main = tables.main_measures(comparison)
     columns = tuple(
-        Column(labels.measure_label(name), style=tables.style_of(name), measure=name) for name in main
+        Column(
+            labels.measure_label(name),
+            style=tables.style_of(name),
+            measure=name,
+            signature=tables.signature_of([run], name),
+        )
+        for name in main
     )
     asked = run.benchmark.questions.units
     rows = [_row(f"all {asked}", run.result.measures, main)]

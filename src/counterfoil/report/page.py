@@ -167,7 +167,13 @@ def _provenance(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[
         (
             run.benchmark.card.title,
             run.name,
-            _flat({**run.result.provenance, **{k: v for k, v in run.manifest.items() if k != "card"}}),
+            _flat(
+                {
+                    "signature": run.result.signature(),
+                    **run.result.provenance,
+                    **{k: v for k, v in run.manifest.items() if k != "card"},
+                }
+            ),
         )
         for comparison in comparisons
         for run in comparison.runs

@@ -77,7 +77,14 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
             comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
         ):
             size = _size(comparison, name)
-            columns.append(Column(label, block, style_of(name), measure=name, size=size))
+            columns.append(
+                Column(
+                    *(label, block, style_of(name)),
+                    measure=name,
+                    size=size,
+                    signature=signature_of(comparison.runs, name),
+                )
+            )
             values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
@@ -151,6 +158,7 @@ def by_group(
                     measure=name,
                     size=size,
                     key=group,
+                    signature=signature_of(comparison.runs, name),
                 )
             )
             values.append(of_run)
@@ -181,7 +189,10 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
         ]
         n = next((cell.n for cell in cells if cell.n), 0)
         rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
-    columns = tuple(Column(run.name, style=style_of(measure), measure=measure) for run in comparison.runs)
+    columns = tuple(
+        Column(run.name, style=style_of(measure), measure=measure, signature=run.result.signature(measure))
+        for run in comparison.runs
+    )
     caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
     return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
 
@@ -217,6 +228,14 @@ def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
     """What is told of each group: the main measures, and of correlations, which say much the same, one."""
     main = main_measures(comparison)
     return main[:1] if main and signed(main[0]) else main
+
+
+def signature_of(runs: Sequence[Run], measure: str) -> str:
+    """The signature of a measure of several runs in a line; of each run where they differ."""
+    lines = {run.name: run.result.signature(measure) for run in runs if measure in run.result.measures}
+    if len(set(lines.values())) == 1:
+        return next(iter(lines.values()))
+    return "; ".join(f"{name}: {line}" for name, line in lines.items())
 
 
 def leading(comparison: Comparison) -> str:

@@ -95,6 +95,26 @@ class Sharing:
         return numbered(connected_components(links, directed=False)[1][:n])
 
     @cached_property
+    def clustered(self) -> str:
+        """What ties the questions of components: "image", "caption", "image+caption"; "question" if nothing.
+
+        >>> pairs = np.array([[0, 1], [1, 2]])
+        >>> Sharing(pairs, pairs + 5).clustered, Sharing(pairs, np.array([[0], [1]])).clustered
+        ('image', 'image')
+        >>> Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [1]])).clustered
+        'image+caption'
+        """
+        n, none = len(self), np.zeros((len(self), 0), dtype=np.int64)
+        many = len(np.unique(self.components))
+        if many == n:
+            return "question"
+        for name, alone in (("image", Sharing(self.images, none)), ("caption", Sharing(none, self.captions))):
+            # Fewer links make finer components: with as many of them they are the same.
+            if len(np.unique(alone.components)) == many:
+                return name
+        return "image+caption"
+
+    @cached_property
     def crossed(self) -> bool:
         """Whether components are too few or too large for units, of questions that share nothing directly."""
         if self.always_crossed or self.given_images.any() or self.given_captions.any():

@@ -196,6 +196,7 @@ def evaluate_rated(
 
     found = estimates(everything)
     undefined = why_undefined(benchmark, answers)
+    shared = shared_by(benchmark.sharing, interval)
     groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
     return Result(
         benchmark=benchmark.name,
@@ -208,7 +209,8 @@ def evaluate_rated(
             **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
             "interval": {
                 **facts(benchmark, interval, draws=draws, seed=seed),
-                "method": "crossed" if shared_by(benchmark.sharing, interval).crossed else "bootstrap",
+                "method": "crossed" if shared.crossed else "bootstrap",
+                "clusters": shared.clustered,
                 "ends": "percentiles",
             },
         },
