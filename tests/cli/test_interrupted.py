@@ -44,7 +44,7 @@ def test_ctrl_c_in_a_finaliser_is_not_lost() -> None:
         "    def __del__(self):\n"
         "        signal.raise_signal(signal.SIGINT)\n"
         "        sum(range(10))\n"
-        "def work(args, standalone_mode):\n"
+        "def work(args, prog_name, standalone_mode):\n"
         "    Finalised()\n"
         "    for _ in range(500):\n"
         "        time.sleep(0.01)\n"

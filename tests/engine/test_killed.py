@@ -1,6 +1,7 @@
 """A run that is killed at any moment and started again."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -18,9 +19,14 @@ from counterfoil.engine.plan import shards
 SHARD = sum(map(len, shards(range(10_000), 24)[0]))
 
 
-def start(fakes, folder: Path, pause: float) -> subprocess.Popen:
-    script = [fakes.__file__, folder / "cache", folder / "log", folder / "out", pause]
-    return subprocess.Popen([sys.executable, "-W", "error", *map(str, script)])
+def start(fakes, folder: Path, pause: float, *, out: str = "out") -> subprocess.Popen:
+    script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause]
+    # The fakes import modules of the tests, as pytest finds them.
+    paths = [str(Path(fakes.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", *map(str, script)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
 
 
 def embedded(folder: Path) -> list[tuple[str, str]]:
@@ -79,8 +85,7 @@ def test_two_processes_at_once_end_in_the_same_bits(fakes, tmp_path):
     whole.mkdir()
     folder.mkdir()
     assert start(fakes, whole, 0).wait(60) == 0
-    script = [sys.executable, "-W", "error", fakes.__file__, str(folder / "cache"), str(folder / "log")]
-    both = [subprocess.Popen([*script, str(folder / name), "0.002"]) for name in ("out", "other")]
+    both = [start(fakes, folder, 0.002, out=name) for name in ("out", "other")]
     assert [process.wait(60) for process in both] == [0, 0]
     expected = (whole / "out").read_bytes()
     assert (folder / "out").read_bytes() == (folder / "other").read_bytes() == expected

@@ -134,7 +134,7 @@ def test_a_checkpoint_answers_questions(
 def test_a_remembered_checkpoint_is_not_loaded(
     backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.engine import run
+    from counterfoil.engine import Session, run
 
     checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), {})
     folder, cache = str(tmp_path / "ckpt"), tmp_path / "cache"

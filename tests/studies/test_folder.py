@@ -8,7 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.inputs.parsed import read_json
 from counterfoil.store import write_json
-from counterfoil.studies import folder, writing
+from counterfoil.studies import folder
 from tiny_study import TINY
 
 OTHER = replace(TINY, seeds=(5,))
@@ -73,7 +73,7 @@ def test_a_stop_while_beginning_anew_leaves_no_mixture(tmp_path: Path, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(writing, "_clear", stopped)
+        patched.setattr(folder, "_clear", stopped)
         with pytest.raises(KeyboardInterrupt):
             folder.claim(tmp_path, OTHER)
     # Neither plan takes the networks that are still there for its own.

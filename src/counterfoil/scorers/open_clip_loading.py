@@ -80,7 +80,7 @@ def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]
     return None, ""
 
 
-def decided(
+def decide_activation(
     where: str,
     architecture: str,
     weights: str,
@@ -176,7 +176,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     recorded: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
     if checkpoint is not None:
         recorded = recorded_in(path, checkpoint.notes)
-    activation = decided(
+    activation = decide_activation(
         where,
         architecture,
         pretrained,

@@ -35,7 +35,7 @@ from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_referen
 from counterfoil.metrics.captions.token_match import token_match
 from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
-from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, decided, read
+from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, deciding_settings, read
 from counterfoil.scorers.captions.token_weights import Corpus, Counting, Phrases, frequencies
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
@@ -314,7 +314,7 @@ def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
     """Who a metric is: all of the model behind it, and how its answers are compared."""
-    values = decided(settings, kind)
+    values = deciding_settings(settings, kind)
     if corpus is not None:
         values["idf"] = corpus.identity
     return replace(

@@ -114,10 +114,10 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     return replace(kind.official, **found)
 
 
-def decided(settings: Settings, kind: Kind) -> dict[str, Any]:
+def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt.
 
-    >>> decided(KINDS["pac-s"].official, KINDS["pac-s"])
+    >>> deciding_settings(KINDS["pac-s"].official, KINDS["pac-s"])
     {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
     """
     names = [each.name for each in fields(settings) if each.name in kind.takes and each.name != "prefix"]
