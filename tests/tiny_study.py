@@ -17,6 +17,7 @@ TINY = Plan(
     relation_steps=4,
     steps=8,
     generated_steps=3,
+    mining_steps=12,
     batch_size=16,
     size=32,
 )
