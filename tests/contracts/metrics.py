@@ -97,6 +97,8 @@ def _type_tests(nodes: Iterable[ast.AST], types: frozenset[str]) -> Iterator[ast
         elif isinstance(node, ast.Compare) and isinstance(
             node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn
         ):
+            if ast.unparse(node.comparators[0]) == "FORMS":  # Whether there is such a form at all.
+                continue
             sides = [n for side in (node.left, *node.comparators) for n in _elements(side)]
             if any(_is_form(side) for side in sides):
                 yield node

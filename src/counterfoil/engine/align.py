@@ -12,7 +12,6 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.engine.progress import Note, warn
@@ -55,7 +54,7 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     """
     if isinstance(given, GivenEmbeddings):
         return _compare(given, benchmark)
-    if isinstance(benchmark.questions, Rated):
+    if benchmark.questions.row_per_question:
         given = _per_question(given)
     _check_form(given, benchmark)
     rows = _rows(given, benchmark, note)
@@ -69,7 +68,7 @@ def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> Gi
 
     Raises what `align` raises.
     """
-    if isinstance(benchmark.questions, Rated):
+    if benchmark.questions.row_per_question:
         given = _per_question(given)
     _check_form(given, benchmark)
     rows = _rows(given, benchmark, note)
@@ -161,7 +160,7 @@ def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[nd
 
 def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the entry of the table that answers it."""
-    if isinstance(benchmark.questions, Rated):
+    if benchmark.questions.row_per_question:
         found = _rated_rows(given, benchmark, note)
         if found is not None:
             return found

@@ -13,7 +13,6 @@ from jaxtyping import Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
@@ -49,18 +48,13 @@ def score_benchmark(
     """
     asked = _asked(benchmark, metric)
     questions = benchmark.listed
-    captions, _ = questions.pairs()
     _say_corpus(benchmark, metric, session.note)
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
-    if not isinstance(questions, Preference):
-        values = _answered([asked], metric, session)[0].reshape(captions.shape)
-    elif "references" in metric.needs and questions.references is not None and questions.sample is not None:
-        drawn = [asked.beside(references) for references in questions.drawn()]
-        of_draws = _answered(drawn, metric, session, loads=questions.sides)
-        values = np.stack([questions.collect(each) for each in of_draws], axis=2)
-    else:
-        values = questions.collect(_answered([asked], metric, session, loads=questions.sides)[0])
-    checked = Scores(values).check(benchmark, where=f"scores of {metric.identity.name}")
+    draws = questions.drawn() if "references" in metric.needs else ()
+    inputs = [asked.beside(references) for references in draws] or [asked]
+    values = _answered(inputs, metric, session, loads=questions.loads)
+    collected = questions.collect_draws(values) if draws else questions.collect(values[0])
+    checked = Scores(collected).check(benchmark, where=f"scores of {metric.identity.name}")
     return signed(checked, metric, session=session)
 
 
@@ -93,7 +87,7 @@ def _asked(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
         benchmark.captions,
         image=images.reshape(-1),
         candidate=captions.reshape(-1),
-        references=questions.references if isinstance(questions, Rated | Preference) else None,
+        references=questions.references,
         name=benchmark.name,
     )
 

@@ -1,13 +1,10 @@
 """Questions answered by a classifier of natural and synthetic items, by a rule of two steps."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.scores import Outcomes
 from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.provenance import signed
@@ -32,19 +29,19 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
     Source: BiVLC, section 5.3.
     """
     ability_for(scorer, benchmark)
-    questions: Any = benchmark.questions
-    both = isinstance(questions, Quad)
-    side = "captions" if isinstance(questions, Choice) and questions.asks == "image" else "images"
-    kinds = ("images", "captions") if both else (side,)
-    work, kept = session.prepare(benchmark, scorer, reads=kinds)
-    found = session.classify(scorer, work, kept, kinds=kinds)
+    captions, images = benchmark.paired.slots()
+    candidates = {
+        kind: slots for kind, slots in (("images", images), ("captions", captions)) if slots.shape[1] > 1
+    }
+    work, kept = session.prepare(benchmark, scorer, reads=tuple(candidates))
+    found = session.classify(scorer, work, kept, kinds=tuple(candidates))
     of = {"images": work.image_of, "captions": work.caption_of}
-    found = {kind: values[of[kind]] for kind, values in found.items()}
-    if isinstance(questions, Quad):
-        captions, images = found["captions"][questions.captions], found["images"][questions.images]
-        right = detection.two_steps(captions, images)
+    synthetic = {kind: found[kind][of[kind]][slots] for kind, slots in candidates.items()}
+    if len(synthetic) == 2:
+        right = detection.two_steps(synthetic["captions"], synthetic["images"])
     else:
-        right = {"accuracy": _least(found[side][questions.candidates], questions.correct)}
+        (of_candidates,) = synthetic.values()
+        right = {"accuracy": _least(of_candidates, benchmark.paired.correct)}
     return signed(Outcomes(right, _TIES), scorer, session=session)
 
 

@@ -13,7 +13,6 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice
 from counterfoil.engine.progress import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
@@ -166,7 +165,7 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     names: Sequence[Sequence[str]]
     if asked.shape[1] <= 2:
         names = _TWO[: asked.shape[1]]
-    elif asked.shape[1] == 3 and isinstance(questions, Choice) and questions.correct == 2:
+    elif asked.shape[1] == 3 and questions.correct == 2:
         names = _THREE
     else:
         names = [(f"caption_{slot}",) for slot in range(asked.shape[1])]

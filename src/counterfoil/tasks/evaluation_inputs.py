@@ -75,18 +75,20 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
 
     The table is read before the benchmarks are, since it may carry their questions.
     """
+    from counterfoil.data.forms import FORMS, Form
     from counterfoil.errors import DataError
     from counterfoil.inputs.parsed import read_json
 
-    def form(name: str) -> Any:
+    def form(name: str) -> type[Form] | None:
         if name in catalog.benchmarks():
-            return catalog.benchmarks()[name].form
+            return FORMS[catalog.benchmarks()[name].form]
         try:
-            return read_json(Path(name, "card.json")).get("form")
+            return FORMS.get(read_json(Path(name, "card.json")).get("form"))
         except (DataError, AttributeError):
             return None
 
-    return scorer.startswith("given:") and all(form(name) == "rated" for name in benchmarks)
+    forms = [form(name) for name in benchmarks] if scorer.startswith("given:") else [None]
+    return all(found is not None and found.row_per_question for found in forms)
 
 
 def beside(path: Path | None, data: Path | None) -> Path | None:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
@@ -72,8 +71,5 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     name = leading(benchmark)
     with evaluation_mode(backbone):
         answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
-    if isinstance(benchmark.questions, Gallery):
-        values = per_item(benchmark, answers, measures=(name,))[name]
-        half = len(benchmark.questions.i2t)
-        return float((np.nanmean(values[:half]) + np.nanmean(values[half:])) / 2)
-    return float(per_item(benchmark, answers)[name].mean())
+    values, direction = per_item(benchmark, answers, measures=(name,))[name], benchmark.questions.directions
+    return float(np.mean([np.nanmean(values[direction == each]) for each in np.unique(direction)]))

@@ -49,6 +49,8 @@ class Form(ABC):
     units: ClassVar[Literal["questions", "queries"]] = "questions"
     #: Whether questions are asked in two directions, each with measures of its own.
     directed: ClassVar[bool] = False
+    #: Whether each row of a table of given scores answers a question of its own, whatever its ids look like.
+    row_per_question: ClassVar[bool] = False
     #: By what two questions share an image: the photograph it shows, or the item itself.
     images_by: ClassVar[Identity] = "photo"
     #: The oldest version of a benchmark folder that can hold the form.
@@ -235,6 +237,29 @@ class Listed(Form):
         """Whether every slot is filled: no candidate has more sentences than others."""
         return True
 
+    @property
+    def correct(self) -> int:
+        """How many of a question's candidates are right."""
+        return 1
+
+    @property
+    def references(self) -> References | None:
+        """References of each pair, for metrics that read them; None where there are none."""
+        return None
+
+    @property
+    def loads(self) -> Ids | None:
+        """(pairs,) numbers; metrics count documents among pairs of one number. None: among all pairs."""
+        return None
+
+    def drawn(self) -> tuple[References, ...]:
+        """The references of each draw; all of them, once, where none are drawn; none where there are none."""
+        return ()
+
+    def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
+        """Scores of the pairs, one array per draw of references, in the shape of the answers."""
+        return self.collect(values[0])
+
     def captions_of(self, question: int) -> list[int]:
         found: list[int] = self.slots()[0][question].tolist()
         return found
@@ -305,10 +330,6 @@ class Judged(Listed):
 
     judged: ClassVar[bool] = True
     version: ClassVar[int] = 3
-
-    @abstractmethod
-    def drawn(self) -> tuple[References, ...]:
-        """The references of each draw; all of them, once, where none are drawn."""
 
     @property
     @abstractmethod

@@ -346,8 +346,17 @@ class Preference(Judged):
         sums = np.bincount(place, weights=values, minlength=2 * len(self))
         return (sums / np.bincount(place, minlength=2 * len(self))).reshape(len(self), 2)
 
+    @property
+    def loads(self) -> Ids:
+        """The side of each row: no document of the other candidate counts."""
+        return self.sides
+
+    def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
+        """As `collect`; where references are drawn (n, 2, draws)."""
+        found = [self.collect(each) for each in values]
+        return found[0] if self.sample is None else np.stack(found, axis=2)
+
     def drawn(self) -> tuple[References, ...]:
-        """The references of each draw; all of them, once, where none are drawn."""
         if self.references is None:
             return ()
         if self.sample is None:

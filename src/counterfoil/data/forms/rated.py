@@ -52,6 +52,7 @@ class Rated(Judged):
     decimals: int | None = field(default=None, kw_only=True)
 
     form: ClassVar[str] = "rated"
+    row_per_question: ClassVar[bool] = True
     manifest: ClassVar[type[Manifest]] = _RatedManifest
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
@@ -93,7 +94,6 @@ class Rated(Judged):
         return self.captions[:, None], self.images[:, None]
 
     def drawn(self) -> tuple[References, ...]:
-        """All references, once; none where there are none."""
         return () if self.references is None else (self.references,)
 
     def about(self) -> tuple[Ids, Ids]:
