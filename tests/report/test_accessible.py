@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report.page import page
+
 pytestmark = pytest.mark.browser
 WIDTHS = (360, 768, 1440)
 
@@ -19,6 +22,15 @@ def test_axe_finds_nothing(
     violations: Callable[..., list[str]],
 ) -> None:
     assert violations(opened(request.getfixturevalue(made), width=width)) == []
+
+
+def test_each_search_is_named_after_its_benchmark(
+    quads: Comparison, rated: Comparison, opened: Callable[..., Any], violations: Callable[..., list[str]]
+) -> None:
+    view = opened(page([quads, rated]))
+    labels = [form.get_attribute("aria-label") for form in view.query_selector_all("form.controls")]
+    assert labels == ["Choose questions of Drawn & written", "Choose questions of Rated & drawn"]
+    assert violations(view) == []
 
 
 def test_axe_would_find_a_header_without_words(

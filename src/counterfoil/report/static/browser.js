@@ -140,7 +140,7 @@ function openBrowser(what) {
   function controls() {
     const b = bench();
     const others = b.models.map((model, i) => ({ value: String(i), label: model.name })).filter((o) => o.value !== state.model);
-    const form = el("form", { class: "controls", role: "search", "aria-label": `Choose ${many}` });
+    const form = el("form", { class: "controls", role: "search", "aria-label": `Choose ${many} of ${b.title}` });
     form.addEventListener("submit", (event) => event.preventDefault());
     if (benchmarks.length > 1) {
       form.append(select("b", "Benchmark", benchmarks.map((x, i) => ({ value: String(i), label: x.title }))));
