@@ -15,12 +15,12 @@ from time import perf_counter
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
 from counterfoil.stats.tests import holm, mcnemar, paired_permutation
 
 MODELS, QUESTIONS, CLUSTERS, DRAWS = 20, 2933, 2000, 10_000
-MEASURES = tuple(quad.MEASURES)
+MEASURES = tuple(contrast.QUAD)
 
 
 def answers(seed: int = 0) -> tuple[ndarray, ndarray]:
@@ -31,7 +31,7 @@ def answers(seed: int = 0) -> tuple[ndarray, ndarray]:
     columns = []
     for model in range(MODELS):
         scores = shared + rng.normal(size=(QUESTIONS, 2, 2)) + np.eye(2) * (0.5 + 0.05 * model)
-        columns += [quad.MEASURES[name](scores) for name in MEASURES]
+        columns += [contrast.QUAD[name](scores) for name in MEASURES]
     return np.stack(columns, axis=1), clusters
 
 

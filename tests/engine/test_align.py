@@ -12,7 +12,7 @@ from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.engine import align, run
 from counterfoil.engine.align import answered, matched
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Identity, Options
 
@@ -443,7 +443,7 @@ def sugarcrepe_items(shared_data):
 
 def means(answers):
     return tuple(
-        round(100 * float(quad.MEASURES[name](answers.values).mean()), 2) for name in ("i2t", "t2i", "group")
+        round(100 * float(contrast.QUAD[name](answers.values).mean()), 2) for name in ("i2t", "t2i", "group")
     )
 
 
@@ -452,7 +452,7 @@ def test_winoground_embeddings(shared_data, winoground_tags):
     answers = align(loaded, winoground_tags, note=never)
     # The README of the data names the first three; 270 of 400 right matchings is the fourth.
     assert means(answers) == (34.75, 11.0, 7.5)
-    assert quad.group_match(answers.values).sum() == 270
+    assert contrast.group_match(answers.values).sum() == 270
 
 
 @pytest.mark.parametrize(
@@ -491,7 +491,7 @@ def test_bivlc_outcomes(shared_data, model, expected):
     loaded = given.load(str(shared_data / f"bivlc/{model}.csv"))
     benchmark = bivlc.captions_only(card("bivlc"), loaded.table)
     answers = align(loaded, benchmark, note=never)
-    values = quad.from_directions(answers.right)
+    values = contrast.from_directions(answers.right)
     names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
     assert tuple(int(values[name].sum()) for name in names) == expected
 
@@ -651,7 +651,7 @@ class TestOutputsOfDetectors:
         folder, released = shared_data / "detectors", shared_data / "bivlc"
         benchmark = bivlc.read(card("bivlc"), released / "ViT-B-32.csv", None)
         answers = align(given.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append)
-        values = quad.from_directions(answers.right)
+        values = contrast.from_directions(answers.right)
         assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [
             66.6894, 19.6386, 19.6386,
         ]  # fmt: skip

@@ -10,7 +10,7 @@ from counterfoil.data import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine import Session, run
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.scorers.base import Classifier, Identity
 from small_galleries import several
 
@@ -61,7 +61,7 @@ def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path) -> None:
         }
         assert {name: bool(right[q]) for name, right in found.right.items()} == expected
     assert halves > 10
-    outcome = quad.from_directions(found.right)
+    outcome = contrast.from_directions(found.right)
     assert set(outcome) >= {"i2t", "t2i", "group"}
 
 

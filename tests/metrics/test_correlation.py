@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import rankdata
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.metrics.correlation import (
     kendall_tau_b,
     middle_ranks,
@@ -73,7 +73,7 @@ def test_winoground_table_6_to_the_printed_digit(model: str, shared_data: Path) 
         row = json.loads(line)
         example, caption, image = row["label"].split("_")
         scores[int(example), int(caption[1]), int(image[1])] = row["score"]
-    coefficient, p = pearson(words, quad.group(scores))
+    coefficient, p = pearson(words, contrast.group(scores))
     assert (f"{coefficient:.2f}", f"{p:.2f}") == TABLE_6[model]
 
 

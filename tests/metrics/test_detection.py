@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import detection, quad
+from counterfoil.metrics import contrast, detection
 
 #: One half is among them, and equal ones are common.
 PROBABILITIES = arrays(np.float64, (6, 2), elements=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
@@ -53,7 +53,7 @@ def test_bivlc_as_released(shared_data: Path) -> None:
     # 3,361 and 5,863 of 5,866; BiVLC Table 5 prints 57.00 and 100.00, which its own outputs do not give.
     assert detection.accuracy(captions).sum() == 3361
     assert detection.accuracy(images).sum() == 5863
-    values = quad.from_directions(detection.two_steps(captions, images))
+    values = contrast.from_directions(detection.two_steps(captions, images))
     # 66.69, 19.64 and 19.64 % in Table 5.
     assert [int(values[name].sum()) for name in ("i2t", "t2i", "group")] == [1956, 576, 576]
     assert [f"{100 * values[name].mean():.2f}" for name in ("i2t", "t2i", "group")] == [

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.metrics import preference
+from counterfoil.metrics import contrast
 from counterfoil.metrics.ties import Ties
 
 _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
@@ -17,7 +17,7 @@ def test_by_counting(seed: int, n: int, draws: int) -> None:
     scores = rng.integers(0, 3, (n, 2, draws) if draws else (n, 2)).astype(float)
     label = rng.integers(0, 2, n)
     for ties, worth in _WORTH.items():
-        found = preference.accuracy(scores, label, ties=ties)
+        found = contrast.preference_accuracy(scores, label, ties=ties)
         for q in range(n):
             each = []
             for draw in range(draws or 1):
@@ -25,7 +25,10 @@ def test_by_counting(seed: int, n: int, draws: int) -> None:
                 gap = pair[label[q]] - pair[1 - label[q]]
                 each.append(1.0 if gap > 0 else worth if gap == 0 else 0.0)
             assert abs(found[q] - sum(each) / len(each)) < 1e-12
-    second = preference.ties_to_second(scores, label)
-    half, tied = preference.accuracy(scores, label, ties=Ties.STRICT), preference.tied(scores, label)
+    second = contrast.ties_to_second(scores, label)
+    half, tied = (
+        contrast.preference_accuracy(scores, label, ties=Ties.STRICT),
+        contrast.preference_tied(scores, label),
+    )
     # A tie is right where the second is preferred.
     assert np.allclose(second, half + tied * label)

@@ -6,7 +6,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.engine import run
 from counterfoil.errors import MissingExtraError
-from counterfoil.metrics.quad import MEASURES
+from counterfoil.metrics.contrast import QUAD as MEASURES
 from counterfoil.scorers import Embedder
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.tiny import write_random_checkpoint

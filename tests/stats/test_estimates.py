@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.stats.estimates import (
     cluster_bootstrap,
     difference_bootstrap,
@@ -356,7 +356,7 @@ def test_winoground_appendix_a_to_the_printed_digit(model: str, shared_data: Pat
         question, caption, image = row["label"].split("_")
         scores[int(question), int(caption[1]), int(image[1])] = row["score"]
     cells = []
-    for measure in (quad.i2t, quad.t2i, quad.group):
+    for measure in (contrast.i2t, contrast.t2i, contrast.group):
         values = measure(scores)
         low, high = t_over_folds(values)
         cells.append(f"{100 * values.mean():.2f} [{100 * low:.2f},{100 * high:.2f}]")

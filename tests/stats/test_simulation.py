@@ -14,7 +14,7 @@ from numpy import ndarray
 from scipy.special import ndtri
 from scipy.stats import kstest
 
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap, macro_bootstrap, wilson
 from counterfoil.stats.resampling import cluster_draws, cluster_sums
 from counterfoil.stats.tests import mcnemar, paired_permutation
@@ -118,7 +118,7 @@ def test_quads_that_share_images_are_covered(name: str) -> None:
     ease = rng.normal(size=(200, repetitions))[clusters]
     scores = rng.normal(size=(len(clusters), repetitions, 2, 2))
     scores[..., [0, 1], [0, 1]] += (1.5 + 0.8 * ease)[..., None]
-    values = quad.MEASURES[name](scores.reshape(-1, 2, 2)).reshape(len(clusters), repetitions)
+    values = contrast.QUAD[name](scores.reshape(-1, 2, 2)).reshape(len(clusters), repetitions)
     covered = coverage(cluster_bootstrap(values, clusters, seed=0, draws=800), float(values.mean()))
     assert covered == pytest.approx(0.95, abs=margin(0.95, repetitions))
 

@@ -6,7 +6,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.metrics.quad import MEASURES
+from counterfoil.metrics.contrast import QUAD as MEASURES
 from counterfoil.metrics.ties import Ties
 from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.edits import SUBSETS

@@ -47,7 +47,7 @@ def two_steps(
     First the query is classified; where that is right, the candidate is chosen that is likelier of the same
     kind. So image 0 picks its caption (`ipos2t`) where it is found natural and caption 0 is less likely
     synthetic than caption 1, and so on with the roles turned. Equal probabilities are wrong, as in strict
-    comparison. Returns what `quad.from_directions` and `Outcomes` take.
+    comparison. Returns what `contrast.from_directions` and `Outcomes` take.
 
     Source: BiVLC, section 5.3.
 

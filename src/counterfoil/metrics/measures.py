@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from itertools import chain
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import choice, class_rules, correlation, preference, quad, ranking
+from counterfoil.metrics import class_rules, contrast, correlation, ranking
 from counterfoil.metrics.measure import FORMS, Declared, Measure, MeasureAtK, split_direction
 from counterfoil.registry import Registry
 
@@ -28,7 +28,7 @@ class MeasureRegistry(Registry[Declared]):
         of those are drawn by `weighted_correlation`.
 
         >>> from dataclasses import replace
-        >>> MEASURES.register(replace(quad.MEASURES["group"], name="i2t_group"))
+        >>> MEASURES.register(replace(contrast.QUAD["group"], name="i2t_group"))
         Traceback (most recent call last):
         counterfoil.errors.InputError: a direction is put before names, so it is 'group'; given: i2t_group
         """
@@ -43,8 +43,9 @@ class MeasureRegistry(Registry[Declared]):
 
 
 def _own() -> Iterable[Declared]:
-    declared = (quad, choice, preference, correlation, ranking, class_rules)
-    return chain.from_iterable(each.MEASURES.values() for each in declared)
+    contrasts = (contrast.QUAD, contrast.CHOICE, contrast.PREFERENCE)
+    others = (correlation.MEASURES, ranking.MEASURES, class_rules.MEASURES)
+    return chain.from_iterable(each.values() for each in (*contrasts, *others))
 
 
 MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _own, name="key")

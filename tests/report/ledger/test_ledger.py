@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
-from counterfoil.metrics import quad
+from counterfoil.metrics import contrast
 from counterfoil.report.ledger import Basis, Entry, Verdict, all_papers, files, reproduce, summary
 from counterfoil.report.ledger.evidence import ReleasedFiles, mask
 from counterfoil.report.ledger.recipes import chance
@@ -450,9 +450,9 @@ class TestAsking:
 
 
 # Group match rests on the sizes of scores, not on their order alone.
-@pytest.mark.parametrize("measure", [name for name in quad.MEASURES if name != "group_match"])
+@pytest.mark.parametrize("measure", [name for name in contrast.QUAD if name != "group_match"])
 def test_going_through_all_orders_gives_the_chance_that_measures_state(measure: str) -> None:
-    assert chance("quad", measure).value == pytest.approx(100 * quad.MEASURES[measure].expected)
+    assert chance("quad", measure).value == pytest.approx(100 * contrast.QUAD[measure].expected)
 
 
 def test_chance_of_a_pair() -> None:

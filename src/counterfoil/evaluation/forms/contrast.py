@@ -21,7 +21,7 @@ from counterfoil.evaluation.forms.base import (
 from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.question_means import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.metrics import choice, preference, quad
+from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find, of_form
 from counterfoil.metrics.ties import Ties
@@ -205,14 +205,14 @@ class QuadEvaluation(ContrastEvaluation):
         return measure(scores, ties=ties)
 
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
-        return quad.tied(scores)
+        return contrast.quad_tied(scores)
 
     def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
-        return quad.from_directions(right)
+        return contrast.from_directions(right)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """Those of every direction and of groups."""
-        return dict(quad.margins(scores))
+        return dict(contrast.quad_margins(scores))
 
 
 class ChoiceEvaluation(ContrastEvaluation):
@@ -224,11 +224,11 @@ class ChoiceEvaluation(ContrastEvaluation):
         return measure(scores, correct=benchmark.choices.correct, ties=ties)
 
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
-        return choice.tied(scores, correct=benchmark.choices.correct)
+        return contrast.choice_tied(scores, correct=benchmark.choices.correct)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """The least right score less the highest wrong one."""
-        return {"accuracy": choice.margin(scores, correct=benchmark.choices.correct)}
+        return {"accuracy": contrast.choice_margin(scores, correct=benchmark.choices.correct)}
 
 
 class PreferenceEvaluation(ContrastEvaluation):
@@ -243,14 +243,14 @@ class PreferenceEvaluation(ContrastEvaluation):
         return measure(scores, benchmark.preferences.label[: len(scores)], ties=ties)
 
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
-        return preference.tied(scores, benchmark.preferences.label)
+        return contrast.preference_tied(scores, benchmark.preferences.label)
 
     def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
         """The accuracy where a tie is a vote for the second candidate, as Polos counts Pascal-50S.
 
         FOIL's and ActivityNet-FOIL's official code is `strict`.
         """
-        votes = preference.ties_to_second(scores, benchmark.preferences.label)
+        votes = contrast.ties_to_second(scores, benchmark.preferences.label)
         return {"second": {"accuracy": float(votes.mean())}}
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from counterfoil.data.cards import card
 from counterfoil.errors import DataError
-from counterfoil.metrics import choice, detection, quad
+from counterfoil.metrics import contrast, detection
 from counterfoil.report.ledger.entry import Basis
 from counterfoil.report.ledger.evidence import mask
 from counterfoil.report.ledger.recipes.case import Case, Recomputed
@@ -33,7 +33,11 @@ def chance(form: str, measure: str) -> Recomputed:
     """
     size = 4 if form == "quad" else 2
     orders = np.array(list(permutations(range(size))), dtype=np.float64)
-    values = quad.MEASURES[measure](orders.reshape(-1, 2, 2)) if form == "quad" else choice.accuracy(orders)
+    values = (
+        contrast.QUAD[measure](orders.reshape(-1, 2, 2))
+        if form == "quad"
+        else contrast.choice_accuracy(orders)
+    )
     return Recomputed(100 * float(values.mean()), f"all {len(orders)} orders of {size} scores", Basis.DERIVED)
 
 
@@ -111,7 +115,7 @@ def detector(case: Case) -> Recomputed:
     images = case.evidence.detected(file, "img_pred")
     if measure == "image":
         return Recomputed(100 * float(detection.accuracy(images).mean()), file)
-    values = quad.from_directions(detection.two_steps(captions, images))[measure]
+    values = contrast.from_directions(detection.two_steps(captions, images))[measure]
     return Recomputed(100 * float(values.mean()), file)
 
 

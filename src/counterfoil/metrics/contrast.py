@@ -1,15 +1,23 @@
-"""Measures of two captions and two images: which goes with which.
+"""Measures of contrasts: a right set of scores against a wrong set, a value per question.
 
-`scores[q, i, j]` is the score of caption i with image j of question q; caption i belongs to image i.
-The measures are those of Winoground (equations 1-3) under the names of BiVLC (appendix D):
-text score = `i2t`, image score = `t2i`, and the four single directions of BiVLC Table 3.
+* **Quad**: two captions and two images, which goes with which. `scores[q, i, j]` is the score of caption i
+  with image j of question q; caption i belongs to image i. The measures are those of Winoground (equations
+  1-3) under the names of BiVLC (appendix D): text score = `i2t`, image score = `t2i`, and the four single
+  directions of BiVLC Table 3.
+* **Choice**: one item, k candidates of the other kind, the first m of them correct. `scores[q, c]` is the
+  score of candidate c of question q. SugarCrepe has k = 2, m = 1; ARO's order sets k = 5, m = 1;
+  SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative).
+* **Preference**: of two candidates, whether the one that people preferred scores higher. `scores[q, c]`, or
+  `scores[q, c, d]` with one score per draw of references; `label[q]` is the preferred candidate. A value per
+  question is the mean over draws.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy import ndarray
+from numpy.typing import NDArray
 
 from counterfoil.metrics.measure import Measure, by_name
 from counterfoil.metrics.ties import Ties, all_above, any_tied
@@ -77,8 +85,8 @@ def group_match(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) ->
     return all_above(right, wrong, ties=ties)
 
 
-#: The measures by name, in the order of reports.
-MEASURES: Mapping[str, Measure] = by_name(
+#: The measures of quads by name, in the order of reports.
+QUAD: Mapping[str, Measure] = by_name(
     Measure(
         *("i2t", "quad", "I2T", "both images pick their own caption (Winoground's text score)", "1/4", i2t),
         main=True,
@@ -124,13 +132,13 @@ def from_directions(
     return {**both_ways, "group": both_ways["i2t"] * both_ways["t2i"], **values}
 
 
-def margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:
+def quad_margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:
     """How far each question is from flipping: the smallest gap between a right and a wrong score.
 
     Positive where the strict measure of the same name is 1, zero at a tie, negative where it is wrong; in
     the unit of the scores.
 
-    >>> margins(np.array([[[3.0, 1.0], [2.0, 5.0]]]))["group"]
+    >>> quad_margins(np.array([[[3.0, 1.0], [2.0, 5.0]]]))["group"]
     array([1.])
     """
     s00, s01, s10, s11 = scores[:, 0, 0], scores[:, 0, 1], scores[:, 1, 0], scores[:, 1, 1]
@@ -147,7 +155,7 @@ def margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:
     }
 
 
-def tied(scores: Float[ndarray, "n 2 2"]) -> Bool[ndarray, "n"]:
+def quad_tied(scores: Float[ndarray, "n 2 2"]) -> Bool[ndarray, "n"]:
     """Whether some true pair of the question scores exactly as high as some false one."""
     return any_tied(_diagonal(scores), _off_diagonal(scores))
 
@@ -158,3 +166,132 @@ def _diagonal(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n 2"]:
 
 def _off_diagonal(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n 2"]:
     return scores[:, [0, 1], [1, 0]]
+
+
+def choice_accuracy(
+    scores: Float[ndarray, "n k"], *, correct: int = 1, ties: Ties = Ties.STRICT
+) -> Float[ndarray, "n"]:
+    """Whether the first `correct` candidates all score above all the others.
+
+    Returns values in [0, 1] per question. Chance is `m! (k - m)! / k!`, 1/2 for a pair. A tie is wrong
+    under `strict`; under `half` it is worth its chance in a random order.
+
+    Source: SugarCrepe's evaluation (strict comparison, one positive and one negative caption).
+
+    >>> choice_accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]))
+    array([1., 0., 0.])
+    """
+    return all_above(scores[:, :correct], scores[:, correct:], ties=ties)
+
+
+#: The measures of choices by name.
+CHOICE: Mapping[str, Measure] = by_name(
+    Measure(
+        "accuracy",
+        "choice",
+        "Accuracy",
+        "the right candidates score above all others",
+        "m!(k-m)!/k!",
+        choice_accuracy,
+        main=True,
+    ),
+    Measure(
+        "accuracy_macro",
+        "choice",
+        "Accuracy (macro)",
+        "accuracy averaged over groups, each counting the same",
+        "m!(k-m)!/k!",
+        macro_of="accuracy",
+    ),
+)
+
+
+def choice_margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:
+    """The lowest correct score less the highest wrong one, in the unit of the scores.
+
+    >>> choice_margin(np.array([[3.0, 1.0, 2.5]]))
+    array([0.5])
+    """
+    return scores[:, :correct].min(axis=1) - scores[:, correct:].max(axis=1)
+
+
+def choice_tied(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Bool[ndarray, "n"]:
+    """Whether the tie policy decides the question: the lowest correct score equals the highest wrong one.
+
+    >>> choice_tied(np.array([[0.2, 0.2, 0.1], [0.2, 0.2, 0.9]]))  # the second is lost under every policy
+    array([ True, False])
+    """
+    return scores[:, :correct].min(axis=1) == scores[:, correct:].max(axis=1)
+
+
+def preference_accuracy(
+    scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"], *, ties: Ties = Ties.STRICT
+) -> Float[ndarray, "n"]:
+    """How often the preferred candidate scores higher, in [0, 1] per question.
+
+    A tie is wrong under `strict`, worth a half under `half`, right under `optimistic`. Source: PAC-S section
+    4.3 (Pascal-50S: five draws of references, averaged) and 4.4 (FOIL: strict).
+
+    >>> preference_accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]), np.array([0, 0, 1]))
+    array([1., 0., 1.])
+    >>> preference_accuracy(np.array([[[0.3, 0.3], [0.1, 0.3]]]), np.array([0]))  # a win and a tie
+    array([0.5])
+    """
+    preferred, other = _sides(scores, label)
+    draws = [all_above(a[:, None], b[:, None], ties=ties) for a, b in zip(preferred.T, other.T, strict=True)]
+    mean: NDArray[np.float64] = np.mean(draws, axis=0)
+    return mean
+
+
+#: The measures of preferences by name.
+PREFERENCE: Mapping[str, Measure] = by_name(
+    Measure(
+        "accuracy",
+        "preference",
+        "Accuracy",
+        "the preferred caption scores above the other",
+        "1/2",
+        preference_accuracy,
+        main=True,
+    ),
+    Measure(
+        "accuracy_macro",
+        "preference",
+        "Accuracy (macro)",
+        "accuracy averaged over groups, each counting the same",
+        "1/2",
+        macro_of="accuracy",
+    ),
+)
+
+
+def preference_tied(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """The share of draws in which both candidates score the same, per question.
+
+    >>> preference_tied(np.array([[0.3, 0.1], [0.2, 0.2]]), np.array([0, 0]))
+    array([0., 1.])
+    """
+    preferred, other = _sides(scores, label)
+    share: NDArray[np.float64] = (preferred == other).mean(axis=1)
+    return share
+
+
+def ties_to_second(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """`preference_accuracy` where equal scores are votes for the second candidate, as in Polos' Pascal-50S.
+
+    >>> ties_to_second(np.array([[0.2, 0.2], [0.2, 0.2]]), np.array([0, 1]))
+    array([0., 1.])
+    """
+    both = scores.reshape(*scores.shape[:2], -1)
+    second = both[:, 1] >= both[:, 0]
+    mean: NDArray[np.float64] = (second == (label == 1)[:, None]).mean(axis=1)
+    return mean
+
+
+def _sides(
+    scores: NDArray[np.float64], label: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of the preferred and of the other candidate, each (n, draws)."""
+    both = scores.reshape(*scores.shape[:2], -1)
+    rows = np.arange(len(both))
+    return both[rows, label], both[rows, 1 - label]
