@@ -249,7 +249,7 @@ def kept(path: Path, folder: Path) -> str:
 
 #: Fields that say when, where and with what a number was made.
 _CIRCUMSTANCE = {
-    "result.json",  # its digest
+    "digests",  # a Parquet file names the version of its writer, a result its time
     "versions",
     "created",
     "started",
@@ -278,8 +278,9 @@ def _settled(value: Any) -> Any:
 
 def _plain(text: str, folder: Path) -> str:
     text = text.replace(str(folder.resolve()), "FOLDER").replace(str(folder), "FOLDER")
-    # The mark of a command's own files, and the digest of a file with the time in it.
-    text = re.sub(r"(counterfoil [a-z ]+|digests.result.json) [0-9a-f]{32}", r"\1 DIGEST", text)
+    # The mark of a command's own files, the digests of files that name times and versions, and the kernel.
+    text = re.sub(r"(counterfoil [a-z ]+|digests\.[a-z]+\.[a-z]+) [0-9a-f]{32}", r"\1 DIGEST", text)
+    text = re.sub(r"(machine\.system) \S+", r"\1 SYSTEM", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME", text)
     text = _VERSION.sub("|vVERSION", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", text)
