@@ -15,36 +15,50 @@ module alone loads nothing. Parts of the work have modules of their own: `counte
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from counterfoil.api import AnnotatorStudy as AnnotatorStudy
     from counterfoil.api import AnyScorer as AnyScorer
     from counterfoil.api import Benchmark as Benchmark
+    from counterfoil.api import CandidatePool as CandidatePool
     from counterfoil.api import CounterfoilError as CounterfoilError
     from counterfoil.api import EvaluateOptions as EvaluateOptions
     from counterfoil.api import EvaluationRun as EvaluationRun
+    from counterfoil.api import ModelRankings as ModelRankings
     from counterfoil.api import RunComparison as RunComparison
+    from counterfoil.api import Tasks as Tasks
+    from counterfoil.api import bias as bias
     from counterfoil.api import compare as compare
     from counterfoil.api import evaluate as evaluate
     from counterfoil.api import evaluate_all as evaluate_all
     from counterfoil.api import load_benchmark as load_benchmark
     from counterfoil.api import load_run as load_run
     from counterfoil.api import load_scorer as load_scorer
+    from counterfoil.api import pool as pool
+    from counterfoil.api import rank as rank
     from counterfoil.api import scorer as scorer
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnnotatorStudy",
     "AnyScorer",
     "Benchmark",
+    "CandidatePool",
     "CounterfoilError",
     "EvaluateOptions",
     "EvaluationRun",
+    "ModelRankings",
     "RunComparison",
+    "Tasks",
     "__version__",
+    "bias",
     "compare",
     "evaluate",
     "evaluate_all",
     "load_benchmark",
     "load_run",
     "load_scorer",
+    "pool",
+    "rank",
     "scorer",
 ]
 

@@ -17,6 +17,7 @@ from counterfoil.engine.progress import Note, Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod
+from counterfoil.evaluation.pooling import Tasks
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.metrics.ties import Ties
@@ -26,24 +27,37 @@ from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.weights import identity_of
 from counterfoil.tasks import compare as compare_task
 from counterfoil.tasks import evaluate as evaluate_task
+from counterfoil.tasks.bias import AnnotatorStudy, gallery
+from counterfoil.tasks.bias import bias as bias_task
 from counterfoil.tasks.compare import RunComparison
 from counterfoil.tasks.evaluate import EvaluateOptions
 from counterfoil.tasks.feedback import Feedback, ignore
+from counterfoil.tasks.pool import CandidatePool
+from counterfoil.tasks.pool import pool as pool_task
+from counterfoil.tasks.rankings import ModelRankings
+from counterfoil.tasks.rankings import rank as rank_task
 from counterfoil.tasks.results import EvaluationRun
 
 __all__ = [
+    "AnnotatorStudy",
     "AnyScorer",
     "Benchmark",
+    "CandidatePool",
     "CounterfoilError",
     "EvaluateOptions",
     "EvaluationRun",
+    "ModelRankings",
     "RunComparison",
+    "Tasks",
+    "bias",
     "compare",
     "evaluate",
     "evaluate_all",
     "load_benchmark",
     "load_run",
     "load_scorer",
+    "pool",
+    "rank",
     "scorer",
 ]
 
@@ -245,6 +259,124 @@ def compare(
     """
     return compare_task.compare(
         runs, baseline=baseline, interval=interval, draws=draws, seed=seed, feedback=_feedback(quiet=quiet)
+    )
+
+
+def rank(
+    runs: Sequence[Run | str | Path],
+    *,
+    measures: str | Sequence[str] = (),
+    k: int = 25,
+    draws: int = 1000,
+    seed: int = 0,
+    quiet: bool = False,
+) -> ModelRankings:
+    """Whether measures and benchmarks put models in the same order, as `counterfoil rankings` has it.
+
+    `runs` are runs, run folders, and folders of them, of three models or more. `measures` are names with
+    their benchmark (`eccv:mean_map_at_r`) or without, or patterns; by default all. The first `k` items of
+    each query are compared. Raises `InputError` for fewer than three models.
+
+    >>> runs = [
+    ...     evaluate("blind:length", "world-quads", name=name, limit=50, draws=100, cache=None, quiet=True)
+    ...     for name in ("one", "two", "three")
+    ... ]
+    >>> rank(runs, draws=100, quiet=True).correlation.models
+    ('one', 'two', 'three')
+    """
+    named = (measures,) if isinstance(measures, str) else measures
+    return rank_task(runs, measures=named, k=k, draws=draws, seed=seed, feedback=_feedback(quiet=quiet))
+
+
+def pool(
+    scores: Sequence[Run | str | Path],
+    *,
+    k: int = 5,
+    queries: str | Path | Sequence[str] | None = None,
+    direction: Literal["t2i", "i2t", "both"] = "both",
+    ids: str | Path | None = None,
+    exclude_known: bool = False,
+    tasks: Tasks | None = None,
+    quiet: bool = False,
+    progress: Progress | None = None,
+) -> CandidatePool:
+    """The pairs that models propose with their first `k` items per query, for people to verify.
+
+    `scores` are runs, run folders, embeddings (.npz) and similarities (.npy) of the same items; `ids` is an
+    npz file with `image_ids` and `caption_ids` for files without. `queries` are ids, or the file that has
+    them; by default all that every model answers, in one `direction` or both. `exclude_known` leaves out
+    pairs that are right in the runs' benchmark already, `tasks` says how pairs are handed out and what they
+    cost. Raises `DataError` where the items differ, `InputError` for two models of one name.
+
+    >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> found = pool(runs, k=1, direction="t2i", quiet=True)
+    >>> found.summary.models, found.to_arrow().column_names[:3]
+    (('blind:length', 'blind:random'), ['pair', 'direction', 'query'])
+    """
+    return pool_task(
+        scores,
+        k=k,
+        queries=queries,
+        direction=direction,
+        ids=ids,
+        exclude_known=exclude_known,
+        tasks=tasks,
+        feedback=_feedback(quiet=quiet, progress=progress),
+    )
+
+
+def bias(
+    scores: Sequence[Run | str | Path],
+    judgements: str | Path,
+    *,
+    k: int | None = None,
+    measures: str | Sequence[str] = ("graded_recall_at_1", "graded_r_precision"),
+    direction: Literal["i2t", "t2i"] | None = None,
+    aggregate: Literal["majority", "mean"] = "majority",
+    undefined: Literal["out", "zero"] = "out",
+    positives: Sequence[str | Path | Benchmark] = (),
+    data: str | Path | None = None,
+    ids: str | Path | None = None,
+    draws: int = 2000,
+    seed: int = 0,
+    quiet: bool = False,
+    progress: Progress | None = None,
+) -> AnnotatorStudy:
+    """What the choice of machine annotators does to a benchmark, as `counterfoil bias` has it.
+
+    `scores` are those of `pool`, `judgements` is its table with a column `answer` or `gain` filled in. Each
+    model is measured on the benchmarks that each set of models would have made; bias is how far that is off
+    the benchmark that all made together. The models propose their first `k` items, by default what the table
+    says they proposed, else 5. `aggregate` says how several answers to one pair are made one, `undefined`
+    whether queries for which a set found nothing are left out or count 0. Right answers of the galleries
+    `positives` (read from `data`) are held against the judgements. Raises `DataError` for judged items and
+    queries that a model does not rank.
+
+    >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> pairs = pool(runs, k=2, direction="t2i", quiet=True).to_arrow().to_pylist()
+    >>> rows = [f"t2i,{pair['image']},{pair['caption']},{pair['pair'] % 2}" for pair in pairs]
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     judged = Path(folder, "judged.csv")
+    ...     _ = judged.write_text("\\n".join(["direction,image,caption,gain", *rows]))
+    ...     print(bias(runs, judged, draws=100, quiet=True).models)
+    ('blind:length', 'blind:random')
+    """
+    return bias_task(
+        scores,
+        judgements,
+        k=k,
+        measures=(measures,) if isinstance(measures, str) else measures,
+        direction=direction,
+        aggregate=aggregate,
+        undefined=undefined,
+        positives=[each if isinstance(each, Benchmark) else gallery(each, data) for each in positives],
+        ids=ids,
+        draws=draws,
+        seed=seed,
+        feedback=_feedback(quiet=quiet, progress=progress),
     )
 
 

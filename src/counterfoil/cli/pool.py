@@ -1,6 +1,5 @@
 """`counterfoil pool`: candidate pairs for people to verify, from what several models put first."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,10 +9,7 @@ from counterfoil.cli.options import Overwrite
 from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
-    from counterfoil.data.pools import Direction
-    from counterfoil.engine.top_lists import ModelLists
     from counterfoil.evaluation.pooling import Summary
-    from counterfoil.metrics.annotators import Pool
 
 EPILOG = """Examples:
 
@@ -87,110 +83,38 @@ def command(
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.model_lists import load
-    from counterfoil.data.pools import pool_kind, pool_table, write_pool
-    from counterfoil.engine.top_lists import top_lists
-    from counterfoil.evaluation.pooling import Tasks, without
-    from counterfoil.evaluation.pooling import summary as summarise
-    from counterfoil.metrics.annotators import pool
+    from counterfoil.data.pools import pool_kind
+    from counterfoil.evaluation.pooling import Tasks
+    from counterfoil.tasks.pool import pool
 
     output_paths.check(table=out, json=json, plot=plot)
     if out is not None:
         pool_kind(out)
-    with terminal.busy("reading lists", quiet=quiet):
-        models = load(scores, ids=ids, widest=queries is not None and not exclude_known)
-    chosen = _chosen(models, queries, direction)
-    pools: dict[Direction, Pool] = {}
-    excluded = 0
-    for way, names in chosen.items():
-        with terminal.progress(quiet=quiet) as report:
-            pooled = pool([top_lists(m, way, names, k, progress=report) for m in models])
-        if exclude_known:
-            known = _known(models, way, names)
-            before = len(pooled.query)
-            pooled = without(pooled, known)
-            excluded += before - len(pooled.query)
-        pools[way] = pooled
-    reference = models[0]
-    found = summarise(
-        pools,
+    found = pool(
+        scores,
         k=k,
-        models=[m.name for m in models],
-        queries={way: len(names) for way, names in chosen.items()},
-        pair_of=_pair_numbers(pools, chosen, reference),
+        queries=queries,
+        direction=direction,
+        ids=ids,
+        exclude_known=exclude_known,
         tasks=Tasks(per_task, golden, answers, price),
-        excluded=excluded,
+        feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.err() if json == "-" else terminal.out()
-    for part in () if quiet and json == "-" else _shown(found, console.width):
+    for part in () if quiet and json == "-" else _shown(found.summary, console.width):
         console.print(part)
     if out is not None:
-        texts = next((m.texts for m in models if m.texts is not None and None not in m.texts), None)
-        table = pool_table(
-            pools,
-            models=[m.name for m in models],
-            queries=chosen,
-            images=reference.image_ids,
-            captions=reference.caption_ids,
-            texts=texts,
-        )
-        write_pool(out, table)
+        found.save(out)
         if not quiet:
-            terminal.note(f"{len(table):,} rows written to {out}")
+            terminal.note(f"{len(found.pairs):,} rows written to {out}")
     if json is not None:
         terminal.write_result(json, found.to_json())
     if plot is not None:
-        from counterfoil.report.annotator_figures import yield_curves
         from counterfoil.report.drawing import save
 
-        save(yield_curves(found.curve), plot, title="Pairs to verify by models and k")
+        save(found.plot(), plot, title="Pairs to verify by models and k")
         if not quiet:
             terminal.note(f"yield curve drawn in {plot}")
-
-
-def _chosen(
-    models: "Sequence[ModelLists]", file: Path | None, direction: Literal["t2i", "i2t", "both"]
-) -> "dict[Direction, tuple[str, ...]]":
-    """The ids of the queries by direction: those of a file, else all that every model answers."""
-    from counterfoil.cli.queries import wanted
-    from counterfoil.engine.top_lists import common
-    from counterfoil.errors import InputError
-
-    ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
-    chosen = {way: common(models, way) for way in ways} if file is None else wanted(models, file, ways=ways)
-    chosen = {way: names for way, names in chosen.items() if names}
-    if not chosen:
-        raise InputError("the models answer no query in common", hint="give runs of one benchmark")
-    return chosen
-
-
-def _known(models: "Sequence[ModelLists]", way: "Direction", names: Sequence[str]) -> Any:
-    """(pairs, 2) rows of query (as in `names`) and item that are right in the benchmark of some run."""
-    import numpy as np
-
-    from counterfoil.errors import InputError
-    from counterfoil.evaluation.ground_truth import right_pairs
-
-    known = [m.benchmark for m in models if m.benchmark is not None]
-    if not known:
-        raise InputError("--exclude-known needs a run", hint="embeddings and similarities know no benchmark")
-    _, items = models[0].ids(way)
-    return np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in known])
-
-
-def _pair_numbers(
-    pools: "Mapping[Direction, Pool]", chosen: "Mapping[Direction, Sequence[str]]", reference: "ModelLists"
-) -> "dict[Direction, Any]":
-    """A number per pooled pair, the same in both directions where image and caption are."""
-    import numpy as np
-
-    found = {}
-    for way, pooled in pools.items():
-        place = {name: at for at, name in enumerate(reference.ids(way)[0])}
-        asked = np.array([place[name] for name in chosen[way]], dtype=np.int64)[pooled.query]
-        image, caption = (asked, pooled.item) if way == "i2t" else (pooled.item, asked)
-        found[way] = image * len(reference.caption_ids) + caption
-    return found
 
 
 def _shown(found: "Summary", width: int) -> list[Any]:
@@ -199,14 +123,7 @@ def _shown(found: "Summary", width: int) -> list[Any]:
 
     from counterfoil.report.drawing import short
 
-    queries = " and ".join(
-        f"{n:,} {'images' if way == 'i2t' else 'captions'}" for way, n in found.queries.items()
-    )
-    heading = Text(
-        f"{found.pairs:,} pairs to verify: the first {found.k} of {len(found.models)} "
-        f"model{'s' if len(found.models) > 1 else ''} for {queries}",
-        style="bold",
-    )
+    heading = Text(found.heading, style="bold")
     by_model = Table(box=None, pad_edge=False, header_style="dim")
     by_model.add_column("model", no_wrap=True)
     for head in ("proposes", "alone", "new in this order"):

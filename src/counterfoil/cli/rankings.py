@@ -1,18 +1,12 @@
 """`counterfoil rankings`: do measures and benchmarks agree on the order of models?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from counterfoil.cli.options import Overwrite, Private
 from counterfoil.inputs.amounts import most
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from counterfoil.evaluation.diversity import Diversity
-    from counterfoil.evaluation.rank_agreement import RankCorrelation
 
 EPILOG = """Examples:
 
@@ -61,43 +55,29 @@ def command(
     """
     from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.ranking_tables import correlation_tables, diversity_tables, rank_tables
-    from counterfoil.evaluation.diversity import diversity
-    from counterfoil.evaluation.rank_correlation import rank_correlation
-    from counterfoil.evaluation.run import find_runs
+    from counterfoil.store import write_text
+    from counterfoil.tasks.rankings import rank
 
     output_paths.check(html=html, json=json, csv=csv)
     terminal.check_drawing(html)
-    loaded = find_runs(runs, note=terminal.note)
-    found = rank_correlation(loaded, measures=measure or (), draws=draws, seed=seed)
-    lists = diversity(loaded, k=k)
+    found = rank(runs, measures=measure or (), k=k, draws=draws, seed=seed, feedback=terminal.feedback())
     console = terminal.err() if json == "-" else terminal.out()
-    parts = [correlation_tables, rank_tables]
-    for number, table in enumerate(parts):
-        for part in table(found, width=console.width):
-            console.print(part)
-        if number + 1 < len(parts) or lists:
+    shown = [
+        correlation_tables(found.correlation, width=console.width),
+        rank_tables(found.correlation, width=console.width),
+        *(diversity_tables(one, width=console.width) for one in found.lists),
+    ]
+    for number, parts in enumerate(shown):
+        if number:
             console.print()
-    for number, one in enumerate(lists):
-        for part in diversity_tables(one, width=console.width):
+        for part in parts:
             console.print(part)
-        if number + 1 < len(lists):
-            console.print()
-    if found.few:
-        terminal.note(f"left out, since fewer than three models have them: {', '.join(found.few)}")
+    for note in found.notes:
+        terminal.note(note)
     if json is not None:
-        terminal.write_result(json, {**found.to_json(), "lists": [one.to_json() for one in lists]})
+        terminal.write_result(json, found.to_json())
     if csv is not None:
-        _write_csv(csv, found, lists)
+        write_text(csv, found.to_csv())
     if html is not None:
-        from counterfoil.report.rankings_page import page
-        from counterfoil.store import write_text
-
-        write_text(html, page(found, lists, runs=loaded, title=title, private=private))
+        found.to_html(html, title=title, private=private)
         terminal.note(f"page written to {html}")
-
-
-def _write_csv(path: Path, found: "RankCorrelation", lists: "Sequence[Diversity]") -> None:
-    from counterfoil.report.rankings_page import to_csv
-    from counterfoil.store import write_text
-
-    write_text(path, to_csv(found, lists))

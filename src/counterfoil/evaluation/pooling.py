@@ -63,6 +63,15 @@ class Summary:
         """What all tasks cost, in the unit of the price."""
         return self.n_tasks * self.tasks.price
 
+    @property
+    def heading(self) -> str:
+        """How many pairs there are to verify, of how many models and queries."""
+        queries = " and ".join(
+            f"{n:,} {'images' if way == 'i2t' else 'captions'}" for way, n in self.queries.items()
+        )
+        models = f"{len(self.models)} model{'s' if len(self.models) > 1 else ''}"
+        return f"{self.pairs:,} pairs to verify: the first {self.k} of {models} for {queries}"
+
     def lines(self) -> list[str]:
         """What was pooled and what it costs, in words."""
         together = sum(self.proposed)

@@ -14,27 +14,31 @@ from counterfoil.data.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, remeasured
 from counterfoil.evaluation.compare import compare as tested
-from counterfoil.evaluation.run import Run, find_runs
+from counterfoil.evaluation.run import Run
 from counterfoil.outputs import guard
 from counterfoil.report import figures
 from counterfoil.report.interval_basis import rests_on
-from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown, to_text
-from counterfoil.report.page_frame import fragment
+from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
 from counterfoil.report.tables import by_group, differences, headline, overview
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import write
-from counterfoil.tasks.results import frame, measure_rows
+from counterfoil.tasks.results import Tabular, measure_rows
+from counterfoil.tasks.run_folders import load_runs
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
 Pictures = Literal["auto", "always", "never"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunComparison:
+class RunComparison(Tabular):
     """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
 
-    Printed it is a table of the main measures and the differences, in a notebook the same in HTML.
+    Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
+    and `high` (95 %), `p` of the paired permutation test, `p_holm`, `mcnemar`. Rows by "measure" are those of
+    all runs, as `EvaluationRun` has them.
     """
+
+    rows_by = ("difference", "measure")
 
     comparisons: tuple[Comparison, ...]
 
@@ -60,23 +64,11 @@ class RunComparison:
             for d in (each.against_baseline() if each.baseline else each.differences)
         )
 
-    def to_arrow(self, *, by: str = "difference") -> pa.Table:
-        """A `pyarrow.Table`.
-
-        By "difference" a row per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low` and
-        `high` (95 %), `p` of the paired permutation test, `p_holm`, `mcnemar`. By "measure" the rows of all
-        runs, as `EvaluationRun.to_arrow` has them.
-        """
+    def _rows(self, by: str) -> pa.Table:
         if by == "measure":
             runs = [run for each in self.comparisons for run in each.runs]
             return pa.Table.from_pylist([row for run in runs for row in measure_rows(run)])
-        if by != "difference":
-            raise UnknownNameError("kind of row", by, ("difference", "measure"))
         return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
-
-    def to_frame(self, *, by: str = "difference") -> Any:
-        """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
-        return frame(self.to_arrow(by=by))
 
     def to_json(self) -> list[dict[str, Any]]:
         """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
@@ -85,12 +77,12 @@ class RunComparison:
     def to_markdown(self) -> str:
         """The tables in Markdown, with intervals; best in bold, second best in italics."""
         found = [to_markdown(table, intervals=True) for table in self._tables()]
-        return "\n".join([*found, *(f"{line}.\n" for line in self._bases())])
+        return "\n".join([*found, *(f"{line}.\n" for line in self.notes)])
 
     def to_latex(self) -> str:
         """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
         found = [to_latex(table, intervals=True) for table in self._tables()]
-        return "\n".join([*found, *(f"% {line}.\n" for line in self._bases())])
+        return "\n".join([*found, *(f"% {line}.\n" for line in self.notes)])
 
     def to_csv(self) -> str:
         """The tables as CSV: a line per number at full precision, with interval and count."""
@@ -158,20 +150,16 @@ class RunComparison:
                 found.append(comparison)
         return RunComparison(tuple(found))
 
-    def _shown(self) -> list[Table]:
+    @property
+    def tables(self) -> list[Table]:
+        """The main measures of each benchmark, and the differences."""
         found = [overview(each, finer=False) for each in self.comparisons]
         return [table for table in (*found, *self._tested()) if table.columns]
-
-    def __str__(self) -> str:
-        return "\n\n".join(map(to_text, self._shown()))
 
     def __repr__(self) -> str:
         names = [each.benchmark for each in self.comparisons]
         runs = dict.fromkeys(run.name for each in self.comparisons for run in each.runs)
         return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
-
-    def _repr_html_(self) -> str:
-        return fragment(self._shown(), self._bases())
 
     def _groups(self) -> list[Table]:
         return [by_group(each) for each in self.comparisons]
@@ -196,7 +184,9 @@ class RunComparison:
         found += [overview(each, measures=headline(each) or None) for each in galleries]
         return [table for table in (*found, *self._groups(), *self._tested()) if table.columns]
 
-    def _bases(self) -> list[str]:
+    @property
+    def notes(self) -> list[str]:
+        """What the intervals of each benchmark rest on."""
         return [
             f"{each.benchmark}: {line}"
             for each in self.comparisons
@@ -229,12 +219,7 @@ def compare(
     the last bit. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the runs have no
     benchmark in common.
     """
-    found = [each for each in runs if isinstance(each, Run)]
-    folders = [each for each in runs if not isinstance(each, Run)]
-    if folders:
-        found += find_runs(folders, note=feedback.note)
-    if not found:
-        raise InputError("no runs to compare", hint="give runs, run folders, or folders of them")
+    found = load_runs(runs, feedback)
     check_common(found, note=feedback.note)
     if interval is not None:
         found = [remeasured(run, interval, draws=draws, seed=seed) for run in found]

@@ -21,17 +21,23 @@ def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = 
         yield outputs
 
 
-def write(path: str | Path, text: str, *, command: str, form: str | None, overwrite: bool) -> None:
-    """Write a text file; called from Python it replaces what `command` wrote, and else needs `overwrite`.
+@contextmanager
+def guarded_file(path: str | Path, *, command: str, form: str | None, overwrite: bool) -> Iterator[None]:
+    """A block that writes one file; from Python it replaces what `command` wrote, else by `overwrite`.
 
     `form` is how the file holds the mark of its writer (`counterfoil.outputs.marks`), None where it holds
     none. A command line has declared its outputs before. Raises `InputError` where another file is there.
     """
-    path = Path(path)
-    if guard.active() is None:
-        outputs = Outputs(command, overwrite=overwrite)
-        outputs.file(path, form)
-        with guard.guarding(outputs):
-            write_text(path, text)
-    else:
-        write_text(path, text)
+    if guard.active() is not None:
+        yield
+        return
+    outputs = Outputs(command, overwrite=overwrite)
+    outputs.file(Path(path), form)
+    with guard.guarding(outputs):
+        yield
+
+
+def write(path: str | Path, text: str, *, command: str, form: str | None, overwrite: bool) -> None:
+    """Write a text file as `guarded_file` allows it."""
+    with guarded_file(path, command=command, form=form, overwrite=overwrite):
+        write_text(Path(path), text)

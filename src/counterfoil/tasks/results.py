@@ -1,8 +1,9 @@
 """Results as Python users meet them: a run as tables, text, HTML in a notebook, and a figure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -16,12 +17,55 @@ from counterfoil.report.markup import Cell, Column, Row, Table, to_text
 from counterfoil.report.page_frame import fragment
 
 
+class Tabular:
+    """A result in tables: printed as text, in a notebook as HTML, in `to_arrow` and `to_frame` as rows."""
+
+    #: The kinds of row of `to_arrow`, the default first; the docstring of each class describes them.
+    rows_by: ClassVar[tuple[str, ...]]
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables that are printed."""
+        raise NotImplementedError
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Lines below the tables: what the numbers rest on, what was left out."""
+        return ()
+
+    def _rows(self, by: str) -> pa.Table:
+        raise NotImplementedError
+
+    def to_arrow(self, *, by: str | None = None) -> pa.Table:
+        """A `pyarrow.Table` with a row per `by`; raises `UnknownNameError` for another kind of row."""
+        by = self.rows_by[0] if by is None else by
+        if by not in self.rows_by:
+            raise UnknownNameError("kind of row", by, self.rows_by)
+        return self._rows(by)
+
+    def to_frame(self, *, by: str | None = None) -> Any:
+        """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
+        table = self.to_arrow(by=by)
+        return table if find_spec("pandas") is None else table.to_pandas()
+
+    def __str__(self) -> str:
+        return "\n".join(["\n\n".join(map(to_text, self.tables)), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return fragment(self.tables, self.notes)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationRun(Run):
+class EvaluationRun(Tabular, Run):
     """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
 
-    Printed it is a table of its measures, in a notebook the same in HTML.
+    Rows by "measure" are one per measure over all questions (`group` is empty) and per group: `benchmark`,
+    `scorer`, `group`, `measure`, `value`, `low` and `high` (95 %), `n` questions, `chance`, `effective`
+    questions. Ratios are in [0, 1], correlations in [-1, 1]. Rows by "question" are one per question, in a
+    gallery per query: `id`, a column per grouping, and one per measure that has values per question.
     """
+
+    rows_by = ("measure", "question")
 
     @classmethod
     def of(cls, run: Run) -> "EvaluationRun":
@@ -32,23 +76,8 @@ class EvaluationRun(Run):
         """The result as plain values, as `evaluate --json` writes it."""
         return self.result.to_json()
 
-    def to_arrow(self, *, by: str = "measure") -> pa.Table:
-        """A `pyarrow.Table`.
-
-        By "measure" a row per measure over all questions (`group` is empty) and per group: `benchmark`,
-        `scorer`, `group`, `measure`, `value`, `low` and `high` (95 %), `n` questions, `chance`, `effective`
-        questions. Ratios are in [0, 1], correlations in [-1, 1]. By "question" a row per question, in a
-        gallery per query: `id`, a column per grouping, and one per measure that has values per question.
-        """
-        if by == "question":
-            return _by_question(self)
-        if by != "measure":
-            raise UnknownNameError("kind of row", by, ("measure", "question"))
-        return pa.Table.from_pylist(measure_rows(self))
-
-    def to_frame(self, *, by: str = "measure") -> Any:
-        """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
-        return frame(self.to_arrow(by=by))
+    def _rows(self, by: str) -> pa.Table:
+        return _by_question(self) if by == "question" else pa.Table.from_pylist(measure_rows(self))
 
     def plot(self, measures: list[str] | None = None) -> Any:
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
@@ -58,30 +87,27 @@ class EvaluationRun(Run):
     def _alone(self) -> Comparison:
         return Comparison(self.benchmark.name, (self,), None, ())
 
-    def _table(self) -> Table:
+    @property
+    def tables(self) -> tuple[Table]:
+        """The measures, each with its interval and chance."""
         title = self.benchmark.card.title or self.benchmark.name
         columns = (Column("%"), Column("chance"))
         rows = tuple(
             Row(name, (Cell(each.value, each.low, each.high), Cell(each.chance)))
             for name, each in self.result.measures.items()
         )
-        return Table(f"{self.name} on {title}, {len(self.benchmark):,} questions", columns, rows, "measure")
+        heading = f"{self.name} on {title}, {len(self.benchmark):,} questions"
+        return (Table(heading, columns, rows, "measure"),)
 
-    def __str__(self) -> str:
-        return "\n".join([to_text(self._table()), *rests_on(self.benchmark, [self.result])])
+    @property
+    def notes(self) -> list[str]:
+        """What the intervals rest on."""
+        return rests_on(self.benchmark, [self.result])
 
     def __repr__(self) -> str:
         first = [name for name in tables.main_measures(self._alone) if name in self.result][-1:]
         numbers = ", ".join(f"{name} {self.result[name]}" for name in first)
         return f"<EvaluationRun {self.name} on {self.benchmark.name}: {numbers or 'no main measure'}>"
-
-    def _repr_html_(self) -> str:
-        return fragment([self._table()], rests_on(self.benchmark, [self.result]))
-
-
-def frame(table: pa.Table) -> Any:
-    """The table as a `pandas.DataFrame`; where pandas is not installed the table itself."""
-    return table if find_spec("pandas") is None else table.to_pandas()
 
 
 def measure_rows(run: Run) -> list[dict[str, Any]]:

@@ -1,14 +1,26 @@
-"""Run folders of an evaluation: one per benchmark, none over another scorer's."""
+"""Run folders: those that a task reads, and those of an evaluation, none over another scorer's."""
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.run import FILES, why_foreign
+from counterfoil.evaluation.run import FILES, Run, find_runs, why_foreign
 from counterfoil.outputs import guard
 from counterfoil.outputs.guard import Folder
 from counterfoil.scorers.base import Identity
+from counterfoil.tasks.feedback import SILENT, Feedback
+
+
+def load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) -> list[Run]:
+    """The runs among `runs`, then those in folders (however deep); raises `InputError` for none."""
+    found = [each for each in runs if isinstance(each, Run)]
+    folders = [each for each in runs if not isinstance(each, Run)]
+    if folders:
+        found += find_runs(folders, note=feedback.note)
+    if not found:
+        raise InputError("no runs", hint="give runs, run folders, or folders of them")
+    return found
 
 
 def run_folder(out: Path, benchmark: str) -> Path:

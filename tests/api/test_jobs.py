@@ -1,0 +1,107 @@
+"""Jobs from Python beside the same jobs from the command line: the same input gives the same output."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import counterfoil as cf
+from cli.annotator_world import World, judged, made
+from counterfoil.cli import main
+from counterfoil.errors import InputError, UnknownNameError
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("COUNTERFOIL_DATA", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def world(here: Path) -> World:
+    return made(here)
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+    monkeypatch.setattr("sys.argv", ["counterfoil", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+
+
+def plain(value: object) -> object:
+    """As JSON has it."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def written(path: str) -> object:
+    """What a command wrote, without its mark."""
+    found = json.loads(Path(path).read_text())
+    found.pop("written_by")
+    return found
+
+
+def check_tables(found: object, *kinds: str) -> None:
+    """The result is shown as text and HTML, and has rows of each kind and of no other."""
+    assert str(found)
+    assert "<table" in found._repr_html_()
+    for by in kinds:
+        table = found.to_arrow(by=by)
+        assert isinstance(table, pa.Table)
+        assert len(table)
+        assert len(found.to_frame(by=by)) == len(table)
+    assert found.to_arrow().equals(found.to_arrow(by=kinds[0]))
+    with pytest.raises(UnknownNameError):
+        found.to_arrow(by="moon")
+
+
+def test_models_are_ranked(monkeypatch: pytest.MonkeyPatch, world: World, here: Path) -> None:
+    folders = [world.run(name) for name in ("one", "two", "three")]
+    files = ("--json", "r.json", "--html", "r.html", "--csv", "r.csv")
+    command(monkeypatch, "rankings", *folders, "--draws", 100, *files)
+    found = cf.rank(folders, draws=100, quiet=True)
+    assert plain(found.to_json()) == written("r.json")
+    assert found.to_csv() == Path("r.csv").read_text()
+    found.to_html("mine.html")
+    assert Path("mine.html").read_text() == Path("r.html").read_text()
+    found.to_html("mine.html")
+    check_tables(found, "pair", "model")
+    assert found.plot().axes
+    Path("notes.html").write_text("mine")
+    with pytest.raises(InputError, match="overwrite"):
+        found.to_html("notes.html")
+
+
+def test_pairs_are_pooled_and_annotators_measured(
+    monkeypatch: pytest.MonkeyPatch, world: World, here: Path
+) -> None:
+    command(monkeypatch, "pool", *world.files(), "--k", 4, "--out", "pool.csv", "--json", "pool.json", "-q")
+    found = cf.pool(world.files(), k=4, quiet=True)
+    assert plain(found.to_json()) == written("pool.json")
+    found.save("mine.csv")
+    assert Path("mine.csv").read_bytes() == Path("pool.csv").read_bytes()
+    with pytest.raises(InputError, match="overwrite"):
+        found.save("mine.csv")
+    check_tables(found, "pair", "model")
+    assert found.plot().axes
+    # Queries may be named one by one, and runs stand for their folders.
+    some = cf.pool(
+        [cf.load_run(world.run("one")), world.files()[1]], queries=["i2t/100", "t2i/3"], quiet=True
+    )
+    assert some.summary.queries == {"i2t": 1, "t2i": 1}
+
+    answers = judged(world, Path("pool.csv"))
+    command(
+        monkeypatch, "bias", *world.files(), "--judgements", answers, "--draws", 100, "--json", "b.json",
+        "--html", "b.html",
+    )  # fmt: skip
+    study = cf.bias(world.files(), answers, draws=100, quiet=True)
+    assert plain(study.to_json()) == written("b.json")
+    study.to_html("mine.html")
+    assert Path("mine.html").read_text() == Path("b.html").read_text()
+    check_tables(study, "annotators", "model")
+    assert study.plot().axes
