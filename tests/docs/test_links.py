@@ -25,6 +25,7 @@ SOUGHT = {
     "the cache key",
     "PAC-S's weight",
     "hard-negative InfoNCE",
+    "the page of a gallery",
     "the error tree",
 }
 

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.browser_data import benchmark_data, kinds, richest, spread, to_json
-from counterfoil.report.pictures import Album
+from counterfoil.report.browser_data import Album, richest, spread, to_json
+from counterfoil.report.forms import FORMS
 
 from .conftest import NASTY, quad_answers, quad_benchmark, run_of
+
+QUADS = FORMS["quad"]
 
 
 @given(
@@ -30,29 +32,29 @@ def test_kinds_follow_from_the_scores(quads: Comparison) -> None:
     s = quads.runs[0].answers.values
     i2t = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
     t2i = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
-    np.testing.assert_array_equal(kinds(quads.runs[0]), 2 * ~t2i + ~i2t)
+    np.testing.assert_array_equal(QUADS.kinds(quads.runs[0]), 2 * ~t2i + ~i2t)
 
 
 def test_half_a_point_for_a_tie_is_a_failure_still() -> None:
     benchmark = quad_benchmark(6)
     tied = run_of(benchmark, "constant", Scores(np.zeros((6, 2, 2))), ties=Ties.HALF)
-    assert kinds(tied).tolist() == [3] * 6
+    assert QUADS.kinds(tied).tolist() == [3] * 6
     generous = run_of(benchmark, "constant", Scores(np.zeros((6, 2, 2))), ties=Ties.OPTIMISTIC)
-    assert kinds(generous).tolist() == [0] * 6
+    assert QUADS.kinds(generous).tolist() == [0] * 6
 
 
 def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads: Comparison) -> None:
-    order = spread(quads)
+    order = spread(quads, QUADS.kinds)
     assert sorted(order) == list(range(40))
     labels = quads.runs[0].benchmark.questions.groupings["type"]
-    patterns = list(zip(*(kinds(run).tolist() for run in quads.runs), strict=True))
+    patterns = list(zip(*(QUADS.kinds(run).tolist() for run in quads.runs), strict=True))
     strata = {(label, *pattern) for label, pattern in zip(labels, patterns, strict=True)}
     assert {(labels[i], *patterns[i]) for i in order[: len(strata)]} == strata
 
 
 def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None:
     album = Album()
-    data = json.loads(to_json(benchmark_data(quads, album, pictures=True, captions=True)))
+    data = json.loads(to_json(QUADS.data(quads, album, pictures=True, captions=True)))
     assert data["ids"] == [f"q{i}" for i in range(40)]
     assert data["captions"][4] == [NASTY, "caption-4"]
     assert data["pictured"] == 40
@@ -74,7 +76,7 @@ def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None
 
 def test_left_out_pictures_and_captions_are_not_in_the_data(quads: Comparison) -> None:
     album = Album()
-    text = to_json(benchmark_data(quads, album, pictures=False, captions=False))
+    text = to_json(QUADS.data(quads, album, pictures=False, captions=False))
     assert album.uris == []
     assert "of a box" not in text
     assert json.loads(text)["pictured"] == 0

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from counterfoil.report import page_frame
-from counterfoil.report.glossary import WORDS
+from counterfoil.report.labels import WORDS
 
 
 def test_documents_and_pages_say_the_same() -> None:

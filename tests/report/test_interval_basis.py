@@ -9,7 +9,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Result
-from counterfoil.report.interval_basis import resting, rests_on, warnings
+from counterfoil.report.notes import resting, rests_on, warnings
 
 
 def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple[Benchmark, Result]:

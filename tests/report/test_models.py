@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.models import WORST, models
-from counterfoil.report.page import page
+from counterfoil.report.forms.base import WORST
+from counterfoil.report.page import page, scorer_sections
 from counterfoil.report.page_frame import shareable
 
 
 def test_groups_are_those_of_the_result(quads: Comparison) -> None:
-    for run, model in zip(quads.runs, models(quads, "b-x", "questions", captions=True), strict=True):
+    for run, model in zip(quads.runs, scorer_sections(quads, "b-x", captions=True), strict=True):
         by_name = {row.name: row for row in model.groups.rows}
         assert {"all questions", "swap", "add", "replace"} <= set(by_name)
         for name in ("swap", "add"):
@@ -33,19 +33,19 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
         [s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))],
         axis=0,
     )
-    worst = models(quads, "b-x", "questions", captions=True)[0].worst
+    worst = scorer_sections(quads, "b-x", captions=True)[0].worst
     expected = [f"q{q}" for q in np.argsort(gaps, kind="stable")[:WORST] if gaps[q] <= 0]
     assert [each.id for each in worst] == expected
     assert f"{-gaps.min():.4g}" in worst[0].how
     assert all(len(each.captions) == 2 for each in worst)
-    assert not any(each.captions for each in models(quads, "b-x", "questions", captions=False)[0].worst)
-    outcomes = models(quads, "b-x", "questions", captions=True)[2].worst
+    assert not any(each.captions for each in scorer_sections(quads, "b-x", captions=False)[0].worst)
+    outcomes = scorer_sections(quads, "b-x", captions=True)[2].worst
     items = quads.runs[2].items
     choices = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
     wrong = [sum(items[name][int(each.id[1:])] < 1 for name in choices) for each in outcomes]
     assert wrong == sorted(wrong, reverse=True)
     assert [each.how for each in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
-    late = models(galleries, "b-y", "queries", captions=True)[0].worst
+    late = scorer_sections(galleries, "b-y", captions=True)[0].worst
     numbers = [int(each.how.rsplit(" ", 1)[1].replace(",", "")) for each in late]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] > 1

@@ -5,13 +5,16 @@ import numpy as np
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.notes import lead, notes, ties
+from counterfoil.report.forms import FORMS
+from counterfoil.report.notes import lead
 
 from .conftest import quad_benchmark, run_of
 
+QUADS = FORMS["quad"]
+
 
 def said(comparison: Comparison) -> list[str]:
-    return [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in notes(comparison)]
+    return [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in QUADS.notes(comparison)]
 
 
 def one(values: np.ndarray, policy: Ties = Ties.STRICT) -> Comparison:
@@ -27,14 +30,14 @@ def test_a_constant_scorer_is_exposed() -> None:
         "Group is 0.00 % under strict, 16.67 % under half, 100.00 % under optimistic."
     )
     assert "Below chance on I2T, T2I and Group, with the whole interval: alone." in said(comparison)
-    assert notes(comparison)[0].kind == "warning"
-    assert ties(comparison).endswith("a tie is wrong.")
-    assert "random order" in ties(one(np.zeros((40, 2, 2)), Ties.HALF))
+    assert QUADS.notes(comparison)[0].kind == "warning"
+    assert QUADS.ties(comparison).endswith("a tie is wrong.")
+    assert "random order" in QUADS.ties(one(np.zeros((40, 2, 2)), Ties.HALF))
 
 
 def test_a_scorer_without_ties_gives_no_warning() -> None:
     comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
-    assert all(note.kind == "fact" for note in notes(comparison))
+    assert all(note.kind == "fact" for note in QUADS.notes(comparison))
     assert "No scorer has a tie; they count by the policy strict." in said(comparison)
 
 

@@ -33,9 +33,9 @@ def list_(
     from rich.text import Text
 
     from counterfoil.cli import terminal
-    from counterfoil.cli.amounts import amount
     from counterfoil.cli.folders import cache_folder
     from counterfoil.engine.cache_folder import contents
+    from counterfoil.report.labels import amount
 
     found = contents(cache_folder(cache))
     now = time.time()
@@ -91,9 +91,9 @@ def limit(
 ) -> None:
     """Remove what was longest not needed, until what stays is no larger than SIZE."""
     from counterfoil.cli import terminal
-    from counterfoil.cli.amounts import amount
     from counterfoil.cli.folders import cache_folder
     from counterfoil.engine.cache_folder import beyond, contents, remove
+    from counterfoil.report.labels import amount
 
     wanted = read_size(most)
     found = contents(cache_folder(cache))
@@ -127,10 +127,10 @@ def clear(
     import sys
 
     from counterfoil.cli import terminal
-    from counterfoil.cli.amounts import amount
     from counterfoil.cli.folders import cache_folder
     from counterfoil.engine.cache_folder import contents, remove
     from counterfoil.errors import InputError
+    from counterfoil.report.labels import amount
 
     found = contents(cache_folder(cache))
     shelves = found.shelves if scorer is None else found.of(scorer)

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from counterfoil.cli.amounts import amount
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
 from counterfoil.data.frames import ALL, Sampling
 from counterfoil.data.records import Caption, FileSource, Image
@@ -20,6 +19,7 @@ from counterfoil.data.videos import Video
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.progress import Note
 from counterfoil.errors import DataError, InputError
+from counterfoil.report.labels import amount
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from counterfoil.cli import caption_values
-from counterfoil.cli.amounts import amount
 from counterfoil.cli.caption_tables import reasons, systems_report
 from counterfoil.cli.caption_values import Value
 from counterfoil.cli.report_tables import printed
@@ -22,6 +21,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
+from counterfoil.report.labels import amount
 from counterfoil.report.markup import Table as Report
 from counterfoil.report.markup import to_csv, to_latex, to_markdown
 from counterfoil.scorers.captions.base import CaptionMetric

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.amounts import amount
+from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row
 from counterfoil.report.markup import Table as Report
 

@@ -121,11 +121,11 @@ def score(
     kept in the cache, so a run that was stopped goes on where it was.
     """
     from counterfoil.cli import caption_items, caption_tables, caption_values, output_paths, terminal
-    from counterfoil.cli.amounts import amount
     from counterfoil.cli.caption_request import Request
     from counterfoil.cli.folders import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
+    from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
 
     output_paths.check(table=out, json=json)
@@ -232,11 +232,11 @@ def systems(
     All systems must have written captions of the same images.
     """
     from counterfoil.cli import caption_items, caption_systems, caption_values, output_paths, terminal
-    from counterfoil.cli.amounts import amount
     from counterfoil.cli.caption_request import Request
     from counterfoil.cli.folders import cache_folder
     from counterfoil.data.frames import Sampling
     from counterfoil.data.provenance import versions
+    from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
 
     output_paths.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)

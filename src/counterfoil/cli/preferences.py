@@ -41,10 +41,10 @@ def command(
     the votes of each pair. The same seed gives the same numbers.
     """
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.amounts import amount
     from counterfoil.data.votes import read_votes
     from counterfoil.errors import DataError
     from counterfoil.evaluation.votes import preferences
+    from counterfoil.report.labels import amount
 
     output_paths.check(json=json, plot=plot)
     given = read_votes(votes)

@@ -4,26 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.amounts import amount
 from counterfoil.cli.report_tables import printed
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.measures import find
 from counterfoil.report.drawing import short
-from counterfoil.report.interval_basis import rests_on
-from counterfoil.report.judged.notes import reasons
+from counterfoil.report.forms import report_of
+from counterfoil.report.forms.rated import reasons
 from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, number
 from counterfoil.report.markup import Table as Report
+from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import headline, overview, style_of
 
 #: The terminal's width from which the finer measures have room.
@@ -58,9 +56,8 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
     """
     if benchmark.questions.directed:
         return _gallery_table(result, benchmark, width)
-    heading, table = _table(
-        f"{result.scorer} on {benchmark.card.title or result.benchmark}, {_asked(benchmark)}"
-    )
+    asked = report_of(benchmark).amount(benchmark)
+    heading, table = _table(f"{result.scorer} on {benchmark.card.title or result.benchmark}, {asked}")
     table.add_column("measure", no_wrap=True)
     missing = reasons(result)
     table.add_column(_unit([*result.measures, *missing]), justify="right", no_wrap=True)
@@ -73,15 +70,6 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
     for name in missing:
         table.add_row(name, Text("–", style="bold"), "", "")
     return Group(heading, table, *(Text(f"{name}: {why}", style="dim") for name, why in missing.items()))
-
-
-def _asked(benchmark: Benchmark) -> str:
-    """How much was asked; of rated captions how often people answered, which is what is correlated."""
-    questions = benchmark.questions
-    if isinstance(questions, Rated):
-        ratings = int((~np.isnan(questions.ratings)).sum())
-        return f"{amount(len(questions), 'caption')}, {amount(ratings, 'rating')}"
-    return amount(len(questions), "question")
 
 
 def _unit(measures: Iterable[str]) -> str:

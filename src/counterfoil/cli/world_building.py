@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from counterfoil.cli.amounts import amount
 from counterfoil.outputs.guard import Folder
+from counterfoil.report.labels import amount
 
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark

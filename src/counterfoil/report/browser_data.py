@@ -1,40 +1,140 @@
-"""Data of the question browser: questions, answers and pictures as one JSON value inside the page.
+"""Data of a page's browsers of questions: pictures as far as a budget lasts, samples, and JSON."""
 
-Right and wrong are decided here, by the measures, and the page only shows them: its script compares no
-scores. All is columns, so that some thousand questions stay within a megabyte or two.
-"""
-
+import base64
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import PIL.Image
+from jaxtyping import Float, Int
+from numpy import ndarray
+from PIL import features
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.frames import Sampling
+from counterfoil.data.records import Image
+from counterfoil.data.videos import FrameFeatures, Video
+from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.report import labels as label_of
-from counterfoil.report.pictures import Album
-from counterfoil.report.tables import ranking
 
-#: The kinds of failure, by the digit that stands for them.
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "quad": ("all right", "only I2T fails", "only T2I fails", "both fail"),
-    "choice": ("right", "wrong"),
-}
-_DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+#: The longer side of a thumbnail, in pixels.
+SIDE = 200
+#: A video is shown as so many frames side by side, each so many pixels wide and high at most.
+FRAMES, FRAME_SIDE = 5, 112
+#: How much of a page its pictures may take, in bytes of base64 text.
+BUDGET = 8_000_000
+#: Shown in place of an image that cannot be decoded: a struck-out picture, in greys that both modes show.
+BROKEN = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 40 30'%3E"
+    "%3Cpath d='M1 1h38v28H1z' fill='none' stroke='%23808080'/%3E"
+    "%3Cpath d='M6 24l8-9 6 6 5-5 9 8' fill='none' stroke='%23808080'/%3E"
+    "%3Cpath d='M3 3l34 24' stroke='%23c4501b' stroke-width='1.5'/%3E%3C/svg%3E"
+)
 
 
-def kinds(run: Run) -> NDArray[np.int64]:
-    """(n,) positions in `KINDS` of the run's form: what fails in each question, by the run's tie policy.
+@dataclass
+class Album:
+    """The pictures of a page: `uris` holds each once, however many benchmarks show it.
 
-    A value below 1, such as the half of a tie, is a failure.
+    `broken` names the images that could not be decoded and says why; `left` is the room left, in bytes.
     """
-    if "i2t" not in run.items:
-        return (run.items["accuracy"] < 1).astype(np.int64)
-    return (run.items["i2t"] < 1) + 2 * (run.items["t2i"] < 1).astype(np.int64)
+
+    left: int = BUDGET
+    uris: list[str] = field(default_factory=list)
+    broken: dict[str, str] = field(default_factory=dict)
+    _number: dict[str, int] = field(default_factory=dict)
+
+    def add(self, images: Sequence[Image], questions: Sequence[Sequence[int]]) -> dict[int, int]:
+        """Take in the pictures of as many questions as there is room for, in the order given.
+
+        `questions` holds, per question, positions into `images`; a question gets all of its pictures or
+        none, and images without a source are passed over. Returns the number in `uris` by position.
+        """
+        numbers: dict[int, int] = {}
+        for uris in _thumbnails(images, questions):
+            cost = sum(len(uri) for uri in {uri for uri, _ in uris.values()} if uri not in self._number)
+            if cost > self.left:
+                break
+            self.left -= cost
+            for position, (uri, reason) in uris.items():
+                if reason:
+                    self.broken[images[position].id] = reason
+                if uri not in self._number:
+                    self._number[uri] = len(self.uris)
+                    self.uris.append(uri)
+                numbers[position] = self._number[uri]
+        return numbers
+
+
+def thumbnail(picture: PIL.Image.Image, *, side: int = SIDE) -> bytes:
+    """The picture at most `side` pixels wide and high, as WebP (JPEG where Pillow has none)."""
+    small = picture.convert("RGB")
+    small.thumbnail((side, side), PIL.Image.Resampling.LANCZOS, reducing_gap=3.0)
+    out = io.BytesIO()
+    if features.check("webp"):
+        small.save(out, "WEBP", quality=72, method=4)
+    else:
+        small.save(out, "JPEG", quality=75, optimize=True)
+    return out.getvalue()
+
+
+def data_uri(data: bytes) -> str:
+    """The bytes of a WebP or JPEG picture as an address that holds them.
+
+    >>> data_uri(b"RIFF....WEBP")
+    'data:image/webp;base64,UklGRi4uLi5XRUJQ'
+    """
+    kind = "webp" if data[:4] == b"RIFF" else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def _thumbnails(
+    images: Sequence[Image], questions: Sequence[Sequence[int]]
+) -> Iterator[dict[int, tuple[str, str]]]:
+    """Per question, position to (data URI, why it is broken), decoded a few questions ahead on threads."""
+    known: dict[int, tuple[str, str]] = {}
+    ahead = iter(questions)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        while block := list(islice(ahead, 32)):
+            at_hand = [[p for p in positions if _to_be_seen(images[p])] for positions in block]
+            fresh = list(dict.fromkeys(p for positions in at_hand for p in positions if p not in known))
+            known.update(zip(fresh, pool.map(lambda p: _uri(images[p]), fresh), strict=True))
+            for positions in at_hand:
+                yield {p: known[p] for p in positions}
+
+
+def strip(video: Video) -> bytes:
+    """Up to `FRAMES` frames of a video, evenly spaced and side by side, as `thumbnail` writes pictures."""
+    frames = [frame.convert("RGB") for frame in replace(video, sampling=Sampling(count=FRAMES)).frames()]
+    for frame in frames:
+        frame.thumbnail((FRAME_SIDE, FRAME_SIDE), PIL.Image.Resampling.LANCZOS, reducing_gap=3.0)
+    width = sum(frame.width for frame in frames) + 2 * (len(frames) - 1)
+    whole = PIL.Image.new("RGB", (width, max(frame.height for frame in frames)), "white")
+    left = 0
+    for frame in frames:
+        whole.paste(frame, (left, 0))
+        left += frame.width + 2
+    return thumbnail(whole, side=width)
+
+
+def _to_be_seen(image: Image) -> bool:
+    """Whether there are pixels: a video of which only features are at hand has none."""
+    return image.source is not None and not isinstance(image.source, FrameFeatures)
+
+
+def _uri(image: Image) -> tuple[str, str]:
+    try:
+        if isinstance(image, Video):
+            return data_uri(strip(image)), ""
+        return data_uri(thumbnail(image.decode())), ""
+    except DataError as error:
+        return BROKEN, str(error)
 
 
 def richest(comparison: Comparison) -> Benchmark:
@@ -47,47 +147,27 @@ def richest(comparison: Comparison) -> Benchmark:
     return max((run.benchmark for run in comparison.runs), key=riches)
 
 
-def spread(comparison: Comparison, kinds: Callable[[Run], NDArray[np.int64]] = kinds) -> list[int]:
+def spread(comparison: Comparison, kinds: Callable[[Run], Int[ndarray, "questions"]]) -> list[int]:
     """All questions, in an order whose every beginning is a fair sample.
 
     `kinds` says what fails in each question. Each group and each pattern of failures has its turn, so
     whichever questions the pictures last for, every kind of failure is among them.
     """
-    strata: dict[tuple[object, ...], list[int]] = {}
-    patterns = np.stack([kinds(run) for run in comparison.runs], axis=1)
+    patterns = zip(*(kinds(run).tolist() for run in comparison.runs), strict=True)
     labels = next(iter(comparison.runs[0].benchmark.questions.groupings.values()), None)
-    for i, pattern in enumerate(patterns.tolist()):
-        strata.setdefault((labels[i] if labels else "", *pattern), []).append(i)
-    turns = zip_longest(*strata.values())
-    return [i for turn in turns for i in turn if i is not None]
+    return turns([(labels[i] if labels else "", *pattern) for i, pattern in enumerate(patterns)])
 
 
-def benchmark_data(comparison: Comparison, album: Album, *, pictures: bool, captions: bool) -> dict[str, Any]:
-    """The questions of one benchmark with every scorer's answers, and pictures as far as `album` has room."""
-    benchmark = richest(comparison)
-    questions = benchmark.paired
-    caption_at, image_at = questions.slots()
-    order = spread(comparison) if pictures else []
-    shown = album.add(benchmark.images, [image_at[i].tolist() for i in order]) if pictures else {}
-    with_picture = [all(p in shown for p in positions) for positions in image_at.tolist()]
-    return {
-        "name": comparison.benchmark,
-        "title": benchmark.card.title,
-        "form": questions.form,
-        "ties": str(comparison.runs[0].result.ties.get("policy", "")),
-        "asks": getattr(questions, "asks", None),
-        "correct": getattr(questions, "correct", None),
-        "ids": list(questions.ids),
-        "kinds": list(KINDS[questions.form]),
-        "captions": [[c.text if captions else None, c.id] for c in benchmark.captions],
-        "images": [[image.id, shown.get(p, -1)] for p, image in enumerate(benchmark.images)],
-        "captionAt": caption_at.tolist(),
-        "imageAt": image_at.tolist(),
-        "pictured": sum(with_picture),
-        "groupings": [grouping(name, labels) for name, labels in questions.groupings.items() if any(labels)],
-        "models": [_model(run) for run in comparison.runs],
-        "best": [run.name for run in comparison.runs].index(ranking(comparison)[0]),
-    }
+def turns(strata: Sequence[Hashable]) -> list[int]:
+    """Positions, each stratum having its turn, so that every beginning holds all strata.
+
+    >>> turns(["a", "a", "a", "b"])
+    [0, 3, 1, 2]
+    """
+    found: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(strata):
+        found.setdefault(key, []).append(i)
+    return [i for turn in zip_longest(*found.values()) for i in turn if i is not None]
 
 
 def to_json(value: object) -> str:
@@ -114,15 +194,6 @@ def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _model(run: Run) -> dict[str, Any]:
-    answers = run.answers
-    scores = None
-    if answers.has_scores:
-        # Six digits are for showing; what is right was decided on the full ones.
-        flat = answers.scores.reshape(len(answers.scores), -1)
-        scores = [[float(f"{value:.6g}") for value in row] for row in flat.tolist()]
-    data = {"name": run.name, "kinds": "".join(map(str, kinds(run).tolist())), "scores": scores}
-    if _DIRECTIONS[0] in run.items:
-        bits = sum((run.items[name] >= 1).astype(np.int64) << i for i, name in enumerate(_DIRECTIONS))
-        data["directions"] = "".join(f"{value:x}" for value in np.asarray(bits).tolist())
-    return data
+def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
+    """A flat row of scores per question, six digits of each: what is right is decided on the full ones."""
+    return [[float(f"{value:.6g}") for value in row] for row in scores.reshape(len(scores), -1).tolist()]

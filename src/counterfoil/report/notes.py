@@ -4,13 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import main_measures as main_of
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.run import Run
-from counterfoil.report.interval_basis import resting, warnings
-from counterfoil.report.labels import measure_label
+from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.markup import number
 from counterfoil.report.tables import leading, main_measures, style_of
 
+#: Intervals from fewer images, captions or effective questions than these cover less than they say where most
+#: answers are right and items decide much (docs/statistics.md).
+FEW = 20
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
 NOTABLE = 0.01
 
@@ -19,15 +25,6 @@ _INTERVALS = {
     "bootstrap": "a bootstrap over clusters of questions that share images or captions",
     "crossed": "the variance over images and captions as crossed factors",
     "folds": "Student's t over four folds",
-}
-
-
-_POLICIES = {
-    "strict": "A question is right only where what belongs together scores above what does not; "
-    "a tie is wrong.",
-    "half": "A question is right where what belongs together scores above what does not; "
-    "a tie is worth what a random order of the tied would give.",
-    "optimistic": "A question is right unless what does not belong together scores higher; a tie is right.",
 }
 
 
@@ -63,17 +60,6 @@ def lead(comparison: Comparison) -> str:
         others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
         return f"{text}: ahead of the {others} by more than luck (p < 0.05 after Holm)."
     return f"{text}: the highest of {len(runs)}, not told apart (p ≥ 0.05 after Holm) from {listed(rivals)}."
-
-
-def notes(comparison: Comparison) -> list[Note]:
-    """Intervals, ties, chance and missing scores, the ones that matter; warnings first."""
-    found = [*tied(comparison), *below_chance(comparison), *_outcomes(comparison), *intervals(comparison)]
-    return sorted(found, key=lambda note: note.kind != "warning")
-
-
-def ties(comparison: Comparison) -> str:
-    """What a question must do to count as right, by the runs' tie policy."""
-    return _POLICIES.get(str(comparison.runs[0].result.ties.get("policy")), "")
 
 
 def tied(comparison: Comparison) -> list[Note]:
@@ -131,7 +117,8 @@ def _below_chance(run: Run, measure: str) -> bool:
     return estimate is not None and estimate.chance is not None and bool(estimate.high < estimate.chance)
 
 
-def _outcomes(comparison: Comparison) -> list[Note]:
+def outcomes(comparison: Comparison) -> list[Note]:
+    """Which runs are of right and wrong alone."""
     bare = [run.name for run in comparison.runs if not (run.answers.has_scores or run.answers.has_rankings)]
     if not bare:
         return []
@@ -173,10 +160,72 @@ def said(measure: str, value: float) -> str:
     return percent(value) if style == "percent" else number(value, style)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
+def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
+    """How much the intervals of some results on one benchmark rest on, in a sentence without a stop.
 
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
+    The effective number of questions is that of the last main measure which has one, over all results.
+
+    >>> from counterfoil.world.sample import quads
+    >>> resting(quads(40, seed=0), [])
+    'intervals rest on 64 images and 80 captions'
     """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+    images, captions = benchmark.sharing.counts
+    parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
+    text = f"intervals rest on {listed(parts)}"
+    measure, effective = _effective(benchmark, results)
+    if not effective:
+        return text
+    low, high = (f"{round(each):,}" for each in (min(effective), max(effective)))
+    what = benchmark.questions.units
+    many = low if low == high else f"{low} to {high}"
+    return f"{text}; {measure_label(measure)}: {many} effective {what}"
+
+
+def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
+    """Both: first what intervals rest on, then the warnings."""
+    return [resting(benchmark, results), *warnings(benchmark, results)]
+
+
+def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
+    """What is taken as given, and what there are too few of; without a stop.
+
+    >>> from counterfoil.world.sample import quads
+    >>> warnings(quads(9, seed=0), [])
+    ['few images (14) and captions (18): intervals are rough, and may be too narrow']
+    """
+    sharing = benchmark.sharing
+    methods = {str(result.provenance.get("interval", {}).get("method", "")) for result in results}
+    found = []
+    given = int(sharing.given_images.sum()), int(sharing.given_captions.sum())
+    if methods <= {"wilson", "crossed"}:
+        for many, kind in zip(given, ("image", "caption"), strict=True):
+            if many:
+                those, them = (f"1 {kind} is", "it") if many == 1 else (f"{many} {kind}s are", "them")
+                found.append(
+                    f"{those} in so many questions that intervals take {them} as given: they say nothing of "
+                    f"other {kind}s"
+                )
+    images, captions = sharing.counts
+    of_captions = captions - given[1] if of(benchmark).captions_drawn else 0
+    few = [
+        f"{kind} ({many})" for kind, many in (("images", images), ("captions", of_captions)) if 0 < many < FEW
+    ]
+    _, effective = _effective(benchmark, results)
+    if effective and min(effective) < FEW:
+        few.append(f"effective questions ({min(effective):.0f})")
+    if few:
+        found.append(f"few {listed(few)}: intervals are rough, and may be too narrow")
+    return found
+
+
+def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
+    """A measure, and its effective numbers of questions in all results that have one."""
+    for measure in reversed(main_of(benchmark)):
+        found = [
+            result.measures[measure].effective
+            for result in results
+            if measure in result.measures and result.measures[measure].effective is not None
+        ]
+        if found:
+            return measure, [each for each in found if each is not None]
+    return "", []

@@ -5,53 +5,27 @@ browser of questions alone. A content security policy forbids the page to fetch 
 script but its own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import urlencode
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import FORMS
+from counterfoil.data.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report import page_frame
-from counterfoil.report.browser_data import benchmark_data, to_json
-from counterfoil.report.galleries.browser_data import gallery_data
-from counterfoil.report.galleries.section import GalleryChapter, gallery_chapter
-from counterfoil.report.judged.browser_data import judged_data
-from counterfoil.report.judged.section import JudgedChapter, judged_chapter
-from counterfoil.report.models import ScorerSection, models
+from counterfoil.evaluation.result import Estimate
+from counterfoil.evaluation.run import Run
+from counterfoil.report import labels, page_frame, tables
+from counterfoil.report.browser_data import BUDGET, Album, richest, to_json
+from counterfoil.report.forms import FORMS, report_of
+from counterfoil.report.forms.base import WORST, Chapter
+from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.report.page_frame import shareable, shared
-from counterfoil.report.pictures import BUDGET, Album
-from counterfoil.report.section import Chapter, chapter
 from counterfoil.report.tables import ranking
 
 #: Whose images and captions a page carries along.
 PICTURES = ("auto", "always", "never")
-
-
-AnyChapter = Chapter | GalleryChapter | JudgedChapter
-
-
-class _Kind(NamedTuple):
-    """What a page does with benchmarks of one kind."""
-
-    key: str
-    place: str
-    chapter: Callable[[Comparison, str, str], AnyChapter]
-    made: type
-    data: Callable[..., dict[str, Any]]
-    script: str
-    style: str
-
-
-_PAIRS = _Kind("benchmarks", "questions", chapter, Chapter, benchmark_data, "pairs.js", "")
-_GALLERIES = _Kind(
-    "galleries", "queries", gallery_chapter, GalleryChapter, gallery_data, "gallery.js", "gallery.css"
-)
-_JUDGED = _Kind("judged", "judgements", judged_chapter, JudgedChapter, judged_data, "judged.js", "judged.css")
-_KINDS = (_PAIRS, _GALLERIES, _JUDGED)
-#: The kind of section of every form.
-_KIND_OF = {"quad": _PAIRS, "choice": _PAIRS, "gallery": _GALLERIES, "rated": _JUDGED, "preference": _JUDGED}
 
 
 @dataclass(frozen=True)
@@ -60,7 +34,28 @@ class Browser:
 
     place: str
     title: str
-    chapters: tuple["AnyChapter", ...]
+    chapters: tuple[Chapter, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A question that a scorer does badly on, in words; `captions` are empty where the page holds none."""
+
+    id: str
+    how: str
+    captions: tuple[str, ...]
+    address: str
+
+
+@dataclass(frozen=True)
+class ScorerSection:
+    """One scorer on one benchmark: its groups, and the questions it does worst on."""
+
+    anchor: str
+    name: str
+    groups: Table
+    worst: tuple[Failure, ...]
+    address: str
 
 
 def page(
@@ -88,30 +83,35 @@ def page(
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
     album = Album(budget)
     data: dict[str, list[dict[str, Any]]] = {}
-    chapters: list[AnyChapter] = []
+    chapters: list[Chapter] = []
     scorers: dict[str, tuple[ScorerSection, ...]] = {}
     comparisons = [_in_order(each if private else shared(each)) for each in comparisons]
     for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
         benchmark = comparison.runs[0].benchmark
-        kind = _kind(benchmark)
+        report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
-        known = kind.data(comparison, album, pictures=may and pictures != "never", captions=may)
-        data.setdefault(kind.key, []).append({**known, "anchor": anchor})
+        known = report.data(comparison, album, pictures=may and pictures != "never", captions=may)
+        data.setdefault(report.key, []).append({**known, "anchor": anchor})
         said = _about_pictures(known, may, pictures, benchmark.card.licence)
-        chapters.append(kind.chapter(comparison, anchor, said))
-        scorers[anchor] = models(comparison, anchor, kind.place, captions=may)
-    shown = [kind for kind in _KINDS if kind.key in data]
+        chapters.append(report.chapter(comparison, anchor, said))
+        scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
+    # One browser for all forms whose questions stand in one place.
+    shown = list({each.place: each for each in FORMS.values() if each.key in data}.values())
     return page_frame.render(
         "page.html",
         title=title,
-        styles=("page.css", *(kind.style for kind in shown if kind.style)),
-        scripts=("browser.js", *(kind.script for kind in shown)),
+        styles=("page.css", *(each.style for each in shown if each.style)),
+        scripts=("browser.js", *(each.script for each in shown)),
         chapters=chapters,
         models=scorers,
         links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
         browsers=[
-            Browser(kind.place, kind.place.capitalize(), tuple(c for c in chapters if type(c) is kind.made))
-            for kind in shown
+            Browser(
+                each.place,
+                each.place.capitalize(),
+                tuple(chapter for chapter in chapters if chapter.report.place == each.place),
+            )
+            for each in shown
         ],
         provenance=_provenance(comparisons),
         broken=album.broken
@@ -127,14 +127,73 @@ def _in_order(comparison: Comparison) -> Comparison:
     return replace(comparison, runs=tuple(sorted(comparison.runs, key=lambda run: order.index(run.name))))
 
 
-def _kind(benchmark: Benchmark) -> _Kind:
-    return _KIND_OF[benchmark.questions.form]
+def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> tuple[ScorerSection, ...]:
+    """The scorers of `comparison`, in its order; captions are written out where `captions` allows it."""
+    benchmark = richest(comparison)
+    report = report_of(benchmark)
+    found = []
+    for number, run in enumerate(comparison.runs):
+        order, how = report.failures(run)
+        asked = {"b": anchor, "model": run.name}
+        found.append(
+            ScorerSection(
+                anchor=f"{anchor}-model-{number}",
+                name=run.name,
+                groups=group_table(run),
+                worst=tuple(
+                    Failure(
+                        benchmark.questions.ids[q],
+                        how[q],
+                        _captions(benchmark, q) if captions else (),
+                        f"#{report.place}?{urlencode({**asked, 'text': benchmark.questions.ids[q]})}",
+                    )
+                    for q in order[:WORST]
+                ),
+                address=f"#{report.place}?{urlencode(asked)}",
+            )
+        )
+    return tuple(found)
+
+
+def group_table(run: Run) -> Table:
+    """A row per group of every grouping, all questions first; a column per main measure, with intervals."""
+    comparison = Comparison(run.benchmark.name, (run,), None, ())
+    main = tables.main_measures(comparison)
+    columns = tuple(
+        Column(
+            labels.measure_label(name),
+            style=tables.style_of(name),
+            measure=name,
+            signature=tables.signature_of([run], name),
+        )
+        for name in main
+    )
+    asked = run.benchmark.questions.units
+    rows = [_row(f"all {asked}", run.result.measures, main)]
+    keys = dict.fromkeys(key for of in tables.groupings(run.benchmark.questions).values() for key in of)
+    rows += [
+        _row(labels.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
+    ]
+    caption = f"{run.name} by group on {run.benchmark.card.title}."
+    return Table(caption, (Column(asked, style="text"), *columns), tuple(rows), "Group")
+
+
+def _row(name: str, measures: Mapping[str, Estimate], main: tuple[str, ...]) -> Row:
+    found = [measures.get(measure) for measure in main]
+    n = max((estimate.n for estimate in found if estimate is not None), default=0)
+    cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in found)
+    return Row(name, (Cell(f"{n:,}"), *cells))
+
+
+def _captions(benchmark: Benchmark, q: int) -> tuple[str, ...]:
+    rows = benchmark.questions.captions_of(q)
+    return tuple(text for row in rows[:4] if (text := benchmark.captions[row].text))
 
 
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:
     """What the page says where questions are missing, or lack their pictures or captions."""
     n, pictured = len(data["ids"]), data["pictured"]
-    many = FORMS[data["form"]].units
+    many = QUESTIONS[data["form"]].units
     sampled = ""
     if data.get("of", n) > n and n:
         drawn = (
@@ -171,7 +230,7 @@ def _provenance(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[
                 {
                     "signature": run.result.signature(),
                     **run.result.provenance,
-                    **{k: v for k, v in run.manifest.items() if k != "questions"},
+                    **{k: v for k, v in run.manifest.items() if k != "card"},
                 }
             ),
         )

@@ -17,8 +17,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.evidence import tenths
 from counterfoil.report import drawing, markup
-from counterfoil.report.glossary import WORDS
-from counterfoil.report.labels import measure_label, measure_meaning
+from counterfoil.report.labels import WORDS, measure_label, measure_meaning
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
 _SHARED = "page.js"

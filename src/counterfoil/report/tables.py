@@ -6,6 +6,7 @@ from counterfoil.data.forms import Form
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
@@ -45,10 +46,6 @@ __all__ = [
     "to_markdown",
     "written",
 ]
-
-
-#: The forms whose measures all stand under the benchmark's title.
-_ONE_BLOCK = ("choice", "rated", "preference")
 
 
 def style_of(measure: str, *, difference: bool = False) -> Style:
@@ -96,7 +93,7 @@ def _headed(
 ) -> list[tuple[str, str, str]]:
     """The measures of an overview, each with the heading over its column and the label on it."""
     benchmark = comparison.runs[0].benchmark
-    title, form = benchmark.card.title, benchmark.questions.form
+    title = benchmark.card.title
     names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
     main = main_of(benchmark)
     if measures is not None:
@@ -108,13 +105,14 @@ def _headed(
         return [
             (name, side.title if alone else f"{title}: {side.title.lower()}", measure_label(base))
             for side in DIRECTIONS.values()
-            for name, of, base in headed
-            if of == side.name
+            for name, own, base in headed
+            if own == side.name
         ]
     first = [name for name in names if name in main]
     other = "finer measures" if alone else f"{title} (finer)"
+    finer_measures = of(benchmark).finer_measures
     return [
-        (name, title if name in first or form in _ONE_BLOCK else other, measure_label(name))
+        (name, other if finer_measures and name not in first else title, measure_label(name))
         for name in [*first, *(name for name in names if name not in first)]
     ]
 

@@ -17,8 +17,8 @@ from counterfoil.evaluation.compare import compare as tested
 from counterfoil.evaluation.run import Run
 from counterfoil.outputs import guard
 from counterfoil.report import figures
-from counterfoil.report.interval_basis import rests_on
 from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
+from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import by_group, differences, headline, overview
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import write

@@ -12,8 +12,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate
 from counterfoil.evaluation.run import Run
 from counterfoil.report import figures, tables
-from counterfoil.report.interval_basis import rests_on
 from counterfoil.report.markup import Cell, Column, Row, Table, to_text
+from counterfoil.report.notes import rests_on
 from counterfoil.report.page_frame import fragment
 
 

@@ -10,7 +10,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run
-from counterfoil.report.galleries.browser_data import FIRST, kinds, marks
+from counterfoil.report.forms.first_items import FIRST, kinds, marks
 from counterfoil.report.page import page
 from counterfoil.report.tables import ranking
 

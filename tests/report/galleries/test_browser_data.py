@@ -14,22 +14,21 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.browser_data import to_json
-from counterfoil.report.galleries import browser_data as gallery_island
-from counterfoil.report.galleries.browser_data import (
+from counterfoil.report.browser_data import Album, to_json
+from counterfoil.report.forms import FORMS, first_items
+from counterfoil.report.forms.first_items import (
     FIRST,
     first_right,
-    gallery_data,
     kinds,
     marks,
     missed,
     sample,
 )
-from counterfoil.report.pictures import Album
 
 from ..conftest import NASTY, gallery_benchmark, gallery_scores, rankings_of, run_of
 
 SIDES = ("i2t", "t2i")
+GALLERY = FORMS["gallery"]
 
 
 def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
@@ -153,7 +152,7 @@ def test_by_rule_places_are_looked_for_among_the_items_kept(rounded: bool) -> No
             assert found[query, 1] == high
             assert kind[query] == (0 if high == 1 else 1 if high <= FIRST else 2)
     assert (endless > 0) == rounded
-    data = gallery_data(compare([run], draws=100)[0], Album(), pictures=False, captions=True)
+    data = GALLERY.data(compare([run], draws=100)[0], Album(), pictures=False, captions=True)
     assert data["models"][0]["missed"] is None
     assert data["models"][0]["first"][:30] == found.tolist()
 
@@ -170,20 +169,20 @@ def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(
     gallery = galleries.runs[0].benchmark.gallery
     np.testing.assert_array_equal(sample(galleries), np.flatnonzero(gallery.defined))
     for most, images, captions in ((80, 29, 51), (40, 20, 20), (70, 29, 41)):
-        monkeypatch.setattr(gallery_island, "MOST_QUERIES", most)
+        monkeypatch.setattr(first_items, "MOST_QUERIES", most)
         rows = sample(galleries)
         assert ((rows < 30).sum(), (rows >= 30).sum()) == (images, captions)
         assert (np.diff(rows) > 0).all()
         assert gallery.defined[rows].all()
     # Three scorers share what there is room for.
-    monkeypatch.setattr(gallery_island, "MOST_ANSWERS", 60)
+    monkeypatch.setattr(first_items, "MOST_ANSWERS", 60)
     assert len(sample(galleries)) == 20
     assert sample(galleries).tolist() != sample(galleries, seed=1).tolist()
 
 
 def test_the_data_lead_back_to_items_scores_and_pictures(galleries: Comparison) -> None:
     album = Album()
-    data = json.loads(to_json(gallery_data(galleries, album, pictures=True, captions=True)))
+    data = json.loads(to_json(GALLERY.data(galleries, album, pictures=True, captions=True)))
     benchmark = galleries.runs[0].benchmark
     gallery = benchmark.gallery
     assert data["of"] == 88
@@ -213,10 +212,10 @@ def test_the_data_lead_back_to_items_scores_and_pictures(galleries: Comparison) 
 
 def test_pictures_go_to_both_directions_and_stay_within_the_budget(galleries: Comparison) -> None:
     whole = Album()
-    gallery_data(galleries, whole, pictures=True, captions=True)
+    GALLERY.data(galleries, whole, pictures=True, captions=True)
     room = sum(map(len, whole.uris)) // 2
     album = Album(room)
-    data = gallery_data(galleries, album, pictures=True, captions=True)
+    data = GALLERY.data(galleries, album, pictures=True, captions=True)
     assert 0 < data["pictured"] < 88
     assert sum(map(len, album.uris)) <= room
     assert "1" in data["pictures"][: data["split"]]
@@ -231,7 +230,7 @@ def test_pictures_go_to_both_directions_and_stay_within_the_budget(galleries: Co
 
 def test_left_out_pictures_and_captions_are_not_in_the_data(galleries: Comparison) -> None:
     album = Album()
-    text = to_json(gallery_data(galleries, album, pictures=False, captions=False))
+    text = to_json(GALLERY.data(galleries, album, pictures=False, captions=False))
     assert album.uris == []
     assert "about photo" not in text
     assert "window.hacked" not in text
@@ -240,7 +239,7 @@ def test_left_out_pictures_and_captions_are_not_in_the_data(galleries: Compariso
 def test_what_was_not_kept_is_not_shown() -> None:
     benchmark = gallery_benchmark()
     answers = rankings_of(benchmark, gallery_scores()["good"], top=0)
-    data = gallery_data(
+    data = GALLERY.data(
         compare([run_of(benchmark, "bare", answers)], draws=100)[0], Album(), pictures=False, captions=True
     )
     model = data["models"][0]
@@ -260,7 +259,7 @@ def test_one_direction_alone_will_do() -> None:
     )
     benchmark = replace(listed, questions=alone)
     run = run_of(benchmark, "one way", rankings_of(benchmark, gallery_scores()["good"]))
-    data = gallery_data(compare([run], draws=100)[0], Album(), pictures=True, captions=True)
+    data = GALLERY.data(compare([run], draws=100)[0], Album(), pictures=True, captions=True)
     assert data["split"] == len(data["ids"]) == 29
 
 

@@ -14,8 +14,8 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
-from counterfoil.report.galleries import figures as gallery_figures
-from counterfoil.report.galleries.figures import (
+from counterfoil.report.forms import recall_curves as gallery_figures
+from counterfoil.report.forms.recall_curves import (
     CHANCE,
     KS,
     binned,

@@ -5,10 +5,13 @@ import numpy as np
 from counterfoil.data.scores import Rankings
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.galleries.notes import about, notes, ties
+from counterfoil.report.forms import FORMS
+from counterfoil.report.forms.gallery import about
 from counterfoil.report.notes import lead
 
 from ..conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
+
+GALLERY = FORMS["gallery"]
 
 
 def one(answers: Rankings, *, policy: Ties = Ties.STRICT) -> Comparison:
@@ -16,7 +19,7 @@ def one(answers: Rankings, *, policy: Ties = Ties.STRICT) -> Comparison:
 
 
 def texts(comparison: Comparison, kind: str) -> list[str]:
-    return [note.text for note in notes(comparison) if note.kind == kind]
+    return [note.text for note in GALLERY.notes(comparison) if note.kind == kind]
 
 
 def test_a_constant_scorer_is_anything_between_nothing_and_all() -> None:
@@ -82,6 +85,6 @@ def test_what_is_asked_counts_queries_and_right_answers() -> None:
 
 def test_the_tie_policy_is_said_in_words() -> None:
     answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
-    said = {ties(one(answers, policy=policy)) for policy in Ties}
+    said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
     assert len(said) == 3
     assert "Of equal scores, a wrong item stands before a right one." in said

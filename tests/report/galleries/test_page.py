@@ -12,7 +12,7 @@ import pytest
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ranks import Positives
-from counterfoil.report.galleries import browser_data as gallery_island
+from counterfoil.report.forms import first_items
 from counterfoil.report.markup import to_csv, to_latex, to_markdown, written
 from counterfoil.report.page import page
 from counterfoil.report.tables import differences, headline, main_measures, overview
@@ -148,7 +148,7 @@ def test_a_sample_says_that_it_is_one(
     gallery_report: str, galleries: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "drawn by lot" not in gallery_report
-    monkeypatch.setattr(gallery_island, "MOST_QUERIES", 40)
+    monkeypatch.setattr(first_items, "MOST_QUERIES", 40)
     # Of 90 queries 88 have a right answer.
     text = page([galleries], pictures="never")
     assert (

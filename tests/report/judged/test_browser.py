@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.judged.browser_data import distance, kinds
+from counterfoil.report.forms import FORMS
+from counterfoil.report.forms.rating_levels import distance
 
 from ..test_browser import choose_group, counts, shown, total
 
@@ -21,7 +22,10 @@ def test_counts_orders_and_groups_are_those_of_the_arrays(
     assert view.evaluate("window.hacked") is None
     for run in rated.runs:
         view.select_option("select[name=model]", label=run.name)
-        assert counts(view) == [len(run.benchmark), *np.bincount(kinds(run), minlength=3).tolist()]
+        assert counts(view) == [
+            len(run.benchmark),
+            *np.bincount(FORMS["rated"].kinds(run), minlength=3).tolist(),
+        ]
     view.select_option("select[name=model]", label="good")
     view.select_option("select[name=sort]", value="far")
     away = np.abs(distance(rated.runs[1]))

@@ -11,10 +11,13 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Image
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.browser_data import to_json
-from counterfoil.report.judged import browser_data as judged_island
-from counterfoil.report.judged.browser_data import KINDS, NEAR, distance, judged_data, kinds, places, standing
-from counterfoil.report.pictures import FRAMES, Album, strip
+from counterfoil.report.browser_data import FRAMES, Album, strip, to_json
+from counterfoil.report.forms import FORMS
+from counterfoil.report.forms import rated as judged
+from counterfoil.report.forms.rated import NEAR
+from counterfoil.report.forms.rating_levels import distance, places, standing
+
+RATED, PREFERRED = FORMS["rated"], FORMS["preference"]
 
 
 def one_by_one(scores: list[float], ratings: list[float]) -> list[float]:
@@ -41,8 +44,8 @@ def test_places_are_those_counted_one_by_one() -> None:
 def test_whoever_orders_as_people_do_is_nowhere_away(rated: Comparison) -> None:
     oracle, _, against, constant = rated.runs
     assert not distance(oracle).any()
-    assert set(kinds(oracle).tolist()) == {0}
-    assert (kinds(against) > 0).mean() > 0.5
+    assert set(RATED.kinds(oracle).tolist()) == {0}
+    assert (RATED.kinds(against) > 0).mean() > 0.5
     # Who says nothing puts all in the middle: too low what people put high, too high what they put low.
     mean = np.nanmean(oracle.benchmark.judged.ratings, axis=1)
     away = distance(constant)
@@ -52,15 +55,15 @@ def test_whoever_orders_as_people_do_is_nowhere_away(rated: Comparison) -> None:
 
 def test_kinds_of_preferences_are_those_of_the_items(preferred: Comparison) -> None:
     for run in preferred.runs:
-        assert kinds(run).tolist() == [int(value < 1) for value in run.items["accuracy"]]
+        assert PREFERRED.kinds(run).tolist() == [int(value < 1) for value in run.items["accuracy"]]
 
 
 def test_the_data_say_what_people_and_scorers_said(rated: Comparison) -> None:
-    data = judged_data(rated, Album(), pictures=True, captions=True)
+    data = RATED.data(rated, Album(), pictures=True, captions=True)
     json.loads(to_json(data))
     questions = rated.runs[0].benchmark.judged
     assert data["ids"] == list(questions.ids)
-    assert data["kinds"] == list(KINDS["rated"])
+    assert data["kinds"] == list(RATED.KINDS)
     assert data["pictured"] == len(questions)
     for q, row in enumerate(questions.ratings.tolist()):
         assert data["ratings"][q] == [None if np.isnan(value) else value for value in row]
@@ -68,7 +71,7 @@ def test_the_data_say_what_people_and_scorers_said(rated: Comparison) -> None:
         assert data["captions"][data["candidates"][q][0][0]] == [caption.text, caption.id]
         total, first = data["references"][q]
         assert total == q % 12
-        assert len(first) == min(total, judged_island.MOST_REFERENCES)
+        assert len(first) == min(total, judged.MOST_REFERENCES)
     good = data["models"][1]
     values = rated.runs[1].answers.values
     assert good["scores"] == [[pytest.approx(value, rel=1e-5)] for value in values]
@@ -78,7 +81,7 @@ def test_the_data_say_what_people_and_scorers_said(rated: Comparison) -> None:
 
 
 def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -> None:
-    data = judged_data(preferred, Album(), pictures=False, captions=True)
+    data = PREFERRED.data(preferred, Album(), pictures=False, captions=True)
     drawn = preferred.runs[2].answers.values
     assert drawn.ndim == 3
     assert data["models"][2]["scores"] == pytest.approx(drawn.mean(axis=2), rel=1e-5)
@@ -90,9 +93,9 @@ def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -
 def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
     rated: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = judged_data(rated, Album(), pictures=False, captions=True)
-    monkeypatch.setattr(judged_island, "MOST_QUESTIONS", 9)
-    part = judged_data(rated, Album(), pictures=False, captions=True)
+    whole = RATED.data(rated, Album(), pictures=False, captions=True)
+    monkeypatch.setattr(judged, "MOST_QUESTIONS", 9)
+    part = RATED.data(rated, Album(), pictures=False, captions=True)
     assert (part["of"], len(part["ids"])) == (len(whole["ids"]), 9)
     assert set(part["groupings"][0]["codes"]) == {0, 1}
     for key in ("standing", "away"):
@@ -102,7 +105,7 @@ def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
 
 
 def test_nothing_is_carried_that_may_not_be(rated: Comparison) -> None:
-    data = judged_data(rated, Album(), pictures=False, captions=False)
+    data = RATED.data(rated, Album(), pictures=False, captions=False)
     assert "sentence number" not in to_json(data)
     assert {number for _, number in data["images"]} == {-1}
 
@@ -142,4 +145,4 @@ def test_frames_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_benchmarks_may_lack_references(preferred: Comparison) -> None:
     benchmark: Benchmark = preferred.runs[0].benchmark
     assert benchmark.judged.references is None
-    assert judged_data(preferred, Album(), pictures=False, captions=True)["references"] is None
+    assert PREFERRED.data(preferred, Album(), pictures=False, captions=True)["references"] is None

@@ -6,7 +6,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.drawing import svg
-from counterfoil.report.judged.figures import MOST_LEVELS, levels, points, spread
+from counterfoil.report.forms.rating_levels import MOST_LEVELS, levels, points, spread
 
 
 def test_points_are_all_ratings_that_somebody_gave(rated: Comparison) -> None:

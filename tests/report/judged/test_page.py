@@ -9,8 +9,7 @@ import pytest
 
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, Difference, compare
-from counterfoil.report.judged.notes import about, notes
-from counterfoil.report.judged.section import judged_chapter
+from counterfoil.report.forms import FORMS
 from counterfoil.report.markup import to_latex, to_markdown, written
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page
@@ -69,23 +68,25 @@ def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
     table = overview(rated)
     constant = next(row for row in table.rows if row.name == "constant")
     assert {written(c, column) for c, column in zip(constant.cells, table.columns, strict=True)} == {"–"}
-    reasons = [note.text for note in notes(rated) if "has no value" in note.text]
+    reasons = [note.text for note in FORMS["rated"].notes(rated) if "has no value" in note.text]
     assert len(reasons) == 1
     assert "constant" in reasons[0]
     assert "all scores are equal" in reasons[0]
-    level = next(note.text for note in notes(rated) if note.text.startswith("Pairs of captions"))
+    level = next(
+        note.text for note in FORMS["rated"].notes(rated) if note.text.startswith("Pairs of captions")
+    )
     assert "constant 100.00" in level
     assert "good" not in level
 
 
 def test_what_people_were_asked() -> None:
     benchmark = rated_benchmark()
-    said = about(benchmark)
+    said = FORMS["rated"].about(benchmark)
     assert said.startswith(
         "36 captions of 18 images, rated from 1 to 4 by up to 3 people: every rating is a point"
     )
     assert said.endswith("0 to 11 references each.")
-    assert about(preference_benchmark()) == (
+    assert FORMS["preference"].about(preference_benchmark()) == (
         "20 pairs of captions of 20 images, each put before 48 people; in 1 both got as many votes, and the "
         "label was drawn."
     )
@@ -136,7 +137,7 @@ def test_a_page_mixes_all_forms(
 def test_a_page_where_nothing_has_a_value() -> None:
     benchmark = rated_benchmark(8)
     alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))], draws=100)[0]
-    chapter = judged_chapter(alone, "b-x", "")
+    chapter = FORMS["rated"].chapter(alone, "b-x", "")
     assert chapter.lead == "No scorer has a value of Kendall τ-c."
     assert chapter.measures == ()
     assert "all scores are equal" in words(page([alone]))

@@ -21,7 +21,7 @@ from counterfoil.data.forms.tables import (
     REFERENCES,
     REFERENCES_SCHEMA,
     Count,
-    Facts,
+    Manifest,
     Positive,
     cells,
     numbers,
@@ -41,14 +41,14 @@ MOST_APART = 10
 _CANDIDATES = "candidates.parquet"
 
 
-class _ChoiceFacts(Facts):
+class _ChoiceManifest(Manifest):
     """How many of the candidates are right, and what the query is."""
 
     correct: Positive
     asks: Literal["image", "caption"]
 
 
-class _PreferenceFacts(Facts):
+class _PreferenceManifest(Manifest):
     """How references are drawn."""
 
     sample: Positive | None
@@ -138,7 +138,7 @@ class Choice(Listed):
     asks: Literal["image", "caption"] = field(default="image", kw_only=True)
 
     form: ClassVar[str] = "choice"
-    known: ClassVar[type[Facts]] = _ChoiceFacts
+    manifest: ClassVar[type[Manifest]] = _ChoiceManifest
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             dict.fromkeys(("query", "candidate_0", "candidate_1"), POSITION), {"candidate_": POSITION}
@@ -245,7 +245,7 @@ class Preference(Judged):
     seed: int = field(default=0, kw_only=True)
 
     form: ClassVar[str] = "preference"
-    known: ClassVar[type[Facts]] = _PreferenceFacts
+    manifest: ClassVar[type[Manifest]] = _PreferenceManifest
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             {

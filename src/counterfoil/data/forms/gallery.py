@@ -14,7 +14,7 @@ from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
     Count,
-    Facts,
+    Manifest,
     Positive,
     check_order,
     questions_schema,
@@ -44,7 +44,7 @@ class Direction(Stored):
     plausible: _Rule | None = None
 
 
-class _GalleryFacts(Facts):
+class _GalleryManifest(Manifest):
     """Both directions."""
 
     i2t: Direction
@@ -110,7 +110,7 @@ class Gallery(Form):
     directed: ClassVar[bool] = True
     images_by: ClassVar[Identity] = "item"
     version: ClassVar[int] = 2
-    known: ClassVar[type[Facts]] = _GalleryFacts
+    manifest: ClassVar[type[Manifest]] = _GalleryManifest
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema({"query": POSITION, "code": ColumnSchema("bytes", null=True)}),
         _MEMBERS: Schema(

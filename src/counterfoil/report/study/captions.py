@@ -8,11 +8,10 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
 from counterfoil.report import drawing, figures, tables
-from counterfoil.report.judged import notes as judged_notes
-from counterfoil.report.judged.section import spreads
-from counterfoil.report.labels import measure_label
+from counterfoil.report.forms import rated
+from counterfoil.report.labels import listed, measure_label
 from counterfoil.report.markup import Table
-from counterfoil.report.notes import Note, listed
+from counterfoil.report.notes import Note
 from counterfoil.report.page_frame import Drawing, Panels
 
 #: What is said of a benchmark under its heading.
@@ -91,17 +90,17 @@ def _judged(comparison: Comparison) -> MetricSection:
         anchor,
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
-        (*judged_notes.undefined(comparison), *_level(comparison)),
+        (*rated.undefined(comparison), *_level(comparison)),
         tables.overview(comparison),
         Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
-        spreads(comparison, f"{anchor}-spread", given="degree")
+        rated.spreads(comparison, f"{anchor}-spread", given="degree")
         if not of(benchmark).values_per_item
         else None,
     )
 
 
 def _level(comparison: Comparison) -> list[Note]:
-    return [] if of(comparison.runs[0].benchmark).values_per_item else judged_notes.level(comparison)
+    return [] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)
 
 
 def _side_by_side(comparison: Comparison, measure: str) -> list[str]:

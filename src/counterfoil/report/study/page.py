@@ -9,10 +9,10 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.studies.findings import Finding, Ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report import drawing, page_frame, tables
+from counterfoil.report.browser_data import Album
 from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Table
 from counterfoil.report.page_frame import Drawing, shareable
-from counterfoil.report.pictures import Album
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import lines as study_lines
 from counterfoil.report.study.captions import caption_part

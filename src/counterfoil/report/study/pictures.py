@@ -11,8 +11,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report import tables
+from counterfoil.report.browser_data import Album
 from counterfoil.report.labels import group
-from counterfoil.report.pictures import Album
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
-"""Data of the query browser: queries, first items of each scorer, and pictures, as one JSON value.
+"""The first items that scorers find in a gallery, for a sample of queries: what is right, what is missed.
 
-As in `island`, right and wrong are decided here and the page only shows them. A gallery can have tens of
-thousands of queries, so a page carries a sample of them.
+A gallery can have tens of thousands of queries, so a page carries a sample of them.
 """
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Search
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
@@ -19,10 +18,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.browser_data import richest
-from counterfoil.report.galleries.figures import right_answers
-from counterfoil.report.pictures import Album
-from counterfoil.report.tables import ranking
+from counterfoil.report.browser_data import Album, turns
+from counterfoil.report.forms.recall_curves import right_answers
 
 #: How many of a scorer's first items a query shows.
 FIRST = 5
@@ -156,9 +153,10 @@ def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     return found
 
 
-def gallery_data(comparison: Comparison, album: Album, *, pictures: bool, captions: bool) -> dict[str, Any]:
+def queries_data(
+    comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+) -> dict[str, Any]:
     """A sample of a gallery's queries with what every scorer puts first, pictures as far as there is room."""
-    benchmark = richest(comparison)
     questions = comparison.runs[0].benchmark.gallery
     rows = sample(comparison)
     split = int((rows < len(questions.i2t)).sum())
@@ -174,18 +172,13 @@ def gallery_data(comparison: Comparison, album: Album, *, pictures: bool, captio
         for i, (q, row) in enumerate(zip(query.tolist(), items.tolist(), strict=True))
     ]
     if pictures:
-        order = _turns(np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)]))
-        shown = album.add(benchmark.images, [needed[i] for i in order])
+        strata = np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)])
+        shown = album.add(benchmark.images, [needed[i] for i in turns(list(map(tuple, strata.tolist())))])
     pictured = [all(p in shown for p in positions) for positions in needed]
     return {
-        "name": comparison.benchmark,
-        "title": benchmark.card.title,
-        "form": questions.form,
-        "ties": str(comparison.runs[0].result.ties.get("policy", "")),
         "ids": [questions.ids[row] for row in rows.tolist()],
         "of": int(questions.defined.sum()),
         "split": split,
-        "kinds": list(KINDS),
         "marks": list(MARKS),
         "captions": [
             [caption.text if captions else None, caption.id]
@@ -208,7 +201,6 @@ def gallery_data(comparison: Comparison, album: Album, *, pictures: bool, captio
             }
             for run, a in zip(comparison.runs, answers, strict=True)
         ],
-        "best": [run.name for run in comparison.runs].index(ranking(comparison)[0]),
     }
 
 
@@ -229,7 +221,7 @@ class _Answers:
 def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
     questions, answers = run.benchmark.gallery, _rankings(run)
     sides = [(questions.i2t, answers.i2t), (questions.t2i, answers.t2i)]
-    tops = [_first(placed) for _, placed in sides]
+    tops = [_padded(placed.top.astype(np.int64), -1) for _, placed in sides]
     by_rule = any(isinstance(search.positives, Plausible) for search, _ in sides)
     left = [missed(search, placed) for search, placed in sides]
     return _Answers(
@@ -253,22 +245,10 @@ def _rankings(run: Run) -> Rankings:
     return run.answers.rankings
 
 
-def _first(placed: DirectionRanks) -> Int[ndarray, "queries first"]:
-    return _padded(placed.top.astype(np.int64), -1)
-
-
 def _padded(values: ndarray, empty: float) -> ndarray:
     """The first columns, and `empty` where there are not as many."""
     kept = values[:, :FIRST]
     return np.pad(kept, ((0, 0), (0, FIRST - kept.shape[1])), constant_values=empty)
-
-
-def _turns(strata: Int[ndarray, "queries keys"]) -> list[int]:
-    """All queries, each stratum having its turn, so that every beginning holds all directions and kinds."""
-    found: dict[tuple[int, ...], list[int]] = {}
-    for i, key in enumerate(strata.tolist()):
-        found.setdefault(tuple(key), []).append(i)
-    return [i for turn in zip_longest(*found.values()) for i in turn if i is not None]
 
 
 def _used(*positions: ndarray) -> Int[ndarray, "used"]:

@@ -1,4 +1,4 @@
-"""Figures of caption scores against human judgements."""
+"""Scores beside human ratings: where captions stand among all by either, and the scores at each rating."""
 
 from typing import Any, NamedTuple
 
@@ -15,6 +15,55 @@ from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, canvas, short, s
 MOST_LEVELS = 9
 #: So few points are drawn one by one, behind the summary of their column.
 _FEW = 400
+
+
+def distance(run: Run) -> Float[ndarray, "questions"]:
+    """How far each rated caption stands by score from where it stands by rating, in [-1, 1].
+
+    Places are shares of all questions, from the lowest (0) to the highest (1). Captions of one mean rating
+    share a stretch of places and a caption anywhere on it is at distance 0; else it is the way to its nearer
+    end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
+    0 for all where the run has no scores.
+    """
+    questions = run.benchmark.questions
+    if not isinstance(questions, Rated) or not run.answers.has_scores:
+        return np.zeros(len(questions))
+    return places(run.answers.scores, np.nanmean(questions.ratings, axis=1))
+
+
+def places(
+    scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
+) -> Float[ndarray, "questions"]:
+    """What `distance` says, of scores and mean ratings.
+    >>> ratings = np.array([1.0, 1.0, 4.0, 4.0])
+    >>> places(np.array([0.2, 0.1, 0.3, 0.9]), ratings).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), ratings).tolist()
+    [0.375, 0.0, -0.125, 0.0]
+    """
+    low, high = _stretch(ratings)
+    own = standing(scores)
+    return np.where(own < low, own - low, np.where(own > high, own - high, 0.0))
+
+
+def standing(scores: Float[ndarray, "questions"]) -> Float[ndarray, "questions"]:
+    """Where each score stands among all, as the share of scores below it; equal ones share their middle.
+
+    >>> standing(np.array([5.0, 1.0, 5.0, 9.0])).tolist()
+    [0.5, 0.125, 0.5, 0.875]
+    """
+    low, high = _stretch(scores)
+    return (low + high) / 2
+
+
+def _stretch(
+    values: Float[ndarray, "questions"],
+) -> tuple[Float[ndarray, "questions"], Float[ndarray, "questions"]]:
+    """The share of values below each, and the share not above it."""
+    ordered = np.sort(values)
+    low = np.searchsorted(ordered, values, side="left")
+    high = np.searchsorted(ordered, values, side="right")
+    return low / len(values), high / len(values)
 
 
 class Levels(NamedTuple):

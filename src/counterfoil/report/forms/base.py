@@ -1,0 +1,292 @@
+"""The protocol of the report of a form of question, and the chapter of a page that it fills."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.run import Run
+from counterfoil.report import drawing, figures, tables
+from counterfoil.report import labels as label_of
+from counterfoil.report.browser_data import Album, richest
+from counterfoil.report.labels import amount, measure_label, measure_meaning
+from counterfoil.report.markup import Column, Table
+from counterfoil.report.notes import Note, lead
+from counterfoil.report.page_frame import Drawing, Panels
+
+#: A grouping of more groups than this gets a table of its own kind, a row per group.
+MANY_GROUPS = 8
+#: More scorers or groups than this, and dots would need more room than a screen has.
+_DOTS_GROUPS, _DOTS_RUNS = 4, 6
+#: How dots are read.
+READING = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
+#: So many of the questions that a scorer does worst on are listed.
+WORST = 10
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One way to divide a benchmark's questions, as tables (one per measure where there are many groups)."""
+
+    name: str
+    official: bool
+    drawings: tuple[Drawing, ...]
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a chapter under its own heading; `key` ends its id."""
+
+    key: str
+    title: str
+    about: str = ""
+    drawings: tuple[Drawing, ...] = ()
+    panels: tuple[Panels, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The chapter of a page on one benchmark, as values for the template."""
+
+    anchor: str
+    report: "FormReport"
+    comparison: Comparison
+    benchmark: Benchmark
+    about: str
+    lead: str
+    ties: str
+    notes: tuple[Note, ...]
+    overview: Table
+    #: All measures, where the overview shows some of them.
+    everything: Table | None
+    #: Columns of the overview, and what their measures say.
+    meanings: tuple[tuple[Column, str], ...]
+    measures: tuple[Drawing, ...]
+    #: Further measures, which are folded.
+    finer: tuple[Drawing, ...]
+    sections: tuple[Section, ...]
+    directions: Drawing | None
+    significance: tuple[Drawing, ...]
+    differences: tuple[Table, ...]
+    margins: Section | None
+    pictures: str
+
+
+class FormReport(ABC):
+    """The report of one form: its chapter of a page, its notes, and the data of its browser of questions."""
+
+    #: The key of the browser's data in the page, the section it stands in, and its script and style.
+    key: ClassVar[str]
+    place: ClassVar[str]
+    script: ClassVar[str]
+    style: ClassVar[str] = ""
+    #: What a scorer makes of a question, by the digit that stands for it; 0 is right.
+    KINDS: ClassVar[tuple[str, ...]]
+    #: What equal scores count for, by tie policy.
+    policies: ClassVar[Mapping[str, str]] = {}
+    #: How differences are tested, above their figure.
+    tested: ClassVar[str] = (
+        "Paired permutation tests over the same questions, p-values after Holm's correction. Each cell is "
+        "the row's scorer less the column's, in points: blue where the row is ahead, orange where it is "
+        "behind, uncoloured where luck would do (p ≥ 0.05)."
+    )
+
+    @abstractmethod
+    def about(self, benchmark: Benchmark) -> str:
+        """What is asked, and how much of it, in a sentence or two."""
+
+    @abstractmethod
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        """Facts and warnings on intervals, ties, chance and what is missing, in any order."""
+
+    @abstractmethod
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        """Positions in `KINDS`: what a run makes of each question, by its tie policy."""
+
+    @abstractmethod
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        """Positions of the questions that a run fails, worst first, and how badly it fails the first few."""
+
+    @abstractmethod
+    def questions_data(
+        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        """What the form's script reads of the questions and of every scorer's answers."""
+
+    def data(self, comparison: Comparison, album: Album, *, pictures: bool, captions: bool) -> dict[str, Any]:
+        """Questions, answers and pictures of one benchmark for its browser, as values that JSON can hold.
+
+        Right and wrong are decided here, by the measures; the script compares no scores. `pictures` are
+        taken as far as `album` has room; without `captions` their texts are left out.
+        """
+        benchmark = richest(comparison)
+        return {
+            "name": comparison.benchmark,
+            "title": benchmark.card.title,
+            "form": benchmark.questions.form,
+            "ties": str(comparison.runs[0].result.ties.get("policy", "")),
+            "kinds": list(self.KINDS),
+            "best": [run.name for run in comparison.runs].index(tables.ranking(comparison)[0]),
+            **self.questions_data(comparison, benchmark, album, pictures=pictures, captions=captions),
+        }
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """How many questions there are, in words."""
+        return amount(len(benchmark), "question")
+
+    def ties(self, comparison: Comparison) -> str:
+        """What equal scores count for by the runs' tie policy."""
+        return self.policies.get(str(comparison.runs[0].result.ties.get("policy")), "")
+
+    def notes(self, comparison: Comparison) -> list[Note]:
+        """Sentences derived from the results alone, warnings first."""
+        return sorted(self.remarks(comparison), key=lambda note: note.kind != "warning")
+
+    def overview(self, comparison: Comparison) -> Table:
+        """The table of measures that the chapter opens with."""
+        return tables.overview(comparison)
+
+    def everything(self, comparison: Comparison) -> Table | None:
+        """All measures, where the overview leaves some out."""
+        return None
+
+    def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
+        """The measures of the overview with what each says."""
+        form = comparison.runs[0].benchmark.questions.form
+        columns = self.overview(comparison).columns
+        return [(column, said) for column in columns if (said := measure_meaning(column.measure, form))]
+
+    @abstractmethod
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        """Dots of the main measures."""
+
+    def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        """Dots of further measures, which are folded."""
+        return []
+
+    def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
+        """Parts of the chapter between the measures and the tests."""
+        found = group_tables(comparison, anchor)
+        return [Section("groups", "By group", groupings=tuple(found))] if found else []
+
+    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
+        """One direction against the other, where both are asked."""
+        return None
+
+    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        """How far each question is from flipping, where scores say so."""
+        return None
+
+    def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
+        """The chapter on `comparison`; `anchor` begins every id in it, `pictures` which images it has."""
+        main, tested = tables.main_measures(comparison), bool(comparison.differences)
+        # The measure that scorers are ordered by comes first.
+        order = main if main[:1] == (tables.leading(comparison),) else main[::-1]
+        return Chapter(
+            anchor=anchor,
+            report=self,
+            comparison=comparison,
+            benchmark=richest(comparison),
+            about=self.about(comparison.runs[0].benchmark),
+            lead=lead(comparison),
+            ties=self.ties(comparison),
+            notes=tuple(self.notes(comparison)),
+            overview=self.overview(comparison),
+            everything=self.everything(comparison),
+            meanings=tuple(self.meanings(comparison)),
+            measures=tuple(self.measures(comparison, anchor)),
+            finer=tuple(self.finer(comparison, anchor)),
+            sections=tuple(self.sections(comparison, anchor)),
+            directions=self.directions(comparison, anchor),
+            significance=tuple(significance(comparison, f"{anchor}-p-{name}", name) for name in order)
+            if tested
+            else (),
+            differences=tuple(tables.differences(comparison, name) for name in main) if tested else (),
+            margins=self.margins(comparison, anchor),
+            pictures=pictures,
+        )
+
+
+def dots(
+    comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str], *, columns: int = 3
+) -> Drawing:
+    """Dots and whiskers of some measures, side by side where there is room."""
+    wide = drawing.svg(figures.measures(comparison, measures, columns=columns), name=name, title=title)
+    narrow = drawing.svg(figures.measures(comparison, measures, columns=1), name=f"{name}-n", title=title)
+    return Drawing(title, caption, wide, narrow)
+
+
+def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
+    """Every grouping with its tables; those that the benchmark's authors report by with figures too."""
+    benchmark = comparison.runs[0].benchmark
+    labels = tables.groupings(benchmark.questions)
+    official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
+    main = tables.grouped_measures(comparison)
+    found = []
+    for number, name in enumerate([*official, *(name for name in labels if name not in official)]):
+        many = len(labels[name]) > MANY_GROUPS
+        drawings: list[Drawing] = []
+        if name in official and not many:
+            # The first grouping in full; of the others the one number that sums the rest up.
+            shown = main if name == official[0] else main[-1:]
+            drawings = _group_drawings(comparison, name, len(labels[name]), f"{anchor}-by-{number}", shown)
+        of_groups = (
+            tuple(tables.group_rows(comparison, measure, grouping=name) for measure in main)
+            if many
+            else (tables.by_group(comparison, grouping=name),)
+        )
+        found.append(Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups))
+    return found
+
+
+def _group_drawings(
+    comparison: Comparison, grouping: str, groups: int, name: str, measures: Sequence[str]
+) -> list[Drawing]:
+    by = label_of.grouping(grouping)
+    heats = [
+        drawing.svg(
+            figures.heat(comparison, grouping, measure),
+            name=f"{name}-{measure}",
+            title=f"{measure_label(measure)} by {by}",
+        )
+        for measure in measures
+    ]
+    if groups <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
+        dotted = figures.groups(comparison, grouping, measures)
+        wide = drawing.svg(dotted, name=name, title=f"Measures by {by}")
+        return [Drawing(f"By {by}", "", wide, "".join(heats))]
+    return [Drawing(measure_label(measure), "", heat) for measure, heat in zip(measures, heats, strict=True)]
+
+
+def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
+    """One small figure per scorer that has scores, best first."""
+    shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]
+    return tuple(
+        drawing.svg(
+            figures.margins(comparison, measure, names=[scorer]),
+            name=f"{name}-{number}",
+            title=f"Margins of {measure_label(measure)}: {scorer}",
+        )
+        for number, scorer in enumerate(name for name in tables.ranking(comparison) if name in shown)
+    )
+
+
+def significance(comparison: Comparison, name: str, measure: str) -> Drawing:
+    """The differences of all pairs of scorers in a measure."""
+    title = f"Differences in {measure_label(measure)}"
+    return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))
+
+
+def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str) -> Drawing:
+    """One direction against the other, by two measures."""
+    wide = drawing.svg(figures.directions(comparison, pair), name=name, title=title)
+    narrow = drawing.svg(figures.directions(comparison, pair, size=3.9), name=f"{name}-n", title=title)
+    return Drawing(title, caption, wide, narrow)

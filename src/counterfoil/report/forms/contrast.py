@@ -1,0 +1,184 @@
+"""Reports on quads and choices: a right set against a wrong set, a value per question."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.run import Run
+from counterfoil.report import figures, tables
+from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
+from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
+from counterfoil.report.labels import measure_label, measure_meaning
+from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
+from counterfoil.report.page_frame import Drawing, Panels
+
+_DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+
+
+class ContrastReport(FormReport):
+    """Both forms."""
+
+    key = "benchmarks"
+    place = "questions"
+    script = "pairs.js"
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "A question is right only where what belongs together scores above what does not; "
+        "a tie is wrong.",
+        "half": "A question is right where what belongs together scores above what does not; "
+        "a tie is worth what a random order of the tied would give.",
+        "optimistic": "A question is right unless what does not belong together scores higher; "
+        "a tie is right.",
+    }
+
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        return [
+            *tied(comparison),
+            *below_chance(comparison),
+            *outcomes(comparison),
+            *intervals(comparison),
+        ]
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        return failures(run)
+
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        main = tables.main_measures(comparison)
+        return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
+
+    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        main = tables.main_measures(comparison)
+        if not any(figures.margin_values(run, main[0]) is not None for run in comparison.runs):
+            return None
+        form = comparison.runs[0].benchmark.questions.form
+        panels = tuple(
+            Panels(
+                f"Margins of {measure_label(name)}",
+                measure_meaning(name, form),
+                margins(comparison, f"{anchor}-margins-{name}", name),
+            )
+            for name in main
+            if name != "group"
+        )
+        about = (
+            "How far each question is from flipping: the smallest gap between a right and a wrong score, in "
+            "each scorer's own unit. Orange is wrong, grey is tied, blue is right; the outermost bars hold "
+            "what lies beyond them."
+        )
+        return Section("margins", "Margins", about, panels=panels)
+
+    def questions_data(
+        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
+        questions = benchmark.paired
+        caption_at, image_at = questions.slots()
+        order = spread(comparison, self.kinds) if pictures else []
+        shown = album.add(benchmark.images, [image_at[i].tolist() for i in order]) if pictures else {}
+        return {
+            "asks": getattr(questions, "asks", None),
+            "correct": getattr(questions, "correct", None),
+            "ids": list(questions.ids),
+            "captions": [[c.text if captions else None, c.id] for c in benchmark.captions],
+            "images": [[image.id, shown.get(p, -1)] for p, image in enumerate(benchmark.images)],
+            "captionAt": caption_at.tolist(),
+            "imageAt": image_at.tolist(),
+            "pictured": sum(all(p in shown for p in positions) for positions in image_at.tolist()),
+            "groupings": [
+                grouping(name, labels) for name, labels in questions.groupings.items() if any(labels)
+            ],
+            "models": [self._model(run) for run in comparison.runs],
+        }
+
+    def _model(self, run: Run) -> dict[str, Any]:
+        answers = run.answers
+        scores = shown_scores(answers.scores) if answers.has_scores else None
+        return {
+            "name": run.name,
+            "kinds": "".join(map(str, self.kinds(run).tolist())),
+            "scores": scores,
+        }
+
+
+class QuadReport(ContrastReport):
+    """Quads."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("all right", "only I2T fails", "only T2I fails", "both fail")
+
+    def about(self, benchmark: Benchmark) -> str:
+        return (
+            f"{len(benchmark):,} questions. Each holds two captions and two images; the first caption "
+            "belongs to the first image, the second to the second."
+        )
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        """A value below 1, such as the half of a tie, is a failure."""
+        return (run.items["i2t"] < 1) + 2 * (run.items["t2i"] < 1).astype(np.int64)
+
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        main = tables.main_measures(comparison)
+        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+        finer = [name for name in known if name not in main]
+        drawn = super().measures(comparison, anchor)
+        if finer:
+            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer, columns=len(finer)))
+        return drawn
+
+    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
+        if not any({"i2t", "t2i"} <= set(run.result.measures) for run in comparison.runs):
+            return None
+        caption = (
+            "Below the dotted line, images find their captions more often than captions find their images."
+        )
+        return versus(comparison, f"{anchor}-directions", ("i2t", "t2i"), "I2T against T2I", caption)
+
+    def _model(self, run: Run) -> dict[str, Any]:
+        data = super()._model(run)
+        if _DIRECTIONS[0] in run.items:
+            bits = sum((run.items[name] >= 1).astype(np.int64) << i for i, name in enumerate(_DIRECTIONS))
+            data["directions"] = "".join(f"{value:x}" for value in np.asarray(bits).tolist())
+        return data
+
+
+class ChoiceReport(ContrastReport):
+    """Choices."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
+
+    def about(self, benchmark: Benchmark) -> str:
+        questions = benchmark.choices
+        held, others = ("an image", "captions") if questions.asks == "image" else ("a caption", "images")
+        width = questions.candidates.shape[1]
+        return f"{len(benchmark):,} questions. Each holds {held} and {width} {others} to choose from."
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        return below_one(run)
+
+
+def below_one(run: Run) -> Int[ndarray, "questions"]:
+    """1 where a run's accuracy is below 1, which the half of a tie is too, else 0."""
+    return (run.items["accuracy"] < 1).astype(np.int64)
+
+
+def failures(run: Run) -> tuple[list[int], dict[int, str]]:
+    """Questions by how far the wrong one is ahead; without scores, by how many choices are wrong."""
+    margin = _margin(run)
+    if margin is not None:
+        order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
+        return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
+    wrong = np.stack([run.items[name] < 1 for name in (*_DIRECTIONS, "accuracy") if name in run.items])
+    order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
+    return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
+
+
+def _margin(run: Run) -> Float[ndarray, "questions"] | None:
+    """The smallest gap between a right and a wrong score per question; None where there are no scores."""
+    if not run.answers.has_scores:
+        return None
+    found = of(run.benchmark).margins(run.benchmark, run.answers.scores)
+    return np.min([found[name] for name in ("i2t", "t2i", "accuracy") if name in found], axis=0)

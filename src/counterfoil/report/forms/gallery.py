@@ -1,0 +1,319 @@
+"""Reports on galleries: directions side by side, recall curves, and how many answers are right."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Gallery
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.run import Run
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.report import drawing, tables
+from counterfoil.report.browser_data import Album
+from counterfoil.report.forms import first_items, recall_curves
+from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
+from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
+from counterfoil.report.markup import Column, Table
+from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
+from counterfoil.report.page_frame import Drawing
+from counterfoil.report.tables import main_measures
+
+_INTERVALS = {
+    "bootstrap": "a bootstrap over images, each drawn with the captions written for it",
+    "wilson": "Wilson's, for independent queries",
+}
+#: Per direction: what asks, and what is asked for.
+_SIDES: Mapping[str, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
+
+
+class GalleryReport(FormReport):
+    """Galleries."""
+
+    key = "galleries"
+    place = "queries"
+    script = "gallery.js"
+    style = "gallery.css"
+    KINDS: ClassVar[tuple[str, ...]] = first_items.KINDS
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "Of equal scores, a wrong item stands before a right one.",
+        "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
+        "optimistic": "Of equal scores, a right item stands before a wrong one.",
+    }
+    tested = FormReport.tested.replace(
+        "questions", "queries, an image exchanged together with its captions", 1
+    )
+
+    def about(self, benchmark: Benchmark) -> str:
+        return about(benchmark.gallery)
+
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        return [
+            *_ties(comparison),
+            *_outside(comparison),
+            *_cut(comparison),
+            *below_chance(comparison),
+            *_undefined(comparison),
+            *intervals(comparison, _INTERVALS),
+        ]
+
+    def kinds(self, run: Run) -> Int[ndarray, "queries"]:
+        return first_items.kinds(run)
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        """Queries whose first right answer comes latest; those of unknown rank come first."""
+        if not run.answers.has_rankings:
+            return [], {}
+        questions, found = run.benchmark.gallery, run.answers.rankings
+        sides = ((questions.i2t, found.i2t), (questions.t2i, found.t2i))
+        place = np.concatenate([first_items.first_right(*side) for side in sides])[:, 0]
+        late = np.where(questions.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
+        order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
+        return order, {
+            q: f"the first right answer is number {place[q]:,}"
+            if place[q]
+            else "no right answer in the ranking"
+            for q in order[:WORST]
+        }
+
+    def questions_data(
+        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        return first_items.queries_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+
+    def overview(self, comparison: Comparison) -> Table:
+        """The measures that the benchmark's authors report."""
+        return tables.overview(comparison, measures=_shown(comparison))
+
+    def everything(self, comparison: Comparison) -> Table | None:
+        return tables.overview(comparison) if set(_names(comparison)) > set(_shown(comparison)) else None
+
+    def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
+        """Without directions."""
+        bases = _bases(comparison)
+        return [(Column(measure_label(base)), said) for base in bases if (said := measure_meaning(base))]
+
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        return [_dots(comparison, anchor, base, READING) for base in _main_bases(comparison)]
+
+    def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        main = _main_bases(comparison)
+        return [_dots(comparison, anchor, base, "") for base in _bases(comparison) if base not in main]
+
+    def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
+        questions = comparison.runs[0].benchmark.questions
+        curves = _curves(comparison, f"{anchor}-curves")
+        multiplicity = _multiplicity(comparison, f"{anchor}-multiplicity")
+        groups = tuple(tables.by_group(comparison, grouping=name) for name in tables.groupings(questions))
+        return [
+            *([Section("curves", "How far down to look", drawings=(curves,))] if curves else []),
+            *(
+                [Section("multiplicity", "How many answers are right", drawings=(multiplicity,))]
+                if multiplicity
+                else []
+            ),
+            *([Section("groups", "By group", tables=groups)] if groups else []),
+        ]
+
+    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
+        by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
+        if not {"i2t", "t2i"} <= set(by_side):
+            return None
+        pair = by_side["i2t"], by_side["t2i"]
+        if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
+            return None
+        title = f"{measure_label(pair[0])} against {measure_label(pair[1])}"
+        caption = (
+            "Below the dotted line, images do better at finding captions than captions at finding images."
+        )
+        return versus(comparison, f"{anchor}-directions", pair, title, caption)
+
+
+def _names(comparison: Comparison) -> list[str]:
+    """All measures that a run has."""
+    return list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
+
+
+def _shown(comparison: Comparison) -> Sequence[str]:
+    return tables.headline(comparison) or main_measures(comparison)
+
+
+def _bases(comparison: Comparison) -> list[str]:
+    """The measures without their directions, those that are shown first."""
+    names = [*tables.headline(comparison), *_names(comparison)]
+    return list(dict.fromkeys(split_direction(name)[1] for name in names))
+
+
+def _main_bases(comparison: Comparison) -> list[str]:
+    main = {split_direction(name)[1] for name in main_measures(comparison)}
+    return [base for base in _bases(comparison) if base in main]
+
+
+def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawing:
+    """One measure in its directions, side by side."""
+    known = _names(comparison)
+    shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in known]
+    return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
+
+
+def _curves(comparison: Comparison, name: str) -> Drawing | None:
+    found = recall_curves.curves(comparison)
+    if not found:
+        return None
+    title = "R@K against K"
+    caption = "The share of queries with a right answer among the first K, and what chance gives."
+    if len(comparison.runs) > recall_curves.NAMED:
+        caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
+    wide = drawing.svg(recall_curves.recall_curves(found), name=name, title=title)
+    narrow = drawing.svg(recall_curves.recall_curves(found, columns=1), name=f"{name}-n", title=title)
+    return Drawing(title, caption, wide, narrow)
+
+
+def _multiplicity(comparison: Comparison, name: str) -> Drawing | None:
+    """How many right answers queries have, unless all of a direction have as many."""
+    questions = comparison.runs[0].benchmark.gallery
+    if not recall_curves.varied(questions):
+        return None
+    title = "How many right answers queries have"
+    wide = drawing.svg(recall_curves.multiplicity(questions), name=name, title=title)
+    narrow = drawing.svg(recall_curves.multiplicity(questions, columns=1), name=f"{name}-n", title=title)
+    return Drawing(title, "", wide, narrow)
+
+
+def about(questions: Gallery) -> str:
+    """What is asked: how many queries look for how many items.
+
+    >>> import numpy as np
+    >>> from counterfoil.data.forms import Search
+    >>> from counterfoil.metrics.ranks import Positives
+    >>> i2t = Search(np.array([0]), Positives.of([[0, 1]]))
+    >>> t2i = Search(np.array([0, 1]), Positives.of([[0], [0]]))
+    >>> about(Gallery(("a", "b", "c"), i2t=i2t, t2i=t2i, owners=np.array([0, 0]), n_images=1))
+    '1 image looks for 2 right captions among all 2; 2 captions look for 1 right image among all 1.'
+    """
+    parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
+    said = []
+    for name, search, size in (
+        ("i2t", questions.i2t, questions.n_captions),
+        ("t2i", questions.t2i, questions.n_images),
+    ):
+        if len(search):
+            asks, asked = _SIDES[name]
+            verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
+            r = right_answers(search)
+            many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
+            right = f"{many} right {asked}{'' if many == '1' else 's'}"
+            among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of {whose} part"
+            said.append(f"{amount(len(search), asks)} {verb} for {right} among {among}")
+    text = f"{'; '.join(said)}."
+    if parts > 1:
+        text += f" Measures are means over {parts} parts of the gallery."
+    return text
+
+
+def _ties(comparison: Comparison) -> list[Note]:
+    """By how much the order of tied items moves a main measure, or that it hardly does."""
+    found, most = [], 0
+    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
+    for run in scored:
+        count = int(run.result.ties["questions"])
+        most = max(most, count)
+        by_policy = run.result.ties.get("measures", {})
+        moved = {
+            name: [by[name] for by in by_policy.values() if name in by] for name in main_measures(comparison)
+        }
+        name = max(moved, key=lambda name: _span(moved[name]))
+        if _span(moved[name]) < NOTABLE:
+            continue
+        low, high = percent(min(moved[name])), percent(max(moved[name]))
+        found.append(
+            Note(
+                f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
+                f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}.",
+                "warning",
+            )
+        )
+    if scored and not found:
+        if not most:
+            return [Note("No scorer ties a right and a wrong item.")]
+        rest = "the order of the tied moves no main measure by a point"
+        many = f"{most:,} {'query' if most == 1 else 'queries'}"
+        return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
+    return found
+
+
+def _outside(comparison: Comparison) -> list[Note]:
+    """Right answers that the gallery does not hold: they count and cannot be found."""
+    gallery = _provenance(comparison.runs[0])
+    said = []
+    for name, (asks, asked) in _SIDES.items():
+        facts = gallery.get(name, {})
+        if outside := int(facts.get("outside_gallery", 0)):
+            said.append(f"{outside:,} of {int(facts['positives']):,} right {asked}s of {asks} queries")
+    if not said:
+        return []
+    return [
+        Note(
+            f"Outside the gallery are {listed(said)}: they count as right answers and can never be found.",
+            "warning",
+        )
+    ]
+
+
+def _undefined(comparison: Comparison) -> list[Note]:
+    gallery = _provenance(comparison.runs[0])
+    said = [
+        f"{int(facts['undefined']):,} of {amount(int(facts['queries']), asks)}"
+        for name, (asks, _) in _SIDES.items()
+        if (facts := gallery.get(name, {})).get("undefined")
+    ]
+    return [Note(f"Without a right answer, and so left out: {listed(said)}.")] if said else []
+
+
+def _cut(comparison: Comparison) -> list[Note]:
+    """Which runs were given as rankings that end, and what they therefore cannot say."""
+    found = []
+    for run in comparison.runs:
+        cut = _provenance(run).get("cut")
+        if not cut:
+            continue
+        depths = [
+            f"{int(cut[name]):,} {asked}s" for name, (_, asked) in _SIDES.items() if cut.get(name) is not None
+        ]
+        text = f"The rankings of {run.name} end after {listed(depths)} or later"
+        missing = _named(_provenance(run).get("unsupported", {}))
+        if missing:
+            text += f", too early for {listed(missing)}"
+        found.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
+    return found
+
+
+def _named(measures: Collection[str]) -> list[str]:
+    """Measures in print, those of both directions once, and no mean beside a direction.
+
+    >>> _named(["i2t_ndcg", "t2i_ndcg", "mean_ndcg", "t2i_mrr", "mean_mrr"])
+    ['nDCG', 'T2I MRR']
+    """
+    sides: dict[str, list[str]] = {}
+    for name in measures:
+        side, base = split_direction(name)
+        sides.setdefault(base, []).append(side)
+    named = []
+    for base, of in sides.items():
+        if {"i2t", "t2i"} <= set(of):
+            named.append(base)
+        else:
+            named += [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
+    return [measure_label(name) for name in named]
+
+
+def _provenance(run: Run) -> Mapping[str, Any]:
+    return run.result.provenance.get("gallery", {})
+
+
+def _span(values: list[float]) -> float:
+    return max(values) - min(values) if values else 0.0

@@ -1,0 +1,344 @@
+"""Reports on captions that people rated, or preferred one to another."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Preference, Rated
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.result import Result
+from counterfoil.evaluation.run import Run
+from counterfoil.report import drawing, tables
+from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
+from counterfoil.report.forms import contrast, rating_levels
+from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
+from counterfoil.report.forms.rating_levels import distance, standing
+from counterfoil.report.labels import amount, listed, measure_label
+from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
+from counterfoil.report.page_frame import Drawing, Panels
+
+#: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
+NEAR = 0.2
+#: At most so many questions are shown, at most so many answers of all scorers together, and of every
+#: question at most so many references.
+MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
+_INTERVALS = {
+    "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
+    "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
+    "wilson": "Wilson's, for independent questions",
+    "folds": "Student's t over four folds",
+}
+_TESTED = (
+    "Each cell is the row's scorer less the column's, {}, over the same questions, with its p-value after "
+    "Holm's correction: blue where the row is ahead, orange where it is behind, uncoloured where luck would "
+    "do (p ≥ 0.05)."
+)
+
+
+class JudgedReport(FormReport):
+    """Both forms."""
+
+    key = "judged"
+    place = "judgements"
+    script = "judged.js"
+    style = "judged.css"
+
+    @abstractmethod
+    def asked(self, benchmark: Benchmark, shown: str) -> str:
+        """What people were asked of what is `shown`, without a stop."""
+
+    @abstractmethod
+    def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
+        """Per question and candidate its rows, as (caption, image)."""
+
+    @abstractmethod
+    def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
+        """What people said of each question."""
+
+    def about(self, benchmark: Benchmark) -> str:
+        questions = benchmark.judged
+        shown = amount(len(np.unique(questions.images)), benchmark.card.shows)
+        return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
+
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        main = tables.main_measures(comparison)
+        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+        shown = list(dict.fromkeys([*main, *known]))
+        if not shown:
+            return []
+        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown, columns=len(shown))]
+
+    def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
+        measured = any(run.result.measures for run in comparison.runs)
+        return super().sections(comparison, anchor) if measured else []
+
+    def questions_data(
+        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
+
+        Places and kinds are those among all.
+        """
+        room = max(1, min(MOST_QUESTIONS, MOST_ANSWERS // len(comparison.runs)))
+        order = spread(comparison, self.kinds)[:room]
+        rows = np.sort(np.asarray(order, dtype=np.int64))
+        chosen = benchmark.select(rows)
+        shown = chosen.judged
+        place = {row: i for i, row in enumerate(rows.tolist())}
+        sides = self.candidates(chosen)
+        image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
+        needed = [image_at[place[row]] for row in order]
+        numbers = album.add(chosen.images, needed) if pictures else {}
+        return {
+            "shows": benchmark.card.shows,
+            "of": len(benchmark),
+            "ids": list(shown.ids),
+            "captions": [[c.text if captions else None, c.id] for c in chosen.captions],
+            "images": [[image.id, numbers.get(p, -1)] for p, image in enumerate(chosen.images)],
+            "candidates": [[[caption for caption, _ in side] for side in of] for of in sides],
+            "imageAt": image_at,
+            "references": _first_references(shown),
+            **self.judgements(chosen),
+            "pictured": sum(all(p in numbers for p in of) for of in image_at),
+            "groupings": [grouping(name, of) for name, of in shown.groupings.items() if any(of)],
+            "models": [self.model(run, rows) for run in comparison.runs],
+        }
+
+    def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
+        """A scorer's answers to the chosen questions: a score per candidate."""
+        scores = None
+        if run.answers.has_scores:
+            values = run.answers.scores
+            per_candidate = values if values.ndim == 1 else values.reshape(len(values), 2, -1).mean(axis=2)
+            scores = shown_scores(per_candidate[rows])
+        kinds = "".join(map(str, self.kinds(run)[rows].tolist()))
+        return {"name": run.name, "kinds": kinds, "scores": scores}
+
+
+class RatedReport(JudgedReport):
+    """Ratings."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("as rated", "higher than rated", "lower than rated")
+    tested = _TESTED.format("times 100")
+
+    def asked(self, benchmark: Benchmark, shown: str) -> str:
+        questions = benchmark.rated
+        given = questions.ratings[~np.isnan(questions.ratings)]
+        raters = questions.ratings.shape[1]
+        some = "up to " if np.isnan(questions.ratings).any() else ""
+        who = "" if raters == 1 else f" by {some}{raters} people"
+        scale = f"from {given.min():.3g} to {given.max():.3g}"
+        text = f"{amount(len(questions), 'caption')} of {shown}, rated {scale}{who}"
+        if raters > 1 and questions.raters == "points":
+            text += ": every rating is a point of its own"
+        elif raters > 1:
+            text += ": correlations are taken with each person apart, and averaged"
+        if questions.decimals is not None:
+            text += f"; scores are rounded to {questions.decimals} decimals before they are ranked"
+        return text
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """With how often people answered, which is what is correlated."""
+        ratings = int((~np.isnan(benchmark.rated.ratings)).sum())
+        return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
+
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        return [
+            *undefined(comparison),
+            *below_chance(comparison),
+            *intervals(comparison, _INTERVALS),
+            *level(comparison),
+        ]
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        away = distance(run)
+        return np.where(away > NEAR, 1, np.where(away < -NEAR, 2, 0)).astype(np.int64)
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        """Captions by how far their place by score is from that by rating."""
+        away = distance(run)
+        order = [q for q in np.argsort(-np.abs(away), kind="stable").tolist() if away[q]]
+        return order, {
+            q: f"stands {100 * abs(away[q]):.0f} % of all captions {'higher' if away[q] > 0 else 'lower'} "
+            "than people put it"
+            for q in order[:WORST]
+        }
+
+    def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
+        found = super().sections(comparison, anchor)
+        if any(run.answers.has_scores for run in comparison.runs):
+            about = (
+                "The scores at each rating, on each scorer's own scale: the mean (dot), the middle half "
+                "(bar) and all but the outer tenths (line). A scorer that knew the ratings would climb from "
+                "left to right, and its bars would share no height."
+            )
+            panels = (spreads(comparison, f"{anchor}-spread"),)
+            found.append(Section("spread", "Scores and ratings", about, panels=panels))
+        return found
+
+    def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
+        questions = benchmark.judged
+        pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
+        return [[[pair]] for pair in pairs]
+
+    def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
+        """Ratings, None where missing."""
+        ratings = benchmark.rated.ratings.tolist()
+        return {"ratings": [[None if np.isnan(r) else float(f"{r:.4g}") for r in of] for of in ratings]}
+
+    def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
+        """With `standing` and `away` in per cent of all questions."""
+        data = super().model(run, rows)
+        if run.answers.has_scores:
+            data["standing"] = np.round(100 * standing(run.answers.scores)[rows], 1).tolist()
+            data["away"] = np.round(100 * distance(run)[rows], 1).tolist()
+        return data
+
+
+class PreferenceReport(JudgedReport):
+    """Preferences."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "A question is right only where the preferred caption scores higher; a tie is wrong.",
+        "half": "A question is right where the preferred caption scores higher; a tie is worth a half.",
+        "optimistic": "A question is right unless the other caption scores higher; a tie is right.",
+    }
+    tested = _TESTED.format("in points")
+
+    def asked(self, benchmark: Benchmark, shown: str) -> str:
+        questions = benchmark.preferences
+        votes = questions.votes.sum(axis=1)
+        even = int((questions.votes[:, 0] == questions.votes[:, 1]).sum())
+        text = f"{amount(len(questions), 'pair')} of captions of {shown}"
+        if votes.max() > 1:
+            least, most = votes.min(), votes.max()
+            people = f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
+            text += f", each put before {people} people"
+        if even:
+            text += f"; in {even:,} both got as many votes, and the label was drawn"
+        return text
+
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        return [
+            *undefined(comparison),
+            *below_chance(comparison),
+            *intervals(comparison, _INTERVALS),
+            *tied(comparison),
+        ]
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        return contrast.below_one(run)
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        return contrast.failures(run)
+
+    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        if not any(run.answers.has_scores for run in comparison.runs):
+            return None
+        about = (
+            "The score of the preferred caption less that of the other, in each scorer's own unit. Orange is "
+            "wrong, grey is tied, blue is right; the outermost bars hold what lies beyond them."
+        )
+        panels = (Panels("", "", margins(comparison, f"{anchor}-margins", "accuracy")),)
+        return Section("margins", "How far ahead", about, panels=panels)
+
+    def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
+        questions = benchmark.preferences
+        pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
+        found: list[list[list[tuple[int, int]]]] = [[[], []] for _ in questions.ids]
+        owners, sides = questions.owners.tolist(), questions.sides.tolist()
+        for owner, side, pair in zip(owners, sides, pairs, strict=True):
+            found[owner][side].append(pair)
+        return found
+
+    def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
+        """Votes, and the preferred candidate."""
+        questions = benchmark.preferences
+        votes = [[float(f"{vote:.4g}") for vote in of] for of in questions.votes.tolist()]
+        return {"votes": votes, "label": questions.label.tolist()}
+
+
+def level(comparison: Comparison) -> list[Note]:
+    """Which scorers of rated captions give many the same score."""
+    rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
+    many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
+    if not many:
+        return []
+    return [
+        Note(
+            f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
+            "does not, and for Spearman they share a rank."
+        )
+    ]
+
+
+def undefined(comparison: Comparison) -> list[Note]:
+    """Which measures have no value for whom, and why; those with one reason share a sentence."""
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for run in comparison.runs:
+        by_reason: dict[str, list[str]] = {}
+        for measure, reason in reasons(run.result).items():
+            by_reason.setdefault(reason, []).append(measure_label(measure))
+        for reason, measures in by_reason.items():
+            together.setdefault((reason, tuple(measures)), []).append(run.name)
+    return [
+        Note(f"{listed(measures)} of {listed(who)} has no value: {reason}.", "warning")
+        for (reason, measures), who in together.items()
+    ]
+
+
+def reasons(result: Result) -> dict[str, str]:
+    """Measures without a value, and why, as a result says it."""
+    said = result.provenance.get("undefined") or {}
+    return {str(measure): str(reason) for measure, reason in said.items()}
+
+
+def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Panels:
+    """The scores at each rating, which is called `given`: a small figure per scorer, best first.
+
+    They wrap as the screen is wide.
+    """
+    by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
+    order = [scorer for scorer in tables.ranking(comparison) if scorer in by_name]
+    return Panels(
+        "",
+        "",
+        tuple(
+            drawing.svg(
+                rating_levels.spread(by_name[scorer], given=given),
+                name=f"{name}-{number}",
+                title=f"Scores of {scorer} at each {given}",
+            )
+            for number, scorer in enumerate(order)
+        ),
+    )
+
+
+def references(questions: Rated | Preference) -> str:
+    """How many references questions have, in a sentence; nothing where they have none."""
+    if questions.references is None:
+        return ""
+    counts = questions.references.counts
+    many = f"{counts.min():,}" if counts.min() == counts.max() else f"{counts.min():,} to {counts.max():,}"
+    text = f"{many} reference{'' if many == '1' else 's'} each"
+    if isinstance(questions, Preference) and questions.sample is not None:
+        drawn = "once" if questions.draws == 1 else f"{questions.draws} times"
+        text += f", of which metrics read {questions.sample}, drawn {drawn}"
+    return f"{text}."
+
+
+def _first_references(questions: Rated | Preference) -> list[list[Any]] | None:
+    """Per question how many captions it is held against, and the first of them."""
+    if questions.references is None:
+        return None
+    owners = questions.rows_of
+    found: list[dict[int, None]] = [{} for _ in questions.ids]
+    for row, owner in enumerate(owners.tolist()):
+        found[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
+    return [[len(of), list(of)[:MOST_REFERENCES]] for of in found]

@@ -1,1 +1,0 @@
-"""Chapters on captions that people rated or preferred."""
