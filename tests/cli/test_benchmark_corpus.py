@@ -105,7 +105,7 @@ def test_the_corpus_beside_the_questions_is_counted(
         command = ("evaluate", f"metric:{metric}", name, "--scorer", spec, *COMMON, *options, "--out", out)
         said = counterfoil(*command, "--json", "-")
         assert said.code == 0, said.err
-        (scores,) = out.rglob("scores.parquet")
+        (scores,) = out.rglob("answers.parquet")
         table = pq.read_table(scores).drop_columns(["question"])
         values = np.array([column.to_pylist() for column in table.columns], dtype=float).T.reshape(-1)
         return values.tolist(), json.loads(said.out)["provenance"]["scorer"], said.err

@@ -156,10 +156,10 @@ def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:
         said = counterfoil("compare", *arguments, "--draws", 100)
         assert said.code == 2, said
         assert expected in said.err.splitlines()[-1]
-    (runs / "good" / "world" / "scores.parquet").write_bytes(b"PAR1")
+    (runs / "good" / "world" / "answers.parquet").write_bytes(b"PAR1")
     said = counterfoil("compare", runs)
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "scores.parquet" in said.err
+    assert "answers.parquet" in said.err
 
 
 def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs, tmp_path: Path) -> None:

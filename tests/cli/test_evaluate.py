@@ -99,7 +99,8 @@ def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path: 
     _one_line(said, "two benchmarks would be written to one run folder")
     assert counterfoil("evaluate", "blind:length", "pairs", "--data", table, "--out", out).code == 0
     assert sorted(path.name for path in (out / "pairs").iterdir()) == [
-        "items.parquet", "manifest.json", "result.json", "scores.parquet",
+        "answers.parquet", "captions.parquet", "card.json", "images.parquet", "items.parquet",
+        "manifest.json", "questions.parquet", "result.json",
     ]  # fmt: skip
 
 

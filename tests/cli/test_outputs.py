@@ -164,12 +164,13 @@ def test_a_run_that_was_stopped_is_written_again(counterfoil, place: Path, monke
         patched.setattr(run, "write_json", stopped)
         patched.setattr(os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
         assert _run(counterfoil).code == 130
-    assert "scores.parquet" in os.listdir("runs/pairs")
+    assert "answers.parquet" in os.listdir("runs/pairs")
     assert "manifest.json" not in os.listdir("runs/pairs")
     assert "another scorer" not in _run(counterfoil, scorer="blind:constant").err
     assert _run(counterfoil).code == 0
     assert sorted(os.listdir("runs/pairs")) == [
-        "items.parquet", "manifest.json", "result.json", "scores.parquet",
+        "answers.parquet", "captions.parquet", "card.json", "images.parquet", "items.parquet",
+        "manifest.json", "questions.parquet", "result.json",
     ]  # fmt: skip
 
 
@@ -227,13 +228,13 @@ def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
     }
     cases = [
         ("compare", "--html", f"{folders[2]}/result.json"),
-        ("compare", "--markdown", f"{folders[0]}/scores.parquet"),
+        ("compare", "--markdown", f"{folders[0]}/answers.parquet"),
         ("compare", "--json", f"{folders[0]}/manifest.json"),
         ("rankings", "--csv", f"{folders[1]}/items.parquet"),
         ("pool", "--json", "queries.txt"),
         ("pool", "--json", "one.npz"),
         ("bias", "--json", "judged.csv"),
-        ("bias", "--html", f"{folders[2]}/tops.parquet"),
+        ("bias", "--html", f"{folders[2]}/positives.parquet"),
     ]
     for command, option, target in cases:
         with unchanged(world.folder, new=False):

@@ -51,7 +51,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path, quads) -> None:
     answers = Scores(np.random.default_rng(0).normal(size=(5, 2, 2)))
     for name in ("a", "b"):
         _saved(tmp_path / name, quads(5), answers)
-    for file in ("scores.parquet", "items.parquet", "result.json"):
+    for file in ("answers.parquet", "items.parquet", "result.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
@@ -147,32 +147,26 @@ def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path: Path, galleries) ->
     asked = galleries(gains=True)
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     save_run(tmp_path, asked.benchmark, asked.rankings, result, {})
-    scores = pq.read_table(tmp_path / "scores.parquet").to_pylist()
-    assert len(scores) == 38 + 37
+    answers = pq.read_table(tmp_path / "answers.parquet").to_pylist()
     found = asked.benchmark.gallery.i2t.positives
-    for row, item, gain in zip(scores[:38], found.items, found.gains, strict=True):
-        assert row["gain"] == gain
-        line = asked.scores[int(row["question"].removeprefix("i2t/i"))]
-        if item < 0:
-            assert (row["item"], row["position"], row["above"], row["level"]) == (None, None, None, 0)
-        else:
-            assert (row["item"], row["position"]) == (f"c{item}", item)
-            assert (row["above"], row["level"]) == ((line > line[item]).sum(), (line == line[item]).sum())
+    places = [place for row in answers for place in zip(row["above"], row["level"], strict=True)]
+    assert len(places) == 38 + 37
+    for query, item, place in zip(found.queries, found.items, places[:38], strict=True):
+        line = asked.scores[int(answers[query]["question"].removeprefix("i2t/i"))]
+        right = ((line > line[item]).sum(), (line == line[item]).sum())
+        assert place == ((-1, 0) if item < 0 else right)
+    listed = pq.read_table(tmp_path / "positives.parquet").to_pylist()
+    assert [row["gain"] for row in listed[:38]] == found.gains.tolist()
     items = pq.read_table(tmp_path / "items.parquet").to_pylist()
     assert [row["direction"] for row in items] == ["i2t"] * 12 + ["t2i"] * 36
     assert items[20]["measure:i2t_mrr"] is None
     assert items[20]["measure:t2i_mrr"] == items[20]["measure:mean_mrr"]
-    members = pq.read_table(tmp_path / "gallery.parquet").to_pylist()
-    assert members[12 + 4] == {
-        "kind": "caption",
-        "id": "c4",
-        "text": "caption 4",
-        "owner": 1,
-        **dict.fromkeys(("part", "photo", "crop", "code")),
-    }
-    tops = pq.read_table(tmp_path / "tops.parquet").to_pylist()
+    members = pq.read_table(tmp_path / "members.parquet").to_pylist()
+    assert members[12 + 4] == {"kind": "caption", "owner": 1, "part": None, "code": None}
+    captions = pq.read_table(tmp_path / "captions.parquet").to_pylist()
+    assert captions[4] == {"id": "c4", "text": "caption 4"}
     best = max(range(36), key=lambda caption: (asked.scores[5, caption], -caption))
-    assert (tops[5]["items"][0], tops[5]["scores"][0]) == (best, asked.scores[5, best])
+    assert (answers[5]["items"][0], answers[5]["scores"][0]) == (best, asked.scores[5, best])
 
 
 def test_rankings_without_tops_are_kept_too(tmp_path: Path, galleries) -> None:

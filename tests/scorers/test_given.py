@@ -154,9 +154,9 @@ def test_our_own_scores(tmp_path: Path) -> None:
     from counterfoil.store import write_parquet
 
     quads = {"question": ["a", "b"], **{f"c{c}_i{i}": [1.0 * c, 1.0 * i] for c in (0, 1) for i in (0, 1)}}
-    write_parquet(tmp_path / "run" / "quads" / "scores.parquet", pa.table(quads))
+    write_parquet(tmp_path / "run" / "quads" / "answers.parquet", pa.table(quads))
     outcomes = {"question": ["a", "b"], **{name: [True, n > 1] for n, name in enumerate(DIRECTIONS)}}
-    write_parquet(tmp_path / "run" / "outcomes" / "scores.parquet", pa.table(outcomes))
+    write_parquet(tmp_path / "run" / "outcomes" / "answers.parquet", pa.table(outcomes))
     write_parquet(tmp_path / "run" / "outcomes" / "items.parquet", pa.table({"question": ["a"]}))
     assert given.load(str(tmp_path / "run" / "quads")).kind == "quad_scores"
     found = given.load(str(tmp_path / "run" / "outcomes"))

@@ -194,5 +194,5 @@ def test_a_second_run_of_the_command_does_not_import_torch(tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
         imported.append(done.stderr.split()[-1])
     assert imported == ["True", "False"]
-    scores = [(out / name / "world" / "scores.parquet").read_bytes() for name in ("first", "second")]
+    scores = [(out / name / "world" / "answers.parquet").read_bytes() for name in ("first", "second")]
     assert scores[0] == scores[1]

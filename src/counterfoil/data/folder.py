@@ -16,16 +16,17 @@ The same benchmark gives the same bytes. A folder without a manifest is not a be
 manifest away first and puts the new one there last, so a stopped machine never leaves a folder that lies.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import FORMS
-from counterfoil.data.forms.tables import Manifest
+from counterfoil.data.forms.tables import Facts, FormName, Positive
 from counterfoil.data.records import Caption
 from counterfoil.data.stored_items import (
     IMAGES,
@@ -39,7 +40,7 @@ from counterfoil.data.stored_items import (
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import read_bytes
-from counterfoil.inputs.models import check_model, read_model
+from counterfoil.inputs.models import Stored, check_model, read_model
 from counterfoil.inputs.parsed import read_json
 from counterfoil.outputs.guard import overwriting
 from counterfoil.store import (
@@ -103,17 +104,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     store = Store(folder / _IMAGES)
     try:
         images = save_items(benchmark.images, benchmark.photos, store, progress)
-        questions, facts = benchmark.questions.to_tables()
-        tables = {
-            **questions,
-            "captions.parquet": pa.table(
-                {
-                    "id": pa.array([caption.id for caption in benchmark.captions], pa.string()),
-                    "text": pa.array([caption.text for caption in benchmark.captions], pa.string()),
-                }
-            ),
-            "images.parquet": images,
-        }
+        tables, facts = tables_of(benchmark, images)
         for name, table in tables.items():
             written.append(folder / name)
             write_parquet(folder / name, table)
@@ -124,7 +115,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
             held = read_bytes(corpus)
             written.append(folder / _CORPUS)
             write_bytes(folder / _CORPUS, held)
-        for name in {*TABLES, _CORPUS} - {*questions, *({_CORPUS} if held is not None else ())}:
+        for name in {*TABLES, _CORPUS} - {*tables, *({_CORPUS} if held is not None else ())}:
             remove(folder / name)
         store.drop_others()
         manifest = {
@@ -160,23 +151,44 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
     manifest = _read_manifest(folder)
     for name, expected in manifest.files.items():
         check_file(folder / name, expected)
-    card = read_model(folder / "card.json", Card)
-    form = FORMS[manifest.form]
+    benchmark = read_tables(folder, manifest.model_dump(), where=folder / _MANIFEST, verify=verify)
+    return replace(benchmark, corpus=folder / _CORPUS) if manifest.corpus else benchmark
+
+
+def tables_of(
+    benchmark: Benchmark, images: pa.Table | None = None
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """The tables of a benchmark's folder by file name, and the facts of the questions for its manifest.
+
+    `images` is the table of the images that were written; by default one that leaves their pixels out.
+    """
+    if images is None:
+        by_photo = benchmark.questions.images_by == "photo"
+        photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
+        images = save_items(benchmark.images, photos, None, _silent)
+    questions, facts = benchmark.questions.to_tables()
+    captions = {
+        "id": pa.array([caption.id for caption in benchmark.captions], pa.string()),
+        "text": pa.array([caption.text for caption in benchmark.captions], pa.string()),
+    }
+    return {**questions, "captions.parquet": pa.table(captions), "images.parquet": images}, facts
+
+
+def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify: bool = True) -> Benchmark:
+    """The benchmark of the card and the tables in a folder, and the facts that a manifest (`where`) has."""
+    form = FORMS[check_model(facts, Facts, where=where).form]
+    known = check_model(facts, form.known, where=where).model_dump()
     captions = read_columns(folder / "captions.parquet", _CAPTIONS).to_pylist()
     images = read_columns(folder / "images.parquet", IMAGES).to_pylist()
-    questions: Any = form.from_tables(
-        {name: read_columns(folder / name, schema) for name, schema in form.schemas.items()},
-        manifest.model_dump(),
-        where=folder,
-    )
+    tables = {name: read_columns(folder / name, schema) for name, schema in form.schemas.items()}
+    questions: Any = form.from_tables(tables, known, where=folder)
     return Benchmark(
-        card=card,
+        card=read_model(folder / "card.json", Card),
         images=load_items(images, folder / _IMAGES, verify=verify, where=folder / "images.parquet"),
         captions=tuple(Caption(row["id"], row["text"]) for row in captions),
         questions=questions,
         source=str(folder),
         path=folder,
-        corpus=folder / _CORPUS if manifest.corpus else None,
     )
 
 
@@ -222,12 +234,27 @@ def _version(benchmark: Benchmark) -> int:
     return max(benchmark.questions.version, 3 if has_videos(benchmark.images) else 1)
 
 
+def files_of(form: str) -> tuple[str, ...]:
+    """The files of a benchmark of that form, without its pixels."""
+    return (*_FILES, *FORMS[form].schemas)
+
+
 def _files(form: str, *, corpus: bool) -> tuple[str, ...]:
-    """The files of a benchmark of that form."""
-    return (*_FILES, *FORMS[form].schemas, *((_CORPUS,) if corpus else ()))
+    return (*files_of(form), *((_CORPUS,) if corpus else ()))
 
 
-def _read_manifest(folder: Path) -> Manifest:
+class _Manifest(Stored):
+    """`manifest.json`, to which the facts of the questions are added."""
+
+    format: Literal["counterfoil benchmark"]
+    schema_version: Positive
+    form: FormName
+    files: dict[str, str]
+    #: Whether metrics count documents in captions of its own, which may not have been at hand.
+    corpus: bool = False
+
+
+def _read_manifest(folder: Path) -> _Manifest:
     path = folder / _MANIFEST
     if not is_benchmark_folder(folder):
         raise DataError(
@@ -245,9 +272,9 @@ def _read_manifest(folder: Path) -> Manifest:
             allowed=f"up to {SCHEMA_VERSION}",
             hint="update counterfoil to read it",
         )
-    form = check_model(manifest, Manifest, where=path).form
-    found = check_model(manifest, FORMS[form].manifest, where=path)
-    expected = _files(form, corpus=found.corpus and _CORPUS in found.files)
+    found = check_model(manifest, _Manifest, where=path)
+    check_model(manifest, FORMS[found.form].known, where=path)
+    expected = _files(found.form, corpus=found.corpus and _CORPUS in found.files)
     odd = sorted(set(found.files).symmetric_difference(expected))
     if odd:
         raise DataError(

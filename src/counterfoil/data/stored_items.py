@@ -104,11 +104,11 @@ class Store:
 
 def save_items(
     images: Sequence[Image],
-    photos: Sequence[str],
-    store: Store,
+    photos: Sequence[str | None],
+    store: Store | None,
     progress: Callable[[str, int, int], None],
 ) -> pa.Table:
-    """Write what is at hand of the images and videos, and give their table.
+    """Write what is at hand of the images and videos, and give their table; without a store write nothing.
 
     The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
     """
@@ -116,7 +116,7 @@ def save_items(
     digests: list[str | None] = []
     for at, image in enumerate(images):
         progress("saving", at, len(images))
-        file, name = _save(image, store) if image.source is not None else (None, None)
+        file, name = _save(image, store) if store and image.source is not None else (None, None)
         files.append(file)
         digests.append(name)
     columns = {

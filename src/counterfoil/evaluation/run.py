@@ -1,9 +1,13 @@
 """A run: one scorer on one benchmark, as a folder that everything later can be recomputed from.
 
-`manifest.json` says how the numbers came about, `scores.parquet` holds the answers, `items.parquet` the
-questions with their per-item values, `result.json` the measures; runs on galleries, and on captions that
-people judged, have two tables more (`pair_tables`, `gallery_tables`, `judged_tables`). The manifest is
-written last, so a folder that has one is whole.
+    card.json, *.parquet    the benchmark's own folder (`data.folder`), without pixels
+    answers.parquet         a row per question: its scores, what is right and wrong, or its ranks in a gallery
+    items.parquet           a row per question to read: captions, image ids, groups, a column per measure
+    result.json             the measures
+    manifest.json           how the numbers came about, and the digest of every file
+
+The manifest is written last, so a folder that has one is whole. `items.parquet` is for readers: it is
+computed from the other tables, and loading computes it again.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,18 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data import provenance as origin
-from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.folder import TABLES, files_of, read_tables, tables_of
+from counterfoil.data.forms.tables import Facts
 from counterfoil.data.scores import Answers
-from counterfoil.errors import DataError, UnknownNameError
+from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms import FORMS
 from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.result import Run as Run
 from counterfoil.evaluation.run_schemas import ResultModel, RunManifest
-from counterfoil.inputs.columns import read_columns
+from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.models import check_model
 from counterfoil.inputs.parsed import read_json
 from counterfoil.metrics.ties import Ties
@@ -39,16 +46,12 @@ from counterfoil.store import (
     write_parquet,
 )
 
-#: Raised when the layout of a run folder changes: 2 has galleries, 3 judged captions; the others are written
-#: as 1.
-SCHEMA = 3
+#: Raised when the layout of a run folder changes.
+SCHEMA = 4
+
+ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 #: All files that runs have, whatever their form.
-FILES = (
-    "manifest.json",
-    "result.json",
-    UNFINISHED,
-    *dict.fromkeys(name for form in FORMS.values() for name in form.tables.FILES),
-)
+FILES = ("manifest.json", RESULT, UNFINISHED, *files_of("quad"), ANSWERS, ITEMS, *TABLES)
 #: What of a result's provenance a manifest says.
 _MADE = ("benchmark", "scorer", "versions", "interval")
 
@@ -61,14 +64,13 @@ def measured_run(
 ) -> Run:
     """The run as `save_run` writes it, in memory alone: its manifest has no digests of files."""
     full = {
-        "schema": FORMS[benchmark.questions.form].layout,
+        "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": origin.command(),
         "scorer": {"name": result.scorer},
         **origin.of(benchmark, answers),
         **{key: result.provenance[key] for key in _MADE if key in result.provenance},
         **(manifest or {}),
-        "card": benchmark.card.model_dump(mode="json"),
     }
     return Run(result.scorer, benchmark, answers, _items(benchmark, answers, result), result, full)
 
@@ -88,16 +90,20 @@ def save_run(
     """
     folder = Path(folder)
     run = measured_run(benchmark, answers, result, manifest)
-    tables = FORMS[benchmark.questions.form].tables.to_tables(benchmark, answers, run.items)
+    tables, facts = tables_of(benchmark)
+    ids = {"question": pa.array(benchmark.questions.ids, pa.string())}
+    columns = FORMS[benchmark.questions.form].answer_columns(benchmark, answers)
+    tables |= {ANSWERS: pa.table(ids | columns), ITEMS: _items_table(run)}
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
     begin(folder, _unfinished((manifest or {}).get("asked", result.scorer)))
     (folder / "manifest.json").unlink(missing_ok=True)
     for name, table in tables.items():
         write_parquet(folder / name, table)
-    write_json(folder / "result.json", result.to_json())
-    digests = {name: digest_file(folder / name) for name in (*tables, "result.json")}
-    run = replace(run, manifest={**run.manifest, "digests": digests})
+    write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
+    write_json(folder / RESULT, result.to_json())
+    digests = {name: digest_file(folder / name) for name in (*tables, "card.json", RESULT)}
+    run = replace(run, manifest={**run.manifest, "questions": facts, "digests": digests})
     write_json(folder / "manifest.json", run.manifest)
     end(folder)
     return run
@@ -112,7 +118,7 @@ def why_foreign(folder: Path, *, scorer: str, identity: Collection[str] = ()) ->
     if begun(folder) == _unfinished(scorer):
         return None
     try:
-        manifest, _ = _vouched(folder)
+        manifest = _verified(folder)[0]
         named = manifest.get("asked", _result(folder).scorer)
     except DataError:
         return "the folder holds files that are not as a run wrote them"
@@ -132,26 +138,36 @@ def _unfinished(scorer: str) -> str:
 def load_run(folder: str | Path) -> Run:
     """The run in `folder`; raises `DataError` where it is no run, or one whose files were changed since."""
     folder = Path(folder)
-    manifest, card = _vouched(folder)
-    form = FORMS[card.form].tables
+    manifest, known = _verified(folder)
     result = _result(folder)
-    tables = {name: read_columns(folder / name, form.SCHEMAS[name]) for name in form.FILES}
-    benchmark, answers = form.from_tables(card, tables, manifest, folder)
+    benchmark = read_tables(folder, known.questions, where=_questions_in(folder))
+    about = known.benchmark
+    benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
+    form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
+    answers = form.read_answers(benchmark, table, where=folder / ANSWERS)
     try:
+        form.check(benchmark, answers, where=str(folder / ANSWERS))
         items = _items(benchmark, answers, result)
     except UnknownNameError as error:
-        raise DataError(str(error), where=folder / "result.json", hint="was it edited?") from None
+        raise DataError(str(error), where=folder / RESULT, hint="was it edited?") from None
+    except InputError as error:
+        raise DataError(str(error), hint="was it edited?") from None
     return Run(result.scorer, benchmark, answers, items, result, manifest)
 
 
 def _result(folder: Path) -> Result:
-    said = read_json(folder / "result.json")
-    check_model(said, ResultModel, where=folder / "result.json")
+    said = read_json(folder / RESULT)
+    check_model(said, ResultModel, where=folder / RESULT)
     return Result.from_json(said)
 
 
-def _vouched(folder: Path) -> tuple[dict[str, Any], Card]:
-    """The manifest and the card of a run, all of whose files are as the manifest says; raises `DataError`."""
+def _questions_in(folder: Path) -> str:
+    """The place of the facts of the questions, for messages."""
+    return f"{folder / 'manifest.json'}, field 'questions'"
+
+
+def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
+    """The manifest of a run, all of whose files are as it says; raises `DataError`."""
     if not (folder / "manifest.json").is_file():
         raise DataError(
             "not a run folder: it has no manifest.json",
@@ -161,16 +177,16 @@ def _vouched(folder: Path) -> tuple[dict[str, Any], Card]:
     path = folder / "manifest.json"
     manifest = read_json(path)
     known = check_model(manifest, RunManifest, where=path)
-    if known.layout not in range(1, SCHEMA + 1):
+    if known.layout != SCHEMA:
         raise DataError(
             "unknown version of a run folder",
             where=path,
             given=known.layout,
-            allowed=f"1 to {SCHEMA}",
+            allowed=str(SCHEMA),
             hint="evaluate again, or use the counterfoil that wrote it",
         )
-    card = check_model(known.card, Card, where=f"{path}, field 'card'")
-    lacking = [name for name in (*FORMS[card.form].tables.FILES, "result.json") if name not in known.digests]
+    form = check_model(known.questions, Facts, where=_questions_in(folder)).form
+    lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in known.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
     strange = [name for name in known.digests if Path(name).name != name]
@@ -187,7 +203,21 @@ def _vouched(folder: Path) -> tuple[dict[str, Any], Card]:
                 where=folder / name,
                 hint="evaluate again to replace it",
             )
-    return manifest, card
+    return manifest, known
+
+
+def _items_table(run: Run) -> pa.Table:
+    benchmark, form = run.benchmark, FORMS[run.benchmark.questions.form]
+    columns = {
+        "question": pa.array(benchmark.questions.ids, pa.string()),
+        "cluster": pa.array(benchmark.clusters, pa.int64()),
+        **form.item_columns(benchmark),
+    }
+    for name, labels in benchmark.questions.groupings.items():
+        columns[f"group:{name}"] = pa.array(labels, pa.string())
+    for name, values in run.items.items():
+        columns[f"measure:{name}"] = pa.array(values, pa.float64(), mask=form.without(benchmark, name))
+    return pa.table(columns)
 
 
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:

@@ -1,24 +1,19 @@
-"""Schemas of a run folder: models of its JSON, and of the tables that all runs have."""
+"""Schemas of a run folder: models of its JSON, and the answers that are read from it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
 from counterfoil.data.columns import LARGEST
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.inputs.models import Stored
 
 Count = Annotated[int, Field(ge=0)]
 
-#: The columns of `items.parquet` that all forms have.
-QUESTION = {"question": ColumnSchema("text", unique=True)}
-SCORE = ColumnSchema("real", low=-LARGEST, high=LARGEST)
-PREFIXES = {"group:": ColumnSchema("text"), "measure:": ColumnSchema("real", null=True, nan=True)}
+#: What columns of answers hold, beside the question's id.
+SCORE, RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
 
 
 class About(Stored):
@@ -29,12 +24,12 @@ class About(Stored):
 
 
 class RunManifest(Stored):
-    """`manifest.json`: the layout, the card, the digest of every file, and where the run came from."""
+    """`manifest.json`: layout, facts of the questions, digests of all files, and where the run is from."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     layout: Annotated[int, Field(alias="schema")]
-    card: dict[str, Any]
+    questions: dict[str, Any]
     digests: dict[str, str]
     benchmark: About = About()
     command: str | list[str] | None = None
@@ -71,69 +66,21 @@ class ResultModel(Stored):
     provenance: dict[str, Any] = Field(default_factory=dict)
 
 
-def answers_schema(table: pa.Table, names: Mapping[str, Any] | list[str], *, where: object) -> Schema:
-    """The schema of `scores.parquet` of questions that list their pairs: numbers, or right and wrong.
-
-    `names` are the columns that numbers have. Raises `DataError` where the columns are neither those nor all
-    true and false.
-    """
-    given = [name for name in table.column_names if name != "question"]
-    if given and all(pa.types.is_boolean(table.schema.field(name).type) for name in given):
-        return Schema({**QUESTION, **{name: ColumnSchema("truth") for name in given}})
-    if given != list(names):
-        raise DataError(
-            "not the scores of these questions",
-            where=where,
-            given=", ".join(given[:12]) or "no column",
-            allowed=list(names)[:12],
-        )
-    return Schema({**QUESTION, **dict.fromkeys(names, SCORE)})
-
-
 def check_answers(
-    table: pa.Table, names: Mapping[str, Any] | list[str], ids: tuple[str, ...], *, where: object
+    table: pa.Table, columns: dict[str, ColumnSchema], ids: tuple[str, ...], *, where: object
 ) -> pa.Table:
     """The table of answers, checked, with a row for each of the questions `ids` in their order."""
-    checked = check_columns(table, answers_schema(table, names, where=where), where=where)
-    check_questions(checked, ids, where=where)
-    return checked
-
-
-def check_questions(table: pa.Table, ids: tuple[str, ...], *, where: object) -> None:
-    """Raise `DataError` where a table's questions are not those of `items.parquet`, in that order."""
-    found = table["question"].to_pylist()
+    schema = Schema({"question": ColumnSchema("text", unique=True), **columns})
+    checked = check_columns(table, schema, where=where)
+    found = checked["question"].to_pylist()
     if found != list(ids):
         both = enumerate(zip(found, ids, strict=False))
         row = next((at for at, (name, other) in both if name != other), min(len(found), len(ids)))
         raise DataError(
-            "the questions are not those of items.parquet",
+            "the questions are not those of questions.parquet",
             where=f"{where}, row {row + 1}",
             given=found[row] if row < len(found) else f"{len(found)} rows",
             allowed=ids[row] if row < len(ids) else f"{len(ids)} rows",
             hint="was it edited?",
         )
-
-
-def check_crops(table: pa.Table, *names: str, where: object) -> None:
-    """Raise `DataError` where a crop (in the columns `names`, else in `crop`) is not of four numbers."""
-    for name in names or ("crop",):
-        lengths = table[name].combine_chunks().value_lengths()
-        odd = [at for at, length in enumerate(lengths.to_pylist()) if length not in (None, 0, 4)]
-        if odd:
-            raise DataError(
-                "a crop is not of four numbers",
-                where=f"{where}, column '{name}', row {odd[0] + 1}",
-                hint="was it edited?",
-            )
-
-
-@contextmanager
-def misfits(folder: Path) -> Iterator[None]:
-    """Name the folder in the errors of questions that are made of its tables."""
-    try:
-        yield
-    except InputError as error:
-        said = str(error)
-        if str(folder) in said:
-            raise
-        raise DataError(f"the tables do not fit each other: {said}", where=folder) from None
+    return checked

@@ -230,7 +230,7 @@ def _provenance(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[
                 {
                     "signature": run.result.signature(),
                     **run.result.provenance,
-                    **{k: v for k, v in run.manifest.items() if k != "card"},
+                    **{k: v for k, v in run.manifest.items() if k != "questions"},
                 }
             ),
         )

@@ -173,9 +173,9 @@ def _sources(runs: Sequence[Run], *, private: bool) -> list[tuple[str, str]]:
         words = [command] if isinstance(command, str) else [str(word) for word in command]
         known = users(words)
         said = " ".join(words if private else (shareable(word, known) for word in words))
-        digest = digests.get("scores.parquet", "")
+        digest = digests.get("answers.parquet", "")
         name = run.name if private else shareable(run.name, known)
-        text = " · ".join(part for part in (said, f"scores {digest}" if digest else "") if part)
+        text = " · ".join(part for part in (said, f"answers {digest}" if digest else "") if part)
         rows.append((f"{name} on {run.benchmark.card.title or run.benchmark.name}", text or "not recorded"))
     return rows
 

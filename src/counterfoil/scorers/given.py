@@ -119,7 +119,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
 
     An npy file is a similarity (see `similarity`); a JSON object with "i2t" and "t2i", and an npz file, are
     rankings (see `rankings`). `options.column` picks the column where the header leaves a choice. A run's own
-    folder gives its `scores.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for
+    folder gives its `answers.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for
     missing, doubled or non-finite scores; `DataError` for files that cannot be read.
     """
     # Of what is no table no rows can be folded.
@@ -184,9 +184,9 @@ def _table_at(path: Path) -> Path:
     """The table to read at `path`: itself, or the scores of a run where it is the run's own folder."""
     if not path.is_dir():
         return path
-    if (path / "scores.parquet").is_file():
-        return path / "scores.parquet"
-    runs = sorted(str(file.parent) for file in path.glob("*/scores.parquet"))
+    if (path / "answers.parquet").is_file():
+        return path / "answers.parquet"
+    runs = sorted(str(file.parent) for file in path.glob("*/answers.parquet"))
     if runs:
         raise DataError(
             "a run has a folder per benchmark, name one of them",

@@ -56,7 +56,7 @@ def _runs(given: Sequence[Run], folders: Sequence[Path], widest: bool) -> list[M
     every = [*given, *(find_runs(folders) if folders else ())]
     runs = [run for run in every if run.answers.has_rankings]
     # A folder that contributes nothing was given by mistake, whatever there is in the others.
-    without = [folder for folder in folders if not any(folder.rglob("gallery.parquet"))]
+    without = [folder for folder in folders if not any(folder.rglob("members.parquet"))]
     if without or not runs:
         named = without or folders
         where = ", ".join(map(str, named) if named else (run.name for run in given))

@@ -77,7 +77,7 @@ def test_ratings(tmp_path: Path, references: bool) -> None:
     assert table[6]["candidate"] == "caption 6"
     assert (table[6]["image"], table[5]["r1"], table[6]["r1"]) == ("i1", None, given[6, 1])
     assert "measure:spearman" not in table[0]
-    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["schema"] == 3
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["schema"] == 4
 
 
 def test_a_scorer_without_a_correlation(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.forms.tables import GROUP, QUESTIONS, Manifest
+from counterfoil.data.forms.tables import GROUP, QUESTIONS, Facts
 from counterfoil.data.references import Ids as Ids
 from counterfoil.data.references import References
 from counterfoil.errors import DataError, InputError
@@ -55,7 +55,8 @@ class Form(ABC):
     images_by: ClassVar[Identity] = "photo"
     #: The oldest version of a benchmark folder that can hold the form.
     version: ClassVar[int] = 1
-    manifest: ClassVar[type[Manifest]] = Manifest
+    #: The model of what a manifest says of the questions.
+    known: ClassVar[type[Facts]] = Facts
     #: The tables in a benchmark folder, by file name.
     schemas: ClassVar[Mapping[str, Schema]]
 

@@ -21,7 +21,7 @@ from counterfoil.data.forms.tables import (
     REFERENCES,
     REFERENCES_SCHEMA,
     Count,
-    Manifest,
+    Facts,
     Positive,
     cells,
     numbers,
@@ -41,14 +41,14 @@ MOST_APART = 10
 _CANDIDATES = "candidates.parquet"
 
 
-class _ChoiceManifest(Manifest):
+class _ChoiceFacts(Facts):
     """How many of the candidates are right, and what the query is."""
 
     correct: Positive
     asks: Literal["image", "caption"]
 
 
-class _PreferenceManifest(Manifest):
+class _PreferenceFacts(Facts):
     """How references are drawn."""
 
     sample: Positive | None
@@ -138,7 +138,7 @@ class Choice(Listed):
     asks: Literal["image", "caption"] = field(default="image", kw_only=True)
 
     form: ClassVar[str] = "choice"
-    manifest: ClassVar[type[Manifest]] = _ChoiceManifest
+    known: ClassVar[type[Facts]] = _ChoiceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             dict.fromkeys(("query", "candidate_0", "candidate_1"), POSITION), {"candidate_": POSITION}
@@ -245,7 +245,7 @@ class Preference(Judged):
     seed: int = field(default=0, kw_only=True)
 
     form: ClassVar[str] = "preference"
-    manifest: ClassVar[type[Manifest]] = _PreferenceManifest
+    known: ClassVar[type[Facts]] = _PreferenceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             {

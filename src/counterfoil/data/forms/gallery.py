@@ -14,7 +14,7 @@ from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
     Count,
-    Manifest,
+    Facts,
     Positive,
     check_order,
     questions_schema,
@@ -44,7 +44,7 @@ class Direction(Stored):
     plausible: _Rule | None = None
 
 
-class _GalleryManifest(Manifest):
+class _GalleryFacts(Facts):
     """Both directions."""
 
     i2t: Direction
@@ -110,7 +110,7 @@ class Gallery(Form):
     directed: ClassVar[bool] = True
     images_by: ClassVar[Identity] = "item"
     version: ClassVar[int] = 2
-    manifest: ClassVar[type[Manifest]] = _GalleryManifest
+    known: ClassVar[type[Facts]] = _GalleryFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema({"query": POSITION, "code": ColumnSchema("bytes", null=True)}),
         _MEMBERS: Schema(

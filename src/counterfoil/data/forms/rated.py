@@ -15,7 +15,7 @@ from counterfoil.data.forms.tables import (
     QUESTIONS,
     REFERENCES,
     REFERENCES_SCHEMA,
-    Manifest,
+    Facts,
     cells,
     numbers,
     questions_schema,
@@ -29,7 +29,7 @@ from counterfoil.inputs.columns import ColumnSchema, Schema
 _RATING = ColumnSchema("real", null=True, nan=True)
 
 
-class _RatedManifest(Manifest):
+class _RatedFacts(Facts):
     """How raters are taken, and what scores are rounded to."""
 
     raters: Literal["points", "apart"]
@@ -53,7 +53,7 @@ class Rated(Judged):
 
     form: ClassVar[str] = "rated"
     row_per_question: ClassVar[bool] = True
-    manifest: ClassVar[type[Manifest]] = _RatedManifest
+    known: ClassVar[type[Facts]] = _RatedFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             {"caption": POSITION, "image": POSITION, "rating_0": _RATING}, {"rating_": _RATING}

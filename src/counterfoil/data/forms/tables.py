@@ -35,16 +35,11 @@ POSITION = ColumnSchema("whole", low=0)
 REFERENCES_SCHEMA = Schema({"row": POSITION, "caption": POSITION})
 
 
-class Manifest(Stored):
-    """What every manifest says; each form adds facts of its own."""
+class Facts(Stored):
+    """What a manifest says of the questions; each form adds facts of its own."""
 
-    format: Literal["counterfoil benchmark"]
-    schema_version: Positive
     form: FormName
     groupings: list[str]
-    files: dict[str, str]
-    #: Whether metrics count documents in captions of its own, which may not have been at hand.
-    corpus: bool = False
 
 
 def questions_schema(

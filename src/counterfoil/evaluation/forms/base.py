@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers, Rankings
-from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.data.scores import Answers, Outcomes, Scores
+from counterfoil.errors import DataError, ScoreError, UnknownNameError
 from counterfoil.evaluation.question_means import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.run_schemas import RIGHT, SCORE, check_answers
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import of_form
 from counterfoil.metrics.ties import Ties
@@ -76,10 +78,6 @@ class EvaluationSettings:
 class FormEvaluation(ABC):
     """The evaluation of one form of question."""
 
-    #: The version of a run folder that holds the form.
-    layout: ClassVar[int] = 1
-    #: The module that writes and reads the tables of a run: `FILES`, `SCHEMAS`, `to_tables`, `from_tables`.
-    tables: ClassVar[Any]
     #: Whether a question has a value of its own under a measure; else measures are of all questions together.
     values_per_item: ClassVar[bool] = True
     #: Whether intervals allow for other captions; else these come with the images they belong to.
@@ -120,6 +118,50 @@ class FormEvaluation(ABC):
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         """Each measure's value per question, in [0, 1]; empty where measures are of all together."""
+
+    @abstractmethod
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        """The columns of scores of this shape, one for each of a question's scores in their order."""
+
+    def score_shape(self, benchmark: Benchmark, columns: Sequence[str]) -> tuple[int, ...]:
+        """The shape of the scores in these columns."""
+        return benchmark.listed.shape
+
+    def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
+        """The columns of a run's answers, a row per question: scores, or what is right and wrong."""
+        if not answers.has_scores:
+            return {name: pa.array(right, pa.bool_()) for name, right in answers.outcomes.right.items()}
+        scores = answers.scores
+        flat = scores.reshape(len(scores), -1).T
+        names = self.score_columns(scores.shape)
+        return {name: pa.array(column, pa.float64()) for name, column in zip(names, flat, strict=True)}
+
+    def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
+        """The answers that `answer_columns` gave; raises `DataError` where they do not fit the questions."""
+        given = [name for name in table.column_names if name != "question"]
+        right = bool(given) and all(pa.types.is_boolean(table.schema.field(name).type) for name in given)
+        shape = self.score_shape(benchmark, given)
+        if not right and given != (expected := self.score_columns(shape)):
+            raise DataError(
+                "not the scores of these questions",
+                where=where,
+                given=", ".join(given[:12]) or "no column",
+                allowed=expected[:12],
+            )
+        kind = RIGHT if right else SCORE
+        table = check_answers(table, dict.fromkeys(given, kind), benchmark.questions.ids, where=where)
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in given}
+        if right:
+            return Outcomes({name: column.astype(bool) for name, column in columns.items()})
+        return Scores(np.stack([*columns.values()], axis=1).astype(np.float64).reshape(shape))
+
+    @abstractmethod
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The columns that show a question to readers of a run's items: its captions and images."""
+
+    def without(self, benchmark: Benchmark, measure: str) -> NDArray[np.bool_] | None:
+        """The questions that a measure is not about, whose cells are empty among a run's items."""
+        return None
 
     @abstractmethod
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: "EvaluationSettings") -> Result:
@@ -164,6 +206,6 @@ class FormEvaluation(ABC):
 
 def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
     """Raise `ScoreError` where answers are rankings."""
-    if isinstance(answers, Rankings):
+    if answers.has_rankings:
         form = benchmark.questions.form
         raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
-from counterfoil.evaluation import pair_tables, question_means
+from counterfoil.evaluation import question_means
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -18,7 +19,6 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.question_means import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import contrast
@@ -28,11 +28,12 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
 from counterfoil.stats.tests import mcnemar, paired_permutation
 
+#: The two candidates of a preference, in columns.
+_SIDES = ("a", "b")
+
 
 class ContrastEvaluation(FormEvaluation):
     """All contrasts."""
-
-    tables: ClassVar[Any] = pair_tables
 
     #: The things that are right or wrong in released result tables.
     outcomes: ClassVar[tuple[str, ...]] = ("accuracy",)
@@ -194,11 +195,30 @@ class ContrastEvaluation(FormEvaluation):
         )
 
 
+def _slot_columns(benchmark: Benchmark) -> dict[str, pa.Array]:
+    """The captions with their ids, and the ids of the images, a column for each that a question shows."""
+    captions, images = benchmark.paired.slots()
+    columns: dict[str, pa.Array] = {}
+    for k, column in enumerate(captions.T):
+        shown = [benchmark.captions[i] for i in column]
+        columns[f"caption_{k}_id"] = pa.array([caption.id for caption in shown], pa.string())
+        columns[f"caption_{k}"] = pa.array([caption.text for caption in shown], pa.string())
+    for k, column in enumerate(images.T):
+        columns[f"image_{k}"] = pa.array([benchmark.images[i].id for i in column], pa.string())
+    return columns
+
+
 class QuadEvaluation(ContrastEvaluation):
     """Quads."""
 
     finer_measures: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return ["c0_i0", "c0_i1", "c1_i0", "c1_i1"]
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        return _slot_columns(benchmark)
 
     def values(
         self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
@@ -219,6 +239,12 @@ class QuadEvaluation(ContrastEvaluation):
 class ChoiceEvaluation(ContrastEvaluation):
     """Choices."""
 
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return [f"s{i}" for i in range(shape[1])]
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        return _slot_columns(benchmark)
+
     def values(
         self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
     ) -> NDArray[np.float64]:
@@ -235,8 +261,30 @@ class ChoiceEvaluation(ContrastEvaluation):
 class PreferenceEvaluation(ContrastEvaluation):
     """Preferences between two captions."""
 
-    layout: ClassVar[int] = 3
-    tables: ClassVar[Any] = judged_tables
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        """Those of candidates a and b, of each draw of references where a metric was asked once per draw."""
+        draws = [""] if len(shape) == 2 else [f"_d{draw}" for draw in range(shape[2])]
+        return [f"{side}{draw}" for side in _SIDES for draw in draws]
+
+    def score_shape(self, benchmark: Benchmark, columns: Sequence[str]) -> tuple[int, ...]:
+        shape = benchmark.preferences.shape
+        return (*shape, len(columns) // 2) if "a_d0" in columns else shape
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The sentences of both candidates, their images and votes, and which was preferred."""
+        questions = benchmark.preferences
+        columns: dict[str, pa.Array] = {}
+        for k, side in enumerate(_SIDES):
+            rows = np.flatnonzero(questions.sides == k)
+            starts = pa.array(
+                np.searchsorted(questions.owners[rows], np.arange(len(questions) + 1)), pa.int32()
+            )
+            texts = [benchmark.captions[i].text for i in questions.captions[rows]]
+            images = [benchmark.images[i].id for i in questions.images[rows]]
+            columns[side] = pa.ListArray.from_arrays(starts, pa.array(texts, pa.string()))
+            columns[f"{side}_images"] = pa.ListArray.from_arrays(starts, pa.array(images, pa.string()))
+            columns[f"votes_{side}"] = pa.array(questions.votes[:, k], pa.float64())
+        return {**columns, "label": pa.array(questions.label, pa.int64())}
 
     def values(
         self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties

@@ -1,16 +1,18 @@
 """Evaluation of galleries: directions and parts count the same, queries without a value do not count."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers
 from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation, PairedRuns, Tested
-from counterfoil.evaluation.galleries import measures, retrieval, tables
+from counterfoil.evaluation.galleries import answers as stored
+from counterfoil.evaluation.galleries import measures, retrieval
 from counterfoil.evaluation.galleries.chance import chance
 from counterfoil.evaluation.galleries.gallery import evaluate_gallery, no_folds
 from counterfoil.evaluation.galleries.means import columns as measure_columns
@@ -27,8 +29,6 @@ from counterfoil.stats.tests import paired_permutation
 class GalleryEvaluation(FormEvaluation):
     """Galleries."""
 
-    layout: ClassVar[int] = 2
-    tables: ClassVar[Any] = tables
     captions_drawn: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
@@ -52,6 +52,30 @@ class GalleryEvaluation(FormEvaluation):
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         return retrieval.per_item(benchmark, answers.rankings, ties=ties, measures=measures)
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        """None: scores of all pairs are not kept."""
+        return []
+
+    def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
+        return stored.columns(benchmark.gallery, answers.rankings)
+
+    def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
+        return stored.read(benchmark.gallery, table, where=where)
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The direction, the position of the query among the images (or the captions), and its part."""
+        gallery = benchmark.gallery
+        return {
+            "direction": pa.array([("i2t", "t2i")[side] for side in gallery.directions], pa.string()),
+            "query": pa.array(np.concatenate([gallery.i2t.queries, gallery.t2i.queries]), pa.int64()),
+            "part": pa.array(gallery.query_parts, pa.int64()),
+        }
+
+    def without(self, benchmark: Benchmark, measure: str) -> NDArray[np.bool_] | None:
+        """The queries of the other direction."""
+        side = {"i2t": 0, "t2i": 1}.get(measure.partition("_")[0])
+        return None if side is None else benchmark.gallery.directions != side
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         if settings.interval is IntervalMethod.FOLDS:

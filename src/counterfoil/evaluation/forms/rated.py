@@ -1,9 +1,10 @@
 """Evaluation of captions with human ratings: correlations of all questions together."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
@@ -16,7 +17,6 @@ from counterfoil.evaluation.forms.base import (
     refuse_rankings,
 )
 from counterfoil.evaluation.judged import differences, rated
-from counterfoil.evaluation.judged import tables as judged_tables
 from counterfoil.evaluation.question_means import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.ties import Ties
@@ -25,8 +25,6 @@ from counterfoil.metrics.ties import Ties
 class RatedEvaluation(FormEvaluation):
     """Ratings."""
 
-    layout: ClassVar[int] = 3
-    tables: ClassVar[Any] = judged_tables
     values_per_item: ClassVar[bool] = False
     captions_drawn: ClassVar[bool] = False
 
@@ -45,6 +43,22 @@ class RatedEvaluation(FormEvaluation):
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         return {}
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return ["score"]
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The candidate, the image, and a column per rater, empty where there is no rating."""
+        questions = benchmark.rated
+        ratings = {
+            f"r{rater}": pa.array(given, pa.float64(), mask=np.isnan(given))
+            for rater, given in enumerate(questions.ratings.T)
+        }
+        return {
+            "candidate": pa.array([benchmark.captions[i].text for i in questions.captions], pa.string()),
+            "image": pa.array([benchmark.images[i].id for i in questions.images], pa.string()),
+            **ratings,
+        }
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         if settings.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
