@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from counterfoil.api import AnyScorer as AnyScorer
     from counterfoil.api import Benchmark as Benchmark
     from counterfoil.api import CandidatePool as CandidatePool
+    from counterfoil.api import CaptionScores as CaptionScores
     from counterfoil.api import CounterfoilError as CounterfoilError
     from counterfoil.api import EvaluateOptions as EvaluateOptions
     from counterfoil.api import EvaluationRun as EvaluationRun
     from counterfoil.api import ModelRankings as ModelRankings
     from counterfoil.api import RunComparison as RunComparison
+    from counterfoil.api import SystemComparison as SystemComparison
     from counterfoil.api import Tasks as Tasks
     from counterfoil.api import bias as bias
     from counterfoil.api import compare as compare
+    from counterfoil.api import compare_systems as compare_systems
     from counterfoil.api import evaluate as evaluate
     from counterfoil.api import evaluate_all as evaluate_all
     from counterfoil.api import load_benchmark as load_benchmark
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from counterfoil.api import load_scorer as load_scorer
     from counterfoil.api import pool as pool
     from counterfoil.api import rank as rank
+    from counterfoil.api import score_captions as score_captions
     from counterfoil.api import scorer as scorer
 
 __version__ = "0.1.0"
@@ -43,15 +47,18 @@ __all__ = [
     "AnyScorer",
     "Benchmark",
     "CandidatePool",
+    "CaptionScores",
     "CounterfoilError",
     "EvaluateOptions",
     "EvaluationRun",
     "ModelRankings",
     "RunComparison",
+    "SystemComparison",
     "Tasks",
     "__version__",
     "bias",
     "compare",
+    "compare_systems",
     "evaluate",
     "evaluate_all",
     "load_benchmark",
@@ -59,6 +66,7 @@ __all__ = [
     "load_scorer",
     "pool",
     "rank",
+    "score_captions",
     "scorer",
 ]
 

@@ -8,6 +8,8 @@ import pytest
 
 import counterfoil as cf
 from cli.annotator_world import World, judged, made
+from cli.caption_samples import CANDIDATES, REFERENCES
+from cli.caption_samples import written as dumped
 from counterfoil.cli import main
 from counterfoil.errors import InputError, UnknownNameError
 
@@ -105,3 +107,41 @@ def test_pairs_are_pooled_and_annotators_measured(
     assert Path("mine.html").read_text() == Path("b.html").read_text()
     check_tables(study, "annotators", "model")
     assert study.plot().axes
+
+
+def test_captions_are_scored(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    dumped(here / "c.json", CANDIDATES)
+    dumped(here / "r.json", REFERENCES)
+    files = ("--candidates", "c.json", "--references", "r.json")
+    outputs = ("--out", "s.csv", "--json", "s.json")
+    command(monkeypatch, "captions", "score", *files, "--metrics", "bleu,cider", *outputs)
+    found = cf.score_captions("c.json", ["bleu", "cider"], references="r.json", quiet=True)
+    assert plain(found.to_json()) == written("s.json")
+    found.save("mine.csv")
+    assert Path("mine.csv").read_text() == Path("s.csv").read_text()
+    check_tables(found, "metric", "caption")
+    assert found.to_arrow(by="caption")["caption"].to_pylist() == list(CANDIDATES.values())
+    with pytest.raises(InputError, match="needs a model"):
+        cf.score_captions("c.json", "clip-s", images=here, quiet=True)
+
+
+def test_captioning_systems_are_compared(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    texts = list(CANDIDATES.values())
+    for shift, name in enumerate(("A", "B", "C")):
+        moved = [*texts[shift:], *texts[:shift]]
+        dumped(here / f"{name}.json", dict(zip(CANDIDATES, moved, strict=True)))
+    dumped(here / "r.json", REFERENCES)
+    Path("m.csv").write_text("system,M1\nA,0.9\nB,0.4\nC,0.2\n")
+    systems = [f"{name}.json" for name in ("A", "B", "C")]
+    command(
+        monkeypatch, "captions", "systems", "--predictions", *systems, "--references", "r.json", "--humans",
+        "m.csv", "--draws", 100, "--json", "s.json", "--html", "s.html", "--latex", "s.tex", "--markdown",
+        "s.md",
+    )  # fmt: skip
+    found = cf.compare_systems(systems, "r.json", humans="m.csv", draws=100, quiet=True)
+    assert plain(found.to_json()) == written("s.json")
+    found.to_html("mine.html")
+    assert Path("mine.html").read_text() == Path("s.html").read_text()
+    assert found.to_latex() in Path("s.tex").read_text()
+    assert found.to_markdown() in Path("s.md").read_text()
+    check_tables(found, "system", "value")

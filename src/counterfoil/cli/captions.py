@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 import typer
 
 from counterfoil.cli import completion
-from counterfoil.cli.options import BatchSize, CacheFolder, Device, NoCache, Overwrite, Precision, Workers
+from counterfoil.cli.options import (
+    BatchSize,
+    CacheFolder,
+    Device,
+    NoCache,
+    Overwrite,
+    Precision,
+    Workers,
+    key_values,
+)
 from counterfoil.inputs.amounts import most
 
 app = typer.Typer(
@@ -120,55 +129,51 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    from counterfoil.cli import caption_items, caption_tables, caption_values, output_paths, terminal
-    from counterfoil.cli.caption_request import Request
+    from counterfoil.cli import caption_tables, output_paths, terminal
     from counterfoil.cli.folders import cache_folder
     from counterfoil.data.frames import Sampling
-    from counterfoil.data.provenance import versions
     from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
+    from counterfoil.tasks.caption_inputs import MediaFolder
+    from counterfoil.tasks.caption_values import check_kind, n_images
+    from counterfoil.tasks.captions import MetricRequest, score_captions
 
     output_paths.check(table=out, json=json)
-    caption_values.check_kind(out)
-    options = Options(device=device, precision=precision, backbone=scorer or "")
-    request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
-    shown = caption_items.MediaFolder(images, videos, Sampling(frames, rate))
-    with terminal.busy("reading captions", quiet=quiet):
-        asked = request.asked(
-            candidates, references, shown, policy=references_contain, several=True, empty=empty
-        )
-    kept = None if no_cache else cache_folder(cache)
-    loaded = request.load(asked, memory=kept)
-    with terminal.progress(quiet=quiet) as report:
-        found, scores = caption_values.values(
-            asked, loaded, per_image=per_image, session=request.session(kept, report)
-        )
-    of_images = caption_values.n_images(asked)
+    check_kind(out)
+    feedback = terminal.feedback(quiet=quiet)
+    found = score_captions(
+        candidates,
+        MetricRequest.of(
+            metrics,
+            Options(
+                device=device,
+                precision=precision,
+                backbone=scorer or "",
+                settings=key_values(settings or ()),
+            ),
+            cache=None if no_cache else cache_folder(cache),
+            batch_size=batch_size,
+            workers=workers,
+        ),
+        references=references,
+        media=MediaFolder(images, videos, Sampling(frames, rate)),
+        policy=references_contain,
+        empty=empty,
+        per_image=per_image,
+        feedback=feedback,
+    )
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
+        over = "images" if n_images(found.inputs) < len(found.inputs) else "captions"
         for part in caption_tables.values_table(
-            found,
-            title=caption_tables.title(str(candidates), len(asked), of_images, per_image),
-            over="images" if of_images < len(asked) else "captions",
-            titles=caption_values.titles(loaded),
+            found.values, title=found.heading, over=over, notes=found.notes
         ):
             console.print(part)
     if out is not None:
-        caption_values.write_table(out, caption_values.rows_table(asked, scores))
-        request.say(f"{amount(len(asked), 'row')} written to {out}")
+        found.save(out)
+        feedback.note(f"{amount(len(found.inputs), 'row')} written to {out}")
     if json is not None:
-        terminal.write_result(
-            json,
-            {
-                "candidates": str(candidates),
-                "captions": len(asked),
-                "images": of_images,
-                "per_image": per_image,
-                "metrics": caption_values.to_json(found),
-                "scorers": {name: metric.identity.to_json() for name, metric in loaded.items()},
-                "versions": versions(),
-            },
-        )
+        terminal.write_result(json, found.to_json())
 
 
 SYSTEMS_EPILOG = """Examples:
@@ -231,69 +236,60 @@ def systems(
 
     All systems must have written captions of the same images.
     """
-    from counterfoil.cli import caption_items, caption_systems, caption_values, output_paths, terminal
-    from counterfoil.cli.caption_request import Request
+    from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli.report_tables import printed
     from counterfoil.data.frames import Sampling
-    from counterfoil.data.provenance import versions
     from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
+    from counterfoil.store import write_text
+    from counterfoil.tasks.caption_inputs import MediaFolder
+    from counterfoil.tasks.caption_systems import compare_systems
+    from counterfoil.tasks.caption_values import check_kind
+    from counterfoil.tasks.captions import MetricRequest
 
     output_paths.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
-    caption_values.check_kind(out)
-    options = Options(device=device, precision=precision, backbone=scorer or "")
-    request = Request.of(metrics, settings, options, batch_size, workers, quiet=quiet)
-    shown = caption_items.MediaFolder(images, videos, Sampling(frames, rate))
-    files = [*predictions, *(more or ())]
-    names = caption_systems.names(files)
-    judged = None if humans is None else caption_systems.SystemRatings.read(humans, names)
-    said: set[str] = set()
-
-    def once(text: str) -> None:
-        # The same folder and the same references are behind every system.
-        if text not in said:
-            said.add(text)
-            request.say(text)
-
-    with terminal.busy("reading captions", quiet=quiet):
-        asked = [
-            request.asked(file, references, shown, policy=references_contain, note=once) for file in files
-        ]
-    caption_items.same_items(asked)
-    pictures = caption_systems.images_of(asked[0])
-    people = None if judged is None else judged.people(names, pictures)
-    with caption_systems.shelf(None if no_cache else cache_folder(cache)) as kept:
-        loaded = request.load(asked[0], memory=kept)
-        found = {}
-        for name, each in zip(names, asked, strict=True):
-            with terminal.progress(quiet=quiet) as report:
-                found[name] = caption_systems.SystemValues.of(
-                    each, loaded, pictures, session=request.session(kept, report)
-                )
-    agreement = None
-    if people is not None:
-        with terminal.busy("drawing images and systems anew", quiet=quiet):
-            agreement = caption_systems.agreement(found, people, over=over, draws=draws, seed=seed)
-    tables = caption_systems.SystemTables.of(
-        found, people, agreement, captions=len(asked[0]), titles=caption_values.titles(loaded)
+    check_kind(out)
+    feedback = terminal.feedback(quiet=quiet)
+    found = compare_systems(
+        [*predictions, *(more or ())],
+        references,
+        MetricRequest.of(
+            metrics,
+            Options(
+                device=device,
+                precision=precision,
+                backbone=scorer or "",
+                settings=key_values(settings or ()),
+            ),
+            cache=None if no_cache else cache_folder(cache),
+            batch_size=batch_size,
+            workers=workers,
+        ),
+        humans=humans,
+        over=over,
+        draws=draws,
+        seed=seed,
+        media=MediaFolder(images, videos, Sampling(frames, rate)),
+        policy=references_contain,
+        feedback=feedback,
     )
     if not (quiet and json == "-"):
+        from rich.text import Text
+
         console = terminal.err() if json == "-" else terminal.out()
-        for part in tables.printed(console.width):
-            console.print(part)
-    tables.write(csv=csv, markdown=markdown, latex=latex, html=html)
+        for table in found.tables:
+            for part in printed(table, console.width):
+                console.print(part)
+        for note in found.notes:
+            console.print(Text(note, style="dim"))
+    for path, written in ((csv, found.to_csv), (markdown, found.to_markdown), (latex, found.to_latex)):
+        if path is not None:
+            write_text(path, written())
+    if html is not None:
+        found.to_html(html)
     if out is not None:
-        caption_values.write_table(out, caption_systems.columns(found, people))
-        request.say(f"{amount(len(found), 'row')} written to {out}")
+        found.save(out)
+        feedback.note(f"{amount(len(found.found), 'row')} written to {out}")
     if json is not None:
-        terminal.write_result(
-            json,
-            {
-                "captions": len(asked[0]),
-                "systems": {name: caption_values.to_json(own.values) for name, own in found.items()},
-                **({} if people is None else {"humans": people.table()}),
-                **({} if agreement is None else {"agreement": agreement.to_json()}),
-                "scorers": {name: metric.identity.to_json() for name, metric in loaded.items()},
-                "versions": versions(),
-            },
-        )
+        terminal.write_result(json, found.to_json())

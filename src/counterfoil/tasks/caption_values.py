@@ -1,4 +1,4 @@
-"""Values of `captions`: each metric's number per candidate and over all, and the files of both."""
+"""Values of caption metrics: a number per candidate and over all, and the files of both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.cli.caption_items import image_of, number_of
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_rows import texts
 from counterfoil.engine.caption_scoring import score_captions
@@ -19,6 +18,7 @@ from counterfoil.scorers.captions.base import CaptionMetric, TextMetric
 from counterfoil.scorers.captions.text import TextMeasure
 from counterfoil.stats.intervals import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
+from counterfoil.tasks.caption_inputs import image_of, number_of
 
 #: What an image counts whose candidates are several: the mean of their scores, or the best (oracle).
 PerImage = Literal["mean", "best"]
@@ -140,6 +140,23 @@ def _value(
         alike = f"all {what} have the same score"
         return Value(mean, mean, None, None, n, is_mean=True, no_interval=alike)
     return Value(mean, mean, *interval, n, is_mean=True)
+
+
+def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
+    """Why some metrics have no interval, each reason once; with the systems, where it is not of all."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for system, own in rows.items():
+        for name, each in own.items():
+            if each.no_interval is not None:
+                found.setdefault(each.no_interval, {}).setdefault(name, []).append(system)
+    return [
+        ", ".join(
+            name if len(systems) == len(rows) else f"{name} of {', '.join(systems)}"
+            for name, systems in metrics.items()
+        )
+        + f": {why}"
+        for why, metrics in found.items()
+    ]
 
 
 def to_json(found: Mapping[str, Value]) -> dict[str, Any]:

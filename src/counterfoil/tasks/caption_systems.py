@@ -1,20 +1,17 @@
-"""Inputs of `captions systems` beside the values: system names, human ratings, agreement."""
+"""Captioning systems side by side: values of metrics, ratings of people, and how far both agree."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-from rich.text import Text
 
-from counterfoil.cli import caption_values
-from counterfoil.cli.caption_tables import reasons, systems_report
-from counterfoil.cli.caption_values import Value
-from counterfoil.cli.report_tables import printed
+from counterfoil.data.provenance import versions
 from counterfoil.data.tables import DataTable, first_double, floats, read_table
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.session import Session
@@ -22,10 +19,16 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Table as Report
-from counterfoil.report.markup import to_csv, to_latex, to_markdown
+from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
+from counterfoil.report.systems_page import agreements, differences, systems_page
 from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.store import write_text
+from counterfoil.tasks import caption_values
+from counterfoil.tasks.caption_inputs import MediaFolder, Policy, same_items
+from counterfoil.tasks.caption_values import Value
+from counterfoil.tasks.captions import MetricRequest
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded_file, write
+from counterfoil.tasks.results import Tabular
 
 #: Two systems agree or do not; there is nothing to correlate.
 FEWEST = 3
@@ -225,70 +228,162 @@ def values_of(found: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value
     return {system: own.values for system, own in found.items()}
 
 
-@dataclass(frozen=True)
-class SystemTables:
-    """The tables of a comparison of systems, and what is said below them."""
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemComparison(Tabular):
+    """A row per system, a column per metric, and how metrics order systems as people do.
 
-    systems: Report
-    agreement: tuple[Report, ...]
-    differences: tuple[Report, ...]
-    notes: tuple[str, ...]
+    Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
+    "value" are one per system and metric: `system`, `metric`, `value`, `mean`, `low`, `high` (95 %), `n`.
+    """
 
-    @classmethod
-    def of(
-        cls,
-        found: Mapping[str, SystemValues],
-        people: People | None,
-        agreed: SystemCorrelations | None,
-        *,
-        captions: int,
-        titles: Mapping[str, str],
-    ) -> "SystemTables":
-        """All tables of it; of people only where they were asked."""
-        from counterfoil.report.systems_page import agreements, differences
+    found: Mapping[str, SystemValues]
+    people: People | None
+    #: How far metrics order systems as people do, None without their ratings.
+    agreement: SystemCorrelations | None
+    metrics: Mapping[str, CaptionMetric]
+    #: How many captions each system wrote.
+    captions: int
 
-        values = values_of(found)
-        return cls(
-            systems_report(
-                values,
-                None if people is None else people.table(),
-                title=f"{amount(len(found), 'system')} on {amount(captions, 'image')}",
-            ),
-            () if agreed is None else agreements(agreed),
-            () if agreed is None else differences(agreed),
-            (
-                *reasons(values),
-                *(() if agreed is None else agreed.notes),
-                *(f"{name}: {title}" for name, title in titles.items()),
-            ),
+    rows_by = ("system", "value")
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "system":
+            return pa.table(columns(self.found, self.people))
+        return pa.Table.from_pylist(
+            [
+                {"system": system, "metric": name, **each}
+                for system, own in self.found.items()
+                for name, each in caption_values.to_json(own.values).items()
+            ]
         )
 
     @property
-    def tables(self) -> tuple[Report, ...]:
-        """All tables."""
-        return (self.systems, *self.agreement, *self.differences)
+    def systems(self) -> Table:
+        """A row per system, a column per metric and per score of people; the best in bold."""
+        values, people = values_of(self.found), None if self.people is None else self.people.table()
+        best = {name: max(own[name].value for own in values.values()) for name in _columns(values)}
+        rows = []
+        for system, own in values.items():
+            cells = [
+                Cell(each.value, each.low, each.high, each.n, rank=int(each.value == best[name]))
+                for name, each in own.items()
+            ]
+            given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
+            rows.append(Row(system, (*cells, *given)))
+        scores = () if people is None else _columns(people)
+        heads = (
+            *(Column(name, style="score") for name in best),
+            *(Column(name, style="text") for name in scores),
+        )
+        title = f"{amount(len(self.found), 'system')} on {amount(self.captions, 'image')}"
+        return Table(title, heads, tuple(rows), "system")
 
-    def printed(self, width: int) -> list[Any]:
-        """The tables for a terminal, with what is said below them."""
-        parts = [part for table in self.tables for part in printed(table, width)]
-        return [*parts, *(Text(note, style="dim") for note in self.notes)]
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The systems, how far metrics agree with people, and which of them agree better."""
+        if self.agreement is None:
+            return (self.systems,)
+        return (self.systems, *agreements(self.agreement), *differences(self.agreement))
 
-    def write(
-        self, *, csv: Path | None, markdown: Path | None, latex: Path | None, html: Path | None
-    ) -> None:
-        """Write the tables as files of these kinds."""
-        if csv is not None:
-            write_text(csv, to_csv(*self.tables))
-        if markdown is not None:
-            pages = [to_markdown(table, intervals=True) for table in self.tables]
-            write_text(markdown, "\n".join([*pages, *(f"{note}.\n" for note in self.notes)]))
-        if latex is not None:
-            pages = [to_latex(table, intervals=True) for table in self.tables]
-            write_text(latex, "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)]))
-        if html is not None:
-            from counterfoil.report.systems_page import systems_page
+    @property
+    def notes(self) -> list[str]:
+        """Why there are no intervals, limits of the agreement, and what metrics are."""
+        return [
+            *caption_values.no_intervals(values_of(self.found)),
+            *(() if self.agreement is None else self.agreement.notes),
+            *(f"{name}: {title}" for name, title in caption_values.titles(self.metrics).items()),
+        ]
 
-            write_text(html, systems_page(self.systems, self.agreement, self.differences, self.notes))
+    def __repr__(self) -> str:
+        return f"<SystemComparison of {', '.join(self.found)} by {', '.join(self.metrics)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `captions systems --json` writes it."""
+        return {
+            "captions": self.captions,
+            "systems": {name: caption_values.to_json(own.values) for name, own in self.found.items()},
+            **({} if self.people is None else {"humans": self.people.table()}),
+            **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
+            "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
+            "versions": versions(),
+        }
+
+    def to_csv(self) -> str:
+        """All numbers of the tables as CSV."""
+        return to_csv(*self.tables)
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, with intervals."""
+        pages = [to_markdown(table, intervals=True) for table in self.tables]
+        return "\n".join([*pages, *(f"{note}.\n" for note in self.notes)])
+
+    def to_latex(self) -> str:
+        """The tables as LaTeX (booktabs), with intervals."""
+        pages = [to_latex(table, intervals=True) for table in self.tables]
+        return "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)])
+
+    def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write one self-contained page."""
+        agreed = self.agreement
+        found = ((), ()) if agreed is None else (agreements(agreed), differences(agreed))
+        html = systems_page(self.systems, *found, self.notes)
+        write(path, html, command="captions systems", form="html", overwrite=overwrite)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the numbers of systems to `path`, as CSV, JSON or Parquet by its suffix."""
+        caption_values.check_kind(Path(path))
+        form = "parquet" if Path(path).suffix.lower() == ".parquet" else None
+        with guarded_file(path, command="captions systems", form=form, overwrite=overwrite):
+            caption_values.write_table(Path(path), columns(self.found, self.people))
+
+
+def compare_systems(
+    predictions: Sequence[Path],
+    references: Path,
+    request: MetricRequest,
+    *,
+    humans: Path | None = None,
+    over: Literal["images", "systems"] = "images",
+    draws: int = 10_000,
+    seed: int = 0,
+    media: MediaFolder | None = None,
+    policy: Policy | None = None,
+    feedback: Feedback = SILENT,
+) -> SystemComparison:
+    """Captioners by metrics, a file of `predictions` each, and whether people (`humans`) order them likewise.
+
+    All systems must have written captions of the same images. `over` says what is drawn anew for intervals of
+    correlations and swapped in their tests. Raises `DataError` for files that do not fit each other, and
+    `InputError` for two systems of one name.
+    """
+    called = names(predictions)
+    judged = None if humans is None else SystemRatings.read(humans, called)
+    told: set[str] = set()
+
+    def once(text: str) -> None:
+        # The same folder and the same references are behind every system.
+        if text not in told:
+            told.add(text)
+            feedback.note(text)
+
+    with feedback.busy("reading captions"):
+        shown = MediaFolder() if media is None else media
+        inputs = [request.read(file, references, shown, policy=policy, note=once) for file in predictions]
+    same_items(inputs)
+    pictures = images_of(inputs[0])
+    people = None if judged is None else judged.people(called, pictures)
+    found = {}
+    with shelf(request.cache) as kept:
+        metrics = request.load(inputs[0], kept, feedback)
+        for name, each in zip(called, inputs, strict=True):
+            with feedback.progress() as report:
+                session = request.session(kept, report, feedback)
+                found[name] = SystemValues.of(each, metrics, pictures, session=session)
+    agreed = None
+    if people is not None:
+        with feedback.busy("drawing images and systems anew"):
+            agreed = agreement(found, people, over=over, draws=draws, seed=seed)
+    return SystemComparison(found, people, agreed, metrics, len(inputs[0]))
 
 
 def columns(found: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""Inputs of `captions`: candidates with their images or videos and their references."""
+"""Captions to score: candidates with their images or videos and their references."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -85,7 +85,7 @@ class MediaFolder:
         )
 
 
-def asked(
+def read_inputs(
     candidates: Path,
     references: Path | None,
     shown: MediaFolder,
