@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from counterfoil.api import EvaluateOptions as EvaluateOptions
     from counterfoil.api import EvaluationRun as EvaluationRun
     from counterfoil.api import ModelRankings as ModelRankings
+    from counterfoil.api import Recipe as Recipe
     from counterfoil.api import RunComparison as RunComparison
     from counterfoil.api import SystemComparison as SystemComparison
     from counterfoil.api import Tasks as Tasks
+    from counterfoil.api import TrainedModel as TrainedModel
     from counterfoil.api import bias as bias
     from counterfoil.api import compare as compare
     from counterfoil.api import compare_systems as compare_systems
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from counterfoil.api import rank as rank
     from counterfoil.api import score_captions as score_captions
     from counterfoil.api import scorer as scorer
+    from counterfoil.api import train_model as train_model
 
 __version__ = "0.1.0"
 
@@ -52,9 +55,11 @@ __all__ = [
     "EvaluateOptions",
     "EvaluationRun",
     "ModelRankings",
+    "Recipe",
     "RunComparison",
     "SystemComparison",
     "Tasks",
+    "TrainedModel",
     "__version__",
     "bias",
     "compare",
@@ -68,6 +73,7 @@ __all__ = [
     "rank",
     "score_captions",
     "scorer",
+    "train_model",
 ]
 
 

@@ -8,7 +8,7 @@ is kept in the user's cache, notes and progress go to standard error. Errors are
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
@@ -43,6 +43,9 @@ from counterfoil.tasks.pool import pool as pool_task
 from counterfoil.tasks.rankings import ModelRankings
 from counterfoil.tasks.rankings import rank as rank_task
 from counterfoil.tasks.results import EvaluationRun
+from counterfoil.tasks.training import TrainedModel
+from counterfoil.tasks.training import train as train_task
+from counterfoil.train.recipes.base import Recipe
 
 __all__ = [
     "AnnotatorStudy",
@@ -54,9 +57,11 @@ __all__ = [
     "EvaluateOptions",
     "EvaluationRun",
     "ModelRankings",
+    "Recipe",
     "RunComparison",
     "SystemComparison",
     "Tasks",
+    "TrainedModel",
     "bias",
     "compare",
     "compare_systems",
@@ -69,6 +74,7 @@ __all__ = [
     "rank",
     "score_captions",
     "scorer",
+    "train_model",
 ]
 
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers.
@@ -494,6 +500,70 @@ def compare_systems(
         seed=seed,
         media=_media(images, videos, frames, rate),
         policy=references_contain,
+        feedback=_feedback(quiet=quiet, progress=progress, note=note),
+    )
+
+
+def train_model(
+    recipe: str | Path | Recipe,
+    model: str | None = None,
+    data: str | Path | None = None,
+    *,
+    out: str | Path | None = None,
+    images: str | Path | None = None,
+    validation: str | Path | None = None,
+    validation_share: float | None = None,
+    changed: Mapping[str, Any] | None = None,
+    guard: str | None = None,
+    guard_images: str | Path | None = None,
+    resume: bool = True,
+    device: str | None = None,
+    devices: int | None = None,
+    workers: int | None = None,
+    cache: Cache = "default",
+    tensorboard: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> TrainedModel:
+    """Train a dual encoder by a recipe of the papers, or fine-tune one, as `counterfoil train` does it.
+
+    `recipe` is a name of `counterfoil list recipes`, a .toml file (whose table [run] says what is not given
+    here), or a `Recipe`; `changed` are fields of it and their values, such as `{"steps": 500}`. `model` is
+    open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, small, or the folder of a
+    checkpoint. `data` are rows to train on, `validation` those that decide which weights are kept, by
+    default a share of the rows. The checkpoint is written to the folder `out`, which `evaluate` takes as
+    `ckpt:OUT`; a training that was stopped goes on where it was. The benchmark `guard` is measured along the
+    way. Raises `DataError` for what cannot be read, `InputError` for rows and recipes that do not fit.
+    (`counterfoil.train` is the package of loops, recipes and losses.)
+    """
+    options = {
+        "model": model,
+        **{
+            name: None if path is None else Path(path)
+            for name, path in (
+                ("data", data),
+                ("images", images),
+                ("validation", validation),
+                ("out", out),
+                ("guard_images", guard_images),
+            )
+        },
+        "validation_share": validation_share,
+        "guard": guard,
+        "device": device,
+        "devices": devices,
+        "workers": workers,
+        "cache": _cache(cache),
+        "tensorboard": tensorboard or None,
+    }
+    return train_task(
+        recipe,
+        options,
+        changed=changed,
+        resume=resume,
+        overwrite=overwrite,
         feedback=_feedback(quiet=quiet, progress=progress, note=note),
     )
 

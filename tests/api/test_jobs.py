@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import numpy as np
+import PIL.Image
 import pyarrow as pa
 import pytest
 
@@ -12,6 +14,9 @@ from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.cli import main
 from counterfoil.errors import InputError, UnknownNameError
+
+#: Of a training, what differs from one time to the next.
+MEASURED = ("seconds", "rows_per_second", "waiting")
 
 
 @pytest.fixture(autouse=True)
@@ -145,3 +150,32 @@ def test_captioning_systems_are_compared(monkeypatch: pytest.MonkeyPatch, here: 
     assert found.to_latex() in Path("s.tex").read_text()
     assert found.to_markdown() in Path("s.md").read_text()
     check_tables(found, "system", "value")
+
+
+@pytest.mark.models
+def test_a_model_is_trained(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    pytest.importorskip("torch")
+    rows = ["image,caption"]
+    for number, colour in enumerate(("red", "green", "blue", "white") * 4):
+        pixels = np.full((24, 24, 3), 15 * number, np.uint8)
+        PIL.Image.fromarray(pixels).save(here / f"{number}.png")
+        rows.append(f"{number}.png,a {colour} square {number}")
+    Path("rows.csv").write_text("\n".join(rows))
+    options = ("--batch-size", 4, "--steps", 4, "--device", "cpu", "--workers", 0)
+    command(
+        monkeypatch, "train", "coco", "--model", "small", "--data", "rows.csv", "--images", here, *options,
+        "--out", "ckpt", "--json", "t.json", "-q",
+    )  # fmt: skip
+    changed = {"batch_size": 4, "steps": 4}
+    common = {"images": here, "device": "cpu", "workers": 0, "quiet": True}
+    found = cf.train_model("coco", "small", "rows.csv", out="mine", changed=changed, **common)
+    kept = written("t.json")
+    assert {**plain(found.to_json()), **dict.fromkeys(MEASURED)} == {**kept, **dict.fromkeys(MEASURED)}
+    check_tables(found, "measure")
+    weights = [next(Path(folder).glob("*.safetensors")).read_bytes() for folder in ("ckpt", "mine")]
+    assert weights[0] == weights[1]
+    # What was finished is not trained again; another folder's files are not replaced.
+    again = cf.train_model("coco", "small", "rows.csv", out="mine", changed=changed, **common)
+    assert again.outcome.since == 4
+    with pytest.raises(InputError, match="another folder"):
+        cf.train_model("coco", "small", "rows.csv", out=here, changed=changed, **common)

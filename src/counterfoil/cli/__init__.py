@@ -40,7 +40,7 @@ from counterfoil.cli import (
     world,
 )
 from counterfoil.cli.plain_text import complain
-from counterfoil.cli.processes import main_process
+from counterfoil.tasks.processes import main_process
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130

@@ -76,11 +76,11 @@ def command(
     from functools import partial
 
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.networks import network
     from counterfoil.cli.report_tables import printed
     from counterfoil.errors import InputError
     from counterfoil.outputs.guard import Folder
     from counterfoil.scorers import checkpoint
+    from counterfoil.tasks.training_inputs import network
 
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
         raise InputError("options come in pairs", allowed="--task with --held-out, --alpha with --out")

@@ -162,20 +162,19 @@ def command(
     What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
     or in a .toml file. A training that was stopped goes on where it was.
     """
-    from counterfoil.cli import (
-        networks,
-        output_paths,
-        processes,
-        terminal,
-        train_inputs,
-        train_options,
-        train_run,
-    )
+    from dataclasses import replace
+
+    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli.folders import cache_folder
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
+    from counterfoil.tasks.processes import main_process
+    from counterfoil.tasks.training import prepare
+    from counterfoil.tasks.training_inputs import folder
+    from counterfoil.tasks.training_options import recipe_with, train_options
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)
-    asked = train_options.train_options(
+    asked = train_options(
         {
             "model": model,
             "data": data,
@@ -202,48 +201,33 @@ def command(
         "precision": precision,
         "seed": seed,
     }
-    chosen = train_options.recipe_with(read.recipe, changed, settings or ())
+    chosen = recipe_with(read.recipe, changed, settings or ())
     asked.check(dry_run=dry_run)
-    folders = [] if dry_run or asked.out is None else [train_inputs.folder(asked.out)]
+    folders = [] if dry_run or asked.out is None else [folder(asked.out)]
     output_paths.check(json=json, folders=folders, reads=asked.reads)
-    first = processes.main_process()
+    first = main_process()
     quiet = quiet or not first
     console = terminal.err() if json == "-" else terminal.out()
     if not quiet:
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if asked.data is None or asked.model is None:
         return
-    guarded = train_inputs.guard(asked, note=(lambda text: None) if quiet else terminal.note)
-    with terminal.busy(f"reading {asked.data}", quiet=quiet):
-        rows = train_inputs.data(asked, chosen)
-    with terminal.busy(f"loading {asked.model}", quiet=quiet):
-        backbone = networks.model(asked.model, rows.training, recipe=chosen)
-    many = processes.processes(asked.devices)
-    plan = train_inputs.stages(chosen, backbone, len(rows.training), processes=many)
+    feedback = terminal.feedback(quiet=quiet)
+    training = prepare(chosen, replace(asked, cache=cache_folder(asked.cache)), feedback=feedback)
     if not quiet:
-        console.print(plan_table(rows, backbone, plan))
+        console.print(plan_table(training.rows, training.backbone, training.stages))
     if dry_run:
         return
-    with terminal.progress(quiet=quiet) as report:
-        result = train_run.train(
-            asked,
-            rows,
-            backbone,
-            chosen,
-            guarded=guarded,
-            resume=resume,
-            progress=report,
-            note=(lambda text: None) if quiet else terminal.warn,
-        )
+    found = training.run(resume=resume, feedback=feedback)
     if not first:
         return
     if json is not None:
-        terminal.write_result(json, result.to_json())
+        terminal.write_result(json, found.to_json())
     if not quiet:
-        console.print(result_table(result))
+        console.print(result_table(found.outcome))
     if json != "-" and not quiet:
         # What a network from scratch has learnt of is likely the world that is at hand.
         next_on = (asked.guard or "").partition("=")[0] or (
-            "world-quads" if "small" in backbone.name else "bivlc"
+            "world-quads" if "small" in training.backbone.name else "bivlc"
         )
         console.print(f"counterfoil evaluate {asked.out} {next_on}", soft_wrap=True)

@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.cli.train_inputs import Data, Stage
-from counterfoil.cli.train_run import Outcome
 from counterfoil.report.labels import amount
+from counterfoil.tasks.training import Outcome
+from counterfoil.tasks.training_inputs import Data, Stage
 from counterfoil.train.recipes import Detection, Recipe
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Options of `train`: from the command line, else from the recipe file's table [run]."""
+"""Options of a training: those that a caller gives, else those of the recipe file's table [run]."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from counterfoil.train.recipes import Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
 
 
-def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[str]) -> Recipe:
-    """The recipe with what the command line says: options that were given, and `--set key=value`."""
+def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[str] = ()) -> Recipe:
+    """The recipe with fields changed: `options` that are not None, and settings as KEY=VALUE."""
     values = {key: value for key, value in options.items() if value is not None}
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -28,7 +28,7 @@ def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[s
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What is trained on what, and where: what the command line says, else the file's table [run]."""
+    """What is trained on what, and where."""
 
     model: str | None = None
     data: Path | None = None
@@ -88,7 +88,7 @@ _PATHS = ("data", "images", "validation", "out", "cache")
 
 
 def train_options(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> TrainOptions:
-    """What the command line says, and where it says nothing, the table [run] of the recipe's file."""
+    """The options that are not None, and for the others the table [run] of the recipe's file."""
     values: dict[str, Any] = {}
     for key, value in run.items():
         if key not in options:

@@ -1,4 +1,4 @@
-"""Inputs of `train`: the data, the forgetting guard, and the plan of stages."""
+"""Inputs of a training: rows, the network to start from, the forgetting guard, and the plan of stages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterfoil import catalog
-from counterfoil.cli.train_options import TrainOptions
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training import Missing, TrainingSet
 from counterfoil.errors import InputError
 from counterfoil.outputs.guard import Folder
 from counterfoil.scorers import checkpoint
+from counterfoil.tasks.training_options import MISSING, TrainOptions
 from counterfoil.train.recipes import Detection, Recipe
 
 if TYPE_CHECKING:
@@ -38,10 +38,9 @@ def data(wanted: TrainOptions, recipe: Recipe) -> Data:
 
     Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
     """
-    from counterfoil.cli.folders import cache_folder
     from counterfoil.data import training_files
 
-    shelf = cache_folder(wanted.cache) / "training"
+    shelf = None if wanted.cache is None else wanted.cache / "training"
     path, images, share = wanted.data, wanted.images, wanted.validation_share
     assert path is not None
     # What the training will leave out may as well not be there.
@@ -134,3 +133,49 @@ def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | N
     if len(found) < len(whole):
         note(f"--guard {name}: {len(found):,} of {len(whole):,} questions are at hand")
     return found
+
+
+def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
+    """The network to start from: a checkpoint's folder, or what KIND:WHAT names, with the recipe's heads.
+
+    Weights that are random are those of the recipe's seed.
+    """
+    from counterfoil.scorers.runtime import import_torch
+
+    import_torch().manual_seed(recipe.seed)
+    from counterfoil.train.objectives import with_heads
+
+    return with_heads(_model(spec, data, recipe), recipe)
+
+
+def _model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
+    if spec == "small" and not _is_folder(spec):
+        from counterfoil.scorers import small
+
+        captions = [caption.text or "" for caption in data.captions]
+        return small.backbone(captions, seed=recipe.seed)
+    return network(spec, allowed=MISSING["model"].removeprefix("name "))
+
+
+def network(spec: str, *, allowed: str) -> "Backbone":
+    """The network in a checkpoint's folder, or of a model library.
+
+    Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
+    """
+    if _is_folder(spec):
+        from counterfoil.scorers import checkpoint
+
+        return checkpoint.read(Path(spec.removeprefix("ckpt:")))
+    if ":" not in spec:
+        hint = None
+        if spec and Path(spec).is_dir():
+            known = (Path(spec) / "config.json").is_file()
+            hint = f"did you mean hf:{spec}?" if known else "this folder holds no card.json of a checkpoint"
+        raise InputError("no such model", given=spec or "(empty)", allowed=allowed, hint=hint)
+    from counterfoil.scorers import trainable
+
+    return trainable.backbone(spec)
+
+
+def _is_folder(spec: str) -> bool:
+    return spec.startswith("ckpt:") or (Path(spec) / "card.json").is_file()

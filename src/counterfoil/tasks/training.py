@@ -1,0 +1,301 @@
+"""A training by a recipe: data and network ready, then a checkpoint and what was measured on the way."""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.engine.progress import Note, Progress
+from counterfoil.errors import InputError
+from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.store import check_writable
+from counterfoil.tasks import training_inputs as inputs
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded as guarding
+from counterfoil.tasks.processes import processes
+from counterfoil.tasks.results import Tabular
+from counterfoil.tasks.training_inputs import Data, Stage
+from counterfoil.tasks.training_options import TrainOptions, recipe_with, train_options
+from counterfoil.train.recipes import Detection, Recipe, read_file
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a training: validations by name of the moment, how long it took and how fast it was."""
+
+    points: Mapping[str, Mapping[str, float]]
+    #: The step whose weights are kept, and the last one.
+    kept: int
+    steps: int
+    seconds: float
+    rows_per_second: float | None = None
+    waiting: float | None = None
+    #: What steps are called.
+    unit: str = "steps"
+    #: The step after which it went on now, 0 where it began; the last one where there was nothing left to do.
+    since: int = 0
+    #: Rows that were not trained on because their pictures could not be read.
+    left_out: int = 0
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What was measured at any of the moments, in the order it came up."""
+        return tuple(dict.fromkeys(name for point in self.points.values() for name in point))
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A training that is ready: rows, network and guard are read and checked, nothing is trained yet."""
+
+    recipe: Recipe
+    options: TrainOptions
+    rows: Data
+    backbone: "Backbone"
+    stages: tuple[Stage, ...]
+    guarded: Benchmark | None
+
+    def run(self, *, resume: bool = True, feedback: Feedback = SILENT) -> "TrainedModel":
+        """Train, and leave the checkpoint in its folder; `resume` goes on where it was stopped."""
+        with feedback.progress() as progress:
+            outcome = _train(self, resume=resume, progress=progress, note=feedback.remark)
+        assert self.options.out is not None
+        return TrainedModel(self.recipe.name, self.options.out, outcome)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainedModel(Tabular):
+    """A checkpoint, and what was measured on the way to it.
+
+    Rows are one per moment and measure: `moment` ("first (step 5)", "kept, last (step 40)"), `measure` (a
+    loss, the accuracy of a guard) and its `value`.
+    """
+
+    recipe: str
+    #: The folder of the checkpoint, which `load_scorer("ckpt:FOLDER")` and `evaluate` take.
+    checkpoint: Path
+    outcome: Outcome
+
+    rows_by = ("measure",)
+
+    def _rows(self, by: str) -> pa.Table:
+        found = [
+            {"moment": moment, by: name, "value": value}
+            for moment, values in self.outcome.points.items()
+            for name, value in values.items()
+        ]
+        schema = pa.schema([("moment", pa.string()), (by, pa.string()), ("value", pa.float64())])
+        return pa.Table.from_pylist(found, schema=schema)
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """What was measured first, at the weights that are kept, and last."""
+        names = self.outcome.measures
+        rows = tuple(
+            Row(moment, tuple(Cell(values.get(name)) for name in names))
+            for moment, values in self.outcome.points.items()
+        )
+        columns = tuple(Column(name, style="score") for name in names)
+        return (Table(f"{self.recipe}, {self.checkpoint}", columns, rows, "moment"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """Which weights are kept."""
+        found = self.outcome
+        return [f"kept: {found.unit.removesuffix('s')} {found.kept:,} of {found.steps:,}"]
+
+    def __repr__(self) -> str:
+        return f"<TrainedModel by {self.recipe} in {self.checkpoint}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """What was measured and how long it took as plain values, as `train --json` writes it."""
+        return self.outcome.to_json()
+
+
+def prepare(recipe: Recipe, options: TrainOptions, *, feedback: Feedback = SILENT) -> Training:
+    """The training of `options.model` on `options.data` by a recipe: read, loaded and checked.
+
+    Raises `InputError` where something is missing, or rows or processes cannot do it, and `DataError` for
+    files that cannot be read.
+    """
+    assert options.data is not None
+    assert options.model is not None
+    guarded = inputs.guard(options, note=feedback.note)
+    with feedback.busy(f"reading {options.data}"):
+        rows = inputs.data(options, recipe)
+    with feedback.busy(f"loading {options.model}"):
+        backbone = inputs.model(options.model, rows.training, recipe=recipe)
+    many = processes(options.devices)
+    stages = inputs.stages(recipe, backbone, len(rows.training), processes=many)
+    return Training(recipe, options, rows, backbone, stages, guarded)
+
+
+def train(
+    recipe: str | Path | Recipe,
+    options: Mapping[str, Any],
+    *,
+    changed: Mapping[str, Any] | None = None,
+    resume: bool = True,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> TrainedModel:
+    """A dual encoder trained by a recipe (its name, its .toml file, or itself) with fields `changed`.
+
+    `options` are those of `TrainOptions` by name; for what is None the table [run] of the file is asked.
+    Raises what `prepare` and training raise, and `InputError` where the folder of the checkpoint holds
+    something else.
+    """
+    table: Mapping[str, Any] = {}
+    where = "recipe"
+    if not isinstance(recipe, Recipe):
+        where = str(recipe)
+        read = read_file(recipe)
+        recipe, table = read.recipe, read.run
+    wanted = train_options(options, table, where=where)
+    wanted.check(dry_run=False)
+    assert wanted.out is not None
+    with guarding("train", overwrite=overwrite, reads=wanted.reads) as outputs:
+        check_writable(wanted.out, folder=True)
+        outputs.folder(inputs.folder(wanted.out))
+        training = prepare(recipe_with(recipe, changed or {}), wanted, feedback=feedback)
+        return training.run(resume=resume, feedback=feedback)
+
+
+def _train(training: Training, *, resume: bool, progress: Progress, note: Note) -> Outcome:
+    _quieten()
+    wanted, rows, recipe, guarded = training.options, training.rows, training.recipe, training.guarded
+    backbone = training.backbone
+    if isinstance(recipe, Detection):
+        return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
+    from counterfoil.train.forgetting import ForgettingGuard
+    from counterfoil.train.loop import fit
+    from counterfoil.train.saving import Saving
+    from counterfoil.train.selection import Monitors
+
+    began: list[int] = []
+
+    def watched(stage: str, done: int, total: int) -> None:
+        if stage == "training" and not began:
+            began.append(done)
+        progress(stage, done, total)
+
+    guard = None if guarded is None else ForgettingGuard(guarded, name=guarded.name)
+    fitted = fit(
+        backbone,
+        recipe,
+        rows.training,
+        validation=rows.validation,
+        monitors=Monitors(guard=guard, at_start=True),
+        out=wanted.out,
+        saving=Saving(resume=resume, tensorboard=wanted.tensorboard),
+        device=wanted.device,
+        devices=processes(wanted.devices),
+        workers=_workers(wanted),
+        progress=watched,
+        note=note,
+    )
+    last = max([fitted.step, *(int(entry["step"]) for entry in fitted.history)])
+    return Outcome(
+        _moments(fitted.history, fitted.step, "" if guarded is None else guarded.name),
+        fitted.step,
+        last,
+        fitted.seconds,
+        fitted.rows_per_second,
+        fitted.waiting,
+        since=began[0] if began else last,
+        left_out=fitted.left_out,
+    )
+
+
+def _train_detector(
+    wanted: TrainOptions,
+    rows: Data,
+    backbone: "Backbone",
+    recipe: Detection,
+    *,
+    progress: Progress,
+    note: Note,
+) -> Outcome:
+    from counterfoil.train.detectors import fit
+
+    if processes(wanted.devices) > 1:
+        raise InputError(
+            "a detector is trained by one process", given=processes(wanted.devices), hint="set --devices 1"
+        )
+    began = perf_counter()
+    fitted = fit(
+        backbone,
+        recipe,
+        rows.training,
+        validation=rows.validation,
+        out=wanted.out,
+        device=wanted.device,
+        workers=_workers(wanted),
+        progress=progress,
+        note=note,
+    )
+    # Without validation rows, the share told right while learning.
+    right = {
+        side: [each.accuracy if each.validation != each.validation else each.validation for each in epochs]
+        for side, epochs in fitted.history.items()
+    }
+    points = {
+        "first epoch": {f"accuracy of {side}s": values[0] for side, values in right.items()},
+        "kept epoch": {
+            f"accuracy of {side}s": values[fitted.kept[side] - 1] for side, values in right.items()
+        },
+        "last epoch": {f"accuracy of {side}s": values[-1] for side, values in right.items()},
+    }
+    epochs = max(map(len, right.values()))
+    return Outcome(
+        points,
+        max(fitted.kept.values()),
+        epochs,
+        perf_counter() - began,
+        unit="epochs",
+        left_out=fitted.left_out,
+    )
+
+
+def _workers(wanted: TrainOptions) -> int:
+    return min(8, os.cpu_count() or 1) if wanted.workers is None else wanted.workers
+
+
+def _quieten() -> None:
+    """Keep Fabric's own lines about processes off the terminal; what matters in them we say ourselves."""
+    # The package sets its own level when it is imported; that of its modules stays as it is set here.
+    for name in ("lightning_fabric.utilities.distributed", "lightning_fabric.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) -> dict[str, dict[str, float]]:
+    """What was measured first, at the step whose weights are kept, and last, by the name of the moment."""
+    measured: dict[int, dict[str, float]] = {}
+    for entry in history:
+        values = {
+            name.removeprefix("validation_"): value
+            for name, value in entry.items()
+            if name.startswith("validation_") or name == guarded
+        }
+        if values:
+            measured[int(entry["step"])] = values
+    if not measured:
+        return {}
+    first, last = min(measured), max(measured)
+    words: dict[int, list[str]] = {step: [] for step in sorted({first, kept, last}) if step in measured}
+    for step, word in ((first, "first"), (kept, "kept"), (last, "last")):
+        if step in words:
+            words[step].append(word)
+    return {f"{', '.join(its)} (step {step:,})": measured[step] for step, its in words.items()}
