@@ -57,7 +57,7 @@ def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
     assert recalls
     for name in recalls:
         assert not np.any(own.items[name] > every.items[name])
-    alone = bench.measure("coco", place / "networks/coco-0", forms=("gallery",))[0]
+    alone = bench.measure("coco", place / "networks/coco-0", only=("world-gallery",))[0]
     assert all(np.array_equal(alone.items[name], every.items[name], equal_nan=True) for name in every.items)
 
 

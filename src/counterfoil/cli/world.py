@@ -24,6 +24,8 @@ _NUMBERS = {
     "clips": 399,
     "training": 2000,
 }
+#: What images may have several captions in.
+_WITH_CAPTIONS_EACH = {"gallery"}
 #: Default pixels to a side: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
 
@@ -124,7 +126,7 @@ def build(
     of_training = {"--kind": kind, "--failure": failure, "--precision": precision, "--recall": recall}
     of_benchmarks = {"--style": style, "--captions-each": captions_each}
     _check_options(what, of_benchmarks if what == "training" else of_training)
-    if what != "gallery":
+    if what not in _WITH_CAPTIONS_EACH:
         _check_options(what, {"--captions-each": captions_each})
     amount = _NUMBERS[what] if n is None else n
     check_number(amount, {"gallery": "images", "training": "rows"}.get(what, "questions"))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Benchmarks of captions that were judged.
 JUDGED = ("rated", "preferences", "clips")
 
+#: What questions are called in what was built, and what is said of them.
+_ASKED = {"gallery": ("query", ""), "rated": ("caption", " rated"), "clips": ("caption", " rated")}
 #: Positives natural and negatives synthetic, as in BiVLC.
 _MIXED = "mixed"
 
@@ -43,25 +45,21 @@ def benchmark(
 ) -> list[str]:
     """Draw a benchmark and save it; what came of it, in lines."""
     from counterfoil.data.folder import check_target, save
-    from counterfoil.data.forms import Gallery, Rated
-    from counterfoil.metrics.ranks import Positives
+    from counterfoil.report.forms.recall_curves import right_answers
 
     check_target(out)
     made = _drawn(
         what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
     )
     save(made, out, progress=report)
-    asked, right, judged = "question", "", ""
-    if isinstance(made.questions, Gallery):
-        positives = made.questions.t2i.positives
-        assert isinstance(positives, Positives)  # what is true of what is a list here, and no rule
-        asked, right = "query", f", {amount(len(positives.items), 'true pair')}"
-    elif isinstance(made.questions, Rated):
-        asked, judged = "caption", " rated"
+    asked, more = _ASKED.get(what, ("question", ""))
+    right = ""
+    if made.questions.directed:
+        right = f", {amount(int(right_answers(made.gallery.t2i).sum()), 'true pair')}"
     shown = amount(len(made.images), "clip" if what == "clips" else "picture")
     scorer = "metric:cider" if what in JUDGED else "pixels:colours"
     return [
-        f"{amount(len(made), asked)}{judged}, {shown}, {amount(len(made.captions), 'caption')}{right}: {out}",
+        f"{amount(len(made), asked)}{more}, {shown}, {amount(len(made.captions), 'caption')}{right}: {out}",
         f"measure a scorer on it: counterfoil evaluate {scorer} {out}",
     ]
 

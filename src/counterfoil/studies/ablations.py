@@ -7,7 +7,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies import sweeps
 from counterfoil.evaluation.studies.sweeps import Sweep, Trial
-from counterfoil.studies.measuring import ALIKE, EvaluationRuns
+from counterfoil.studies.measuring import ALIKE, QUADS, EvaluationRuns
 from counterfoil.studies.trainings import TrainingRuns
 from counterfoil.world.training import training
 
@@ -41,7 +41,7 @@ def noise(
         runs = []
         for seed in plan.dialled:
             workshop.tuned(name, seed, recipe="trohn-img", data=data)
-            runs += bench.measure(name, workshop.place(name, seed), forms=("quad",))
+            runs += bench.measure(name, workshop.place(name, seed), only=(QUADS, ALIKE))
         label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
         trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
 

@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Quad
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.run import Run
@@ -20,7 +19,7 @@ from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies import ablations, captions, folder
 from counterfoil.studies.captions import CaptionStudy
-from counterfoil.studies.measuring import ALIKE, EvaluationRuns, world
+from counterfoil.studies.measuring import ALIKE, CHOICES, QUADS, EvaluationRuns, world
 from counterfoil.studies.plan import Pace, Plan
 from counterfoil.studies.trainings import TUNED, TrainingRuns, combined
 from counterfoil.world.sample import painted
@@ -100,15 +99,15 @@ def study(
             places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
         with clock("measuring", f"measured {len(places)} models{suffix}"):
             for name, place in places.items():
-                forms = ("quad", "choice") if name in DETECTORS else ()
-                for run in bench.measure(name, place, forms=forms):
+                only = (QUADS, CHOICES) if name in DETECTORS else ()
+                for run in bench.measure(name, place, only=only):
                     kept = controls if run.benchmark.name == ALIKE else runs
                     kept.setdefault(name, []).append(run)
 
     swept: list[Sweep] = []
     if plan.noise:
         with clock("the study of noise", "studied noise"):
-            of_seeds = [run for run in runs["trohn-img"] if isinstance(run.benchmark.questions, Quad)]
+            of_seeds = [run for run in runs["trohn-img"] if run.benchmark.name == QUADS]
             both = zip(plan.seeds, of_seeds, controls["trohn-img"], strict=True)
             clean = [run for seed, *two in both if seed in plan.dialled for run in two]
             swept += ablations.noise(workshop, bench, clean, draws=draws)
@@ -150,10 +149,7 @@ def led(
     In the control style says nothing, so what it denies is no finding, however the other quads come out.
     Questions of other forms are the same for both.
     """
-    others = {
-        name: [run for run in each if not isinstance(run.benchmark.questions, Quad)]
-        for name, each in runs.items()
-    }
+    others = {name: [run for run in each if run.benchmark.name != QUADS] for name, each in runs.items()}
     first = findings({name: [*each, *others[name]] for name, each in controls.items()}, draws=draws)
     usual = findings(runs, draws=draws)
     return (*first, *confirmed(usual, first, where="Where the second picture is synthetic", suffix="styles"))

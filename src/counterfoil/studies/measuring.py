@@ -1,6 +1,6 @@
 """Networks measured on the benchmarks of a study, as runs like any others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from counterfoil.world.galleries import as_collected, gallery
 from counterfoil.world.sample import benchmark as questions_of
 from counterfoil.world.sample import choices, contrasts
 
+#: The benchmarks of questions, by name.
+QUADS, CHOICES = "world-quads", "world-choices"
 #: The control: the same quads with both pictures in one style, so that style carries no information.
 ALIKE = "world-quads-alike"
 
@@ -36,8 +38,8 @@ class EvaluationRuns:
     facts: Callable[[Benchmark, Any], Mapping[str, Any]]
     progress: Progress = silent
 
-    def measure(self, name: str, checkpoint: Path, *, forms: tuple[str, ...] = ()) -> list[Run]:
-        """The runs of one checkpoint on the benchmarks, or on those of the `forms` named.
+    def measure(self, name: str, checkpoint: Path, *, only: Collection[str] = ()) -> list[Run]:
+        """The runs of one checkpoint on the benchmarks, or on those that are named.
 
         A detector of styles is not asked the control, in which there is nothing to detect.
         """
@@ -46,7 +48,7 @@ class EvaluationRuns:
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         made = []
         for benchmark in self.benchmarks:
-            if forms and benchmark.questions.form not in forms:
+            if only and benchmark.name not in only:
                 continue
             if benchmark.name == ALIKE and "classifies" in abilities(scorer):
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Rankings, Scores
+from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run
@@ -108,14 +108,14 @@ def _first(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 def _shortened(run: Run) -> Run:
     """The run as if it had been asked its first questions alone."""
     benchmark, answers = run.benchmark, run.answers
-    if isinstance(answers, Rankings) or len(benchmark) <= _BROWSED:
+    if answers.has_rankings or len(benchmark) <= _BROWSED:
         return run
     shorter = benchmark.select(np.arange(_BROWSED))
-    if isinstance(answers, Scores):
-        answers = replace(answers, values=answers.values[:_BROWSED])
+    if answers.has_scores:
+        answers = Scores(answers.scores[:_BROWSED], made=answers.made)
     else:
-        right = {name: values[:_BROWSED] for name, values in answers.right.items()}
-        answers = replace(answers, right=right)
+        right = {name: values[:_BROWSED] for name, values in answers.outcomes.right.items()}
+        answers = replace(answers.outcomes, right=right)
     result = evaluate(shorter, answers, scorer=run.name, draws=_DRAWS, provenance=dict(run.result.provenance))
     items = {name: values[:_BROWSED] for name, values in run.items.items()}
     return replace(run, benchmark=shorter, answers=answers, items=items, result=result)

@@ -14,6 +14,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.browser_data import Album, richest
+from counterfoil.report.forms.examples import PicturePair, RankedPictures
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.markup import Column, Table
 from counterfoil.report.notes import Note, lead
@@ -163,6 +164,12 @@ class FormReport(ABC):
         form = comparison.runs[0].benchmark.questions.form
         columns = self.overview(comparison).columns
         return [(column, said) for column in columns if (said := measure_meaning(column.measure, form))]
+
+    def examples(
+        self, comparison: Comparison, album: Album
+    ) -> tuple[PicturePair, ...] | tuple[RankedPictures, ...]:
+        """A few questions in pictures, where they are at hand; none of most forms."""
+        return ()
 
     @abstractmethod
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:

@@ -14,6 +14,7 @@ from counterfoil.evaluation.run import Run
 from counterfoil.report import figures, tables
 from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
+from counterfoil.report.forms.examples import PicturePair, pairs
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
 from counterfoil.report.page_frame import Drawing, Panels
@@ -115,6 +116,9 @@ class QuadReport(ContrastReport):
             f"{len(benchmark):,} questions. Each holds two captions and two images; the first caption "
             "belongs to the first image, the second to the second."
         )
+
+    def examples(self, comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
+        return pairs(comparison, album)
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """A value below 1, such as the half of a tie, is a failure."""

@@ -16,6 +16,7 @@ from counterfoil.report import drawing, tables
 from counterfoil.report.browser_data import Album
 from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
+from counterfoil.report.forms.examples import RankedPictures, shelves
 from counterfoil.report.forms.recall_curves import right_answers
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
 from counterfoil.report.markup import Column, Table
@@ -84,6 +85,9 @@ class GalleryReport(FormReport):
         self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
     ) -> dict[str, Any]:
         return first_items.queries_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+
+    def examples(self, comparison: Comparison, album: Album) -> tuple[RankedPictures, ...]:
+        return shelves(comparison, album)
 
     def overview(self, comparison: Comparison) -> Table:
         """The measures that the benchmark's authors report."""

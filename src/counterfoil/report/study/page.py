@@ -4,19 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from counterfoil.data.forms import Gallery, Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.studies.findings import Finding, Ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report import drawing, page_frame, tables
 from counterfoil.report.browser_data import Album
+from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Table
 from counterfoil.report.page_frame import Drawing, shareable
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import lines as study_lines
 from counterfoil.report.study.captions import caption_part
-from counterfoil.report.study.pictures import pairs, shelves
 
 _BUDGET = 3_000_000
 
@@ -77,8 +75,10 @@ def page(
     ("48 x 48"), where that is not the size that is shown.
     """
     album = Album(_BUDGET)
-    quads = _first(comparisons, Quad)
-    gallery = _first(comparisons, Gallery)
+    examples: dict[str, Any] = {}
+    for comparison in comparisons:
+        report = report_of(comparison.runs[0].benchmark)
+        examples[report.place] = examples.get(report.place) or report.examples(comparison, album)
     curves = _curves(trained)
     dialled = tuple(_dialled(sweep) for sweep in sweeps)
     return page_frame.render(
@@ -90,10 +90,10 @@ def page(
         order=order,
         ordered=_ordered(order),
         several=any(len(each.seeds) > 1 for finding in found for each in finding.evidence),
-        pairs=pairs(quads, album) if quads else (),
-        shelves=shelves(gallery, album) if gallery else (),
+        pairs=examples.get("questions", ()),
+        shelves=examples.get("queries", ()),
         curves=curves,
-        overviews=tuple(_overview(each) for each in comparisons),
+        overviews=tuple(report_of(each.runs[0].benchmark).overview(each) for each in comparisons),
         groups=tuple(
             tables.by_group(each)
             for each in comparisons
@@ -179,16 +179,3 @@ def _dialled(sweep: Sweep) -> Dialled:
         for part, width in (("w", 7.6), ("n", study_figures.NARROW))
     )
     return Dialled(sweep, Drawing(sweep.question, "", wide, narrow))
-
-
-def _first(comparisons: Sequence[Comparison], form: type) -> Comparison | None:
-    return next((c for c in comparisons if isinstance(c.runs[0].benchmark.questions, form)), None)
-
-
-def _overview(comparison: Comparison) -> Table:
-    names = tables.headline(comparison) if comparison.runs[0].benchmark.questions.directed else ()
-    return tables.overview(comparison, measures=names or None)
-
-
-def _questions(comparison: Comparison) -> object:
-    return comparison.runs[0].benchmark.questions

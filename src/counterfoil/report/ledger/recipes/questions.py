@@ -12,6 +12,9 @@ from counterfoil.report.ledger.evidence import mask
 from counterfoil.report.ledger.recipes.case import Case, Recomputed
 from counterfoil.stats.estimates import t_over_folds
 
+#: The shape of a question's scores by form, and the measures of them.
+_SCORES = {"quad": ((2, 2), contrast.QUAD), "choice": ((2,), contrast.CHOICE)}
+
 
 def mean(case: Case) -> Recomputed:
     """A measure over a benchmark or over some of its groups, in per cent."""
@@ -31,13 +34,10 @@ def chance(form: str, measure: str) -> Recomputed:
     >>> chance("quad", "group")
     Recomputed(value=16.666..., source='all 24 orders of 4 scores', basis=<Basis.DERIVED: 'derived'>)
     """
-    size = 4 if form == "quad" else 2
+    shape, measures = _SCORES[form]
+    size = int(np.prod(shape))
     orders = np.array(list(permutations(range(size))), dtype=np.float64)
-    values = (
-        contrast.QUAD[measure](orders.reshape(-1, 2, 2))
-        if form == "quad"
-        else contrast.choice_accuracy(orders)
-    )
+    values = measures[measure](orders.reshape(-1, *shape))
     return Recomputed(100 * float(values.mean()), f"all {len(orders)} orders of {size} scores", Basis.DERIVED)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the world on a study's page: pairs, and right answers in a gallery."""
+"""A few questions in pictures: pairs with their captions, and right answers in a gallery."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.run import Run
 from counterfoil.metrics.ranks import Positives
@@ -38,25 +37,24 @@ class RankedPictures:
 def pairs(comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
     """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
     benchmark = _pictured(comparison)
-    if benchmark is None or not isinstance(benchmark.questions, Quad):
+    if benchmark is None:
         return ()
-    questions = benchmark.questions
+    questions = benchmark.paired
+    caption_at, image_at = questions.slots()
     groupings = questions.groupings
     # The finest of those that the benchmark is reported by.
     reported = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)
     finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
     labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
     chosen = _spread(labels, benchmark.clusters.tolist(), 8)
-    numbers = album.add(benchmark.images, questions.images[chosen].tolist())
+    numbers = album.add(benchmark.images, image_at[chosen].tolist())
     return tuple(
         PicturePair(
             group(labels[at]),
             (album.uris[numbers[a]], album.uris[numbers[b]]),
             (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
         )
-        for at, (a, b), (c, d) in (
-            (at, questions.images[at].tolist(), questions.captions[at].tolist()) for at in chosen
-        )
+        for at, (a, b), (c, d) in ((at, image_at[at].tolist(), caption_at[at].tolist()) for at in chosen)
         if a in numbers and b in numbers
     )
 
