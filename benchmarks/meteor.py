@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.data.readers.token_file import read_tokens
+from counterfoil.data.readers.released_captions import read_tokens
 from counterfoil.metrics.captions import ptb
 from counterfoil.scorers.captions.meteor import meteor
 

@@ -28,8 +28,8 @@ from open_clip_train.scheduler import cosine_lr
 from open_clip_train.train import train_one_epoch
 
 from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.data.training import TrainingSet
-from counterfoil.scorers import trainable
+from counterfoil.data.training_rows import TrainingSet
+from counterfoil.scorers import registry
 from counterfoil.train.loop import Fitted, fit
 from counterfoil.train.recipes import Coco
 from processor import precisions
@@ -73,7 +73,7 @@ def ours(
         warmup=2,
     )
     torch.manual_seed(0)
-    backbone = trainable.backbone(f"open-clip:{ARCHITECTURE}")
+    backbone = registry.backbone(f"open-clip:{ARCHITECTURE}")
     fit(backbone, recipe, data, device=device, progress=progress, journal_every=1000)
     # The first mark is the start, so the first difference is the first step.
     return [later - earlier for earlier, later in pairwise(times[1:])]
@@ -140,7 +140,7 @@ def theirs(data: TrainingSet, *, batch: int, steps: int, precision: str, device:
 def on_a_gpu(batch: int, steps: int) -> Fitted:
     """bf16 at a large batch."""
     recipe = Coco(batch_size=batch, steps=steps, select="last", precision="bf16", warmup=2)
-    backbone = trainable.backbone(f"open-clip:{ARCHITECTURE}")
+    backbone = registry.backbone(f"open-clip:{ARCHITECTURE}")
     return fit(backbone, recipe, rows(4 * batch), device="cuda", journal_every=10**9)
 
 

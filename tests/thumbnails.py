@@ -11,7 +11,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.scorers.networks import Backbone, Encoded, Network
 
 WORDS = ("red", "green", "blue", "light", "dark", "wide", "tall", "small")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError
@@ -25,7 +25,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.base import Classifier, Embedder, Options, Scorer
 from counterfoil.scorers.callables import FunctionScorer, scorer
 from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.weights import identity_of
+from counterfoil.scorers.runtime import identity_of
 from counterfoil.tasks import compare as compare_task
 from counterfoil.tasks import evaluate as evaluate_task
 from counterfoil.tasks.bias import AnnotatorStudy, gallery

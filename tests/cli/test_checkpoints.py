@@ -13,7 +13,11 @@ from contracts import forms  # noqa: E402
 from counterfoil.data import Caption, Image  # noqa: E402
 from counterfoil.data.folder import save  # noqa: E402
 from counterfoil.data.records import PixelSource  # noqa: E402
-from counterfoil.scorers import checkpoint, detector, trainable  # noqa: E402
+from counterfoil.scorers import (  # noqa: E402
+    checkpoint,
+    detector,
+    registry,
+)
 from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -32,7 +36,7 @@ def questions(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("spec", ["{}", "ckpt:{}"])
 def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = trainable.backbone(write_random_checkpoint(tmp_path / "start"))
+    backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "ckpt", backbone, {"step": 3})
     out = tmp_path / "result.json"
     scorer = spec.format(tmp_path / "ckpt")
@@ -51,7 +55,7 @@ def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, coun
 
 
 def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = trainable.backbone(write_random_checkpoint(tmp_path / "start"))
+    backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "detector", detector.on(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"
     said = counterfoil(
@@ -66,7 +70,7 @@ def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> 
 
 
 def test_what_is_no_checkpoint_is_a_line(tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = trainable.backbone(write_random_checkpoint(tmp_path / "start"))
+    backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "ckpt", backbone, {})
     weights = tmp_path / "ckpt" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])

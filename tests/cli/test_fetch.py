@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from counterfoil.data.releases import release
+from counterfoil.data.fetching import release
 from released_files import Host, serving
 
 

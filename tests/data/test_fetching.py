@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from counterfoil.data.fetching import RECORD, fetch, fetched
-from counterfoil.data.releases import Release, ReleasedFile, release, releases
+from counterfoil.data.fetching import RECORD, Release, ReleasedFile, fetch, fetched, release, releases
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from released_files import Host, listing, serving
 

@@ -13,9 +13,9 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.cards import card
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search
-from counterfoil.data.frames import Sampling
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image
 from counterfoil.data.references import References
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video

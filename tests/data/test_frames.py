@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.frames import ALL, Sampling, Timeline, chosen, cut, evenly
+from counterfoil.data.decoding import ALL, Sampling, Timeline, chosen, cut, evenly
 from counterfoil.errors import DataError, InputError
 
 

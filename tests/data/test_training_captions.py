@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.data import training_captions, training_files, training_parquet
+from counterfoil.data import training_files, training_parquet
 from counterfoil.errors import DataError
 
 WORDS = ("cat", "dog", " cat ", "katze\u00e9", "\u732b", "a cat")
@@ -51,9 +51,9 @@ def test_the_same_as_python_objects(folder: Path, listed: bool, files: int, monk
     for number in range(files):
         name = f"train-{number:05d}-of-{files:05d}.parquet"
         pq.write_table(table(150, number, listed), folder / "data" / name, row_group_size=40)
-    monkeypatch.setattr(training_captions, "_ROWS", 32)
+    monkeypatch.setattr(training_parquet, "_ROWS", 32)
     found = training_files.read(folder, images=folder / "images")
-    assert isinstance(found.captions, training_captions.StoredCaptions)
+    assert isinstance(found.captions, training_parquet.StoredCaptions)
     monkeypatch.setattr(training_parquet.Columns, "suits", lambda self, columns: False)
     slow = training_files.read(folder, images=folder / "images")
     assert isinstance(slow.captions, tuple)
@@ -61,7 +61,7 @@ def test_the_same_as_python_objects(folder: Path, listed: bool, files: int, monk
     assert len(found.captions) < 3 * 150 * files / 2
 
 
-def text_of(captions: training_captions.StoredCaptions, place: int) -> str:
+def text_of(captions: training_parquet.StoredCaptions, place: int) -> str:
     return str(captions[place].text)
 
 
@@ -102,7 +102,7 @@ def test_without_a_shelf_nothing_stays(folder: Path, tmp_path_factory, monkeypat
 def test_digests_are_numbered_as_they_occur() -> None:
     names = np.random.default_rng(0).integers(0, 40, 500)
     digests = np.stack([names % 7, names], axis=1).astype("<u8")
-    numbers, first = training_captions._numbered(digests)
+    numbers, first = training_parquet._numbered(digests)
     seen: dict[int, int] = {}
     expected = [seen.setdefault(int(name), len(seen)) for name in names]
     assert numbers.tolist() == expected

@@ -14,9 +14,8 @@ from counterfoil.data import (
     FileSource,
     Image,
 )
-from counterfoil.data.training import TrainingSet
 from counterfoil.data.training_files import read, split
-from counterfoil.data.training_rows import of_split
+from counterfoil.data.training_rows import TrainingSet, of_split
 from counterfoil.errors import DataError, InputError
 from role_values import pictures, texts
 from tar_shards import pair, write_tar

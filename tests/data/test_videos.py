@@ -10,7 +10,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.content import image_keys

@@ -5,7 +5,7 @@ import pytest
 
 from counterfoil.data import Caption, Image
 from counterfoil.data.references import References
-from counterfoil.engine import caption_rows
+from counterfoil.engine import caption_inputs
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_scoring import score_benchmark, score_captions
 from counterfoil.engine.run import run
@@ -50,7 +50,7 @@ def test_texts_are_read_row_by_row_and_never_taken_together():
 )
 @pytest.mark.parametrize("block", [1 << 23, 40])
 def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch, needs, block):
-    monkeypatch.setattr(caption_rows, "_BLOCK", block)
+    monkeypatch.setattr(caption_inputs, "_BLOCK", block)
     benchmark = rated(20)
     embedder = fakes.FakeEmbedder()
     metric = Cosine(embedder, needs)

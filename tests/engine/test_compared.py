@@ -10,11 +10,10 @@ import small_galleries
 from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
 from counterfoil.engine import Session, run
 from counterfoil.engine.blocks import Blocks, Products, unit
-from counterfoil.engine.compared import CustomSimilarity
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.retrieve import CustomSimilarity
 from counterfoil.scorers.base import Embedder, Identity
-from counterfoil.scorers.matching_probability import Expected, Sampled
-from counterfoil.scorers.row_similarity import MostSimilarHeads, RowSimilarity
+from counterfoil.scorers.matching_probability import Expected, MostSimilarHeads, RowSimilarity, Sampled
 
 COMPARISONS = [MostSimilarHeads(2), Sampled(4.0, 3.0, samples=3), Expected(4.0, 3.0)]
 

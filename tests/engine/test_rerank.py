@@ -18,7 +18,7 @@ from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers import blind
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.similarity import GivenSimilarity
+from counterfoil.scorers.given_arrays import GivenSimilarity
 from small_galleries import benchmark, same, several, twin
 
 #: Above every score of a first stage here.

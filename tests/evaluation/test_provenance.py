@@ -14,7 +14,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation import evaluate
 from counterfoil.evaluation.run import load_run, save_run
 from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.weights import identity_of
+from counterfoil.scorers.runtime import identity_of
 from counterfoil.world import gallery, quads, rated
 
 

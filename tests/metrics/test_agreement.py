@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.agreement import cohen_kappa
+from counterfoil.metrics.annotators import cohen_kappa
 
 
 def twin(first: list[str], second: list[str]) -> float:

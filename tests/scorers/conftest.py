@@ -184,18 +184,16 @@ def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
     def made(kind: str) -> Any:
         import torch
 
-        from counterfoil.scorers import detector, pcme, trainable
+        from counterfoil.scorers import detector, pcme, registry
 
         torch.manual_seed(8)
         if kind == "small":
             small = pytest.importorskip("counterfoil.scorers.small")
             found = small.backbone(["a red star", "two cats on a mat"])
         elif kind in ("hf", "siglip", "pcme-hf"):
-            found = trainable.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
+            found = registry.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
         else:
-            found = trainable.backbone(
-                "open-clip:tiny-last" if kind == "open-clip-last" else "open-clip:tiny"
-            )
+            found = registry.backbone("open-clip:tiny-last" if kind == "open-clip-last" else "open-clip:tiny")
         if kind.partition("-")[0] in ("pvse", "pcme"):
             found = getattr(pcme, kind.partition("-")[0])(found)
         if kind == "detector":

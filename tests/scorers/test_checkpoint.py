@@ -15,7 +15,7 @@ from contracts import forms
 from counterfoil import catalog
 from counterfoil.data import Benchmark, Caption, Image
 from counterfoil.errors import ModelError, StorageError
-from counterfoil.scorers import checkpoint, trainable
+from counterfoil.scorers import checkpoint, registry
 from counterfoil.scorers.base import Classifier, Embedder, Options
 
 torch = pytest.importorskip("torch")
@@ -209,7 +209,7 @@ def test_a_checkpoint_needs_nothing_but_itself(
 ) -> None:
     start = tmp_path / "start"
     shutil.copytree(clip_folder, start)
-    backbone = trainable.backbone(f"hf:{start}")
+    backbone = registry.backbone(f"hf:{start}")
     checkpoint.save(tmp_path / "ckpt", backbone, {})
     shutil.rmtree(start)
     shutil.move(tmp_path / "ckpt", tmp_path / "elsewhere")
@@ -228,7 +228,7 @@ def test_a_tokenizer_of_files_goes_with_open_clips_weights(
     config["text_cfg"] = {**config["text_cfg"], "hf_tokenizer_name": str(words)}
     (tmp_path / "tiny-words.json").write_text(json.dumps(config))
     open_clip.add_model_config(tmp_path / "tiny-words.json")
-    backbone = trainable.backbone("open-clip:tiny-words")
+    backbone = registry.backbone("open-clip:tiny-words")
     texts = [str(caption.text) for caption in captions]
     expected = backbone.tokens(texts)
     checkpoint.save(tmp_path / "ckpt", backbone, {})

@@ -11,11 +11,14 @@ from torch import nn  # noqa: E402
 
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers import pcme  # noqa: E402
-from counterfoil.scorers.heads import Heads  # noqa: E402
 from counterfoil.scorers.images import Resized  # noqa: E402
-from counterfoil.scorers.matching_probability import Expected, Sampled  # noqa: E402
+from counterfoil.scorers.matching_probability import (  # noqa: E402
+    Expected,
+    MostSimilarHeads,
+    Sampled,
+)
 from counterfoil.scorers.networks import Backbone, Encoded, Local, Network  # noqa: E402
-from counterfoil.scorers.row_similarity import MostSimilarHeads  # noqa: E402
+from counterfoil.scorers.pcme import Heads  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
 from counterfoil.train.pcme_loss import soft_contrastive  # noqa: E402
 

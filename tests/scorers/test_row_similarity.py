@@ -8,11 +8,12 @@ import pytest
 from counterfoil.engine.blocks import unit
 from counterfoil.scorers.matching_probability import (
     Expected,
+    MostSimilarHeads,
+    RowSimilarity,
     Sampled,
     expected_squared_distance,
     log_match,
 )
-from counterfoil.scorers.row_similarity import MostSimilarHeads, RowSimilarity
 
 WIDTH, HEADS = 6, 3
 

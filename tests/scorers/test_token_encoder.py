@@ -10,7 +10,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.frames import Sampling, evenly
+from counterfoil.data.decoding import Sampling, evenly
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import DataError, ModelError
@@ -294,11 +294,11 @@ def test_a_trained_checkpoint_has_parts_as_its_library_has(
 ) -> None:
     """The weights are those it began with, so its tokens are as well."""
     from counterfoil.scorers import checkpoint as checkpoint_folder
-    from counterfoil.scorers import trainable
+    from counterfoil.scorers import registry
 
     argument = f"tiny/{checkpoint('tiny')}" if kind == "open-clip" else str(clip_folder)
     library = open_clip if kind == "open-clip" else hf
-    checkpoint_folder.save(tmp_path, trainable.backbone(f"{kind}:{argument}"), {})
+    checkpoint_folder.save(tmp_path, registry.backbone(f"{kind}:{argument}"), {})
     cpu = Options(device="cpu")
     saved, before = checkpoint_folder.load(str(tmp_path), cpu), library.load(argument, cpu)
     texts = [Caption("0", "a red cat on a mat"), Caption("1", " ".join(["cat"] * 90))]

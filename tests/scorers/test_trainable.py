@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError, UnknownNameError
-from counterfoil.scorers import hf, trainable
+from counterfoil.scorers import hf, registry
 from counterfoil.scorers import open_clip as ours
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.images import Resized, Untouched
@@ -71,7 +71,7 @@ def test_open_clip_equals_the_librarys_towers(
 ) -> None:
     import open_clip
 
-    backbone = trainable.backbone(f"open-clip:{name}/{checkpoint(name)}")
+    backbone = registry.backbone(f"open-clip:{name}/{checkpoint(name)}")
     texts = [str(caption.text) for caption in captions[:4]]
     assert backbone.tokens(texts).shape[1] == (17 if cut else 77)
     model = tiny_model(name)
@@ -92,7 +92,7 @@ def test_open_clip_equals_the_scorer(
     checkpoint: Callable[[str], Path], photographs: list[Image], captions: list[Caption]
 ) -> None:
     spec = f"tiny-quickgelu/{checkpoint('tiny-quickgelu')}"
-    scorer, backbone = ours.load(spec, CPU), trainable.backbone(f"open-clip:{spec}")
+    scorer, backbone = ours.load(spec, CPU), registry.backbone(f"open-clip:{spec}")
     images, texts = answered(backbone, photographs, captions)
     assert abs(next(scorer.embed_images([photographs])) - images).max() <= 1e-5
     assert abs(next(scorer.embed_captions([captions])) - texts).max() <= 1e-5
@@ -103,7 +103,7 @@ def test_transformers_equals_the_scorer(
     family: str, request: pytest.FixtureRequest, photographs: list[Image], captions: list[Caption]
 ) -> None:
     folder = request.getfixturevalue(family)
-    scorer, backbone = hf.load(str(folder), CPU), trainable.backbone(f"hf:{folder}")
+    scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
     assert isinstance(backbone.preparation, Resized)
     images, texts = answered(backbone, photographs, captions)
     assert abs(next(scorer.embed_captions([captions])) - texts).max() <= 1e-5
@@ -121,7 +121,7 @@ def test_pixels_are_the_processors_but_for_a_level(
     from transformers import AutoImageProcessor
 
     folder = request.getfixturevalue(family)
-    backbone, processor = trainable.backbone(f"hf:{folder}"), AutoImageProcessor.from_pretrained(folder)
+    backbone, processor = registry.backbone(f"hf:{folder}"), AutoImageProcessor.from_pretrained(folder)
     std = torch.tensor(processor.image_std).view(3, 1, 1)
     for image in photographs[:12]:
         picture = image.decode()
@@ -142,7 +142,7 @@ def test_other_processors_are_left_to_the_library(clip_folder: Path, tmp_path: P
     transformers.CLIPImageProcessor(
         size={"height": 32, "width": 32}, crop_size={"height": 32, "width": 32}
     ).save_pretrained(folder)
-    scorer, backbone = hf.load(str(folder), CPU), trainable.backbone(f"hf:{folder}")
+    scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
     assert isinstance(backbone.preparation, Untouched)
     images, _ = answered(backbone, drawn_images, [Caption("a", "a cat")])
     assert abs(next(scorer.embed_images([drawn_images])) - images).max() <= 1e-5
@@ -153,7 +153,7 @@ def test_every_parameter_is_trained(
 ) -> None:
     specs = [f"open-clip:{name}/{checkpoint(name)}" for name in ("tiny", "tiny-custom", "tiny-last")]
     for spec in (*specs, f"hf:{clip_folder}", f"hf:{siglip_folder}"):
-        backbone = trainable.backbone(spec)
+        backbone = registry.backbone(spec)
         assert all(each.requires_grad for each in backbone.network.parameters())
         assert {each.dtype for each in backbone.network.parameters()} == {torch.float32}
         # Distributed training hangs on parameters that a step does not reach.
@@ -165,7 +165,7 @@ def test_gradients_are_those_of_the_full_length(
 ) -> None:
     import open_clip
 
-    backbone, model = trainable.backbone(f"open-clip:tiny/{checkpoint('tiny')}"), tiny_model("tiny")
+    backbone, model = registry.backbone(f"open-clip:tiny/{checkpoint('tiny')}"), tiny_model("tiny")
     texts = [str(caption.text) for caption in captions[:4]]
     weights = torch.linspace(-1, 1, 4 * 32).sin().view(4, 32)
     (backbone.network.encode_texts(backbone.tokens(texts)).points * weights).sum().backward()
@@ -185,7 +185,7 @@ def test_projections_are_the_last_maps(
     checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path
 ) -> None:
     def names(spec: str) -> list[str]:
-        network = trainable.backbone(spec).network
+        network = registry.backbone(spec).network
         wanted = {id(each) for each in network.projections()}
         return [name for name, each in network.named_parameters() if id(each) in wanted]
 
@@ -201,10 +201,10 @@ def test_projections_are_the_last_maps(
 
 def test_random_weights_are_random_and_repeatable() -> None:
     torch.manual_seed(3)
-    first = trainable.backbone("open-clip:tiny").network.state_dict()
-    second = trainable.backbone("open-clip:tiny").network.state_dict()
+    first = registry.backbone("open-clip:tiny").network.state_dict()
+    second = registry.backbone("open-clip:tiny").network.state_dict()
     torch.manual_seed(3)
-    again = trainable.backbone("open-clip:tiny").network.state_dict()
+    again = registry.backbone("open-clip:tiny").network.state_dict()
     name = "model.visual.conv1.weight"
     assert torch.equal(first[name], again[name])
     assert not torch.equal(first[name], second[name])
@@ -213,7 +213,7 @@ def test_random_weights_are_random_and_repeatable() -> None:
 def test_siglip_keeps_its_bias(siglip_folder: Path) -> None:
     from transformers import AutoModel
 
-    network = trainable.backbone(f"hf:{siglip_folder}").network
+    network = registry.backbone(f"hf:{siglip_folder}").network
     model = AutoModel.from_pretrained(siglip_folder)
     assert network.logit_bias.item() == model.logit_bias.item()
     assert network.logit_scale.item() == model.logit_scale.item()
@@ -225,7 +225,7 @@ def test_places_are_what_the_towers_see(
     kind: str, checkpoint: Callable[[str], Path], clip_folder: Path, drawn_images, captions
 ) -> None:
     spec = f"open-clip:tiny/{checkpoint('tiny')}" if kind == "open-clip" else f"hf:{clip_folder}"
-    backbone = trainable.backbone(spec)
+    backbone = registry.backbone(spec)
     network = backbone.network.eval()
     pixels = backbone.pixels([backbone.preparation(image.decode()) for image in drawn_images[:3]])
     tokens = backbone.tokens([str(caption.text) for caption in captions[:3]])
@@ -244,11 +244,11 @@ def test_places_are_what_the_towers_see(
 def test_another_activation_is_refused(checkpoint: Callable[[str], Path]) -> None:
     path = checkpoint("tiny-quickgelu")
     with pytest.raises(ModelError, match=r"trained with QuickGELU .*, tiny builds GELU.*clip:tiny-quick"):
-        trainable.backbone(f"open-clip:tiny/{path}")
-    assert trainable.backbone(f"open-clip:tiny-gelu/{path}").card["trained_with"] == "quickgelu"
-    assert "trained_with" not in trainable.backbone(f"open-clip:tiny-quickgelu/{path}").card
+        registry.backbone(f"open-clip:tiny/{path}")
+    assert registry.backbone(f"open-clip:tiny-gelu/{path}").card["trained_with"] == "quickgelu"
+    assert "trained_with" not in registry.backbone(f"open-clip:tiny-quickgelu/{path}").card
     with pytest.raises(ModelError, match="trained with QuickGELU"):
-        trainable.backbone("open-clip:ViT-B-32/openai")
+        registry.backbone("open-clip:ViT-B-32/openai")
 
 
 @pytest.mark.parametrize(
@@ -273,13 +273,13 @@ def test_another_activation_is_refused(checkpoint: Callable[[str], Path]) -> Non
 )
 def test_specs_that_lead_nowhere(spec: str, error: type[Exception], pattern: str) -> None:
     with pytest.raises(error, match=pattern) as raised:
-        trainable.backbone(spec)
+        registry.backbone(spec)
     assert "\n" not in str(raised.value)
 
 
 def test_a_prompt_means_nothing_in_training() -> None:
     with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        trainable.backbone("open-clip:tiny", Options(prompt="a photo of {}"))
+        registry.backbone("open-clip:tiny", Options(prompt="a photo of {}"))
 
 
 def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None
     transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16).save_pretrained(tmp_path)
     save_words(tmp_path)
     with pytest.raises(ModelError, match="cannot embed a picture and a caption"):
-        trainable.backbone(f"hf:{tmp_path}")
+        registry.backbone(f"hf:{tmp_path}")
 
 
 def test_bert_kinds_are_told_what_is_padding(tmp_path: Path, drawn_images, captions) -> None:
@@ -305,7 +305,7 @@ def test_bert_kinds_are_told_what_is_padding(tmp_path: Path, drawn_images, capti
         model.eval().save_pretrained(folder)
         processor.save_pretrained(folder)
         save_words(folder)
-        scorer, backbone = hf.load(str(folder), CPU), trainable.backbone(f"hf:{folder}")
+        scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
         texts = [Caption("a", "a red cat on the mat"), Caption("b", "the dog")]
         _, found = answered(backbone, drawn_images[:2], texts)
         assert backbone.tokens(["the dog"]).shape == (1, length)

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.errors import InputError, MissingExtraError, ModelError
-from counterfoil.scorers import checkpoint, trainable
+from counterfoil.scorers import checkpoint, registry
 from counterfoil.scorers.base import Options
 
 torch = pytest.importorskip("torch")
@@ -73,7 +73,7 @@ def test_damaged_weights(saved: Path) -> None:
 
 
 def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
-    checkpoint.save(tmp_path / "other", trainable.backbone("open-clip:tiny-wide"), {})
+    checkpoint.save(tmp_path / "other", registry.backbone("open-clip:tiny-wide"), {})
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
     refused(
         saved,
@@ -81,7 +81,7 @@ def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], 
         "given: positional_embedding is 77x96 instead of 77x48",
     )
     # Of the same shapes, and yet not of that card.
-    checkpoint.save(tmp_path / "quick", trainable.backbone("open-clip:tiny-quickgelu"), {})
+    checkpoint.save(tmp_path / "quick", registry.backbone("open-clip:tiny-quickgelu"), {})
     shutil.copy(tmp_path / "quick" / "model.safetensors", saved)
     refused(saved, "ckpt: card.json is not the card of these weights; is model.safetensors that of")
 

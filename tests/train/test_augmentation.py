@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.records import Image, PixelSource
-from counterfoil.train.augmentation import ERASED, Variation, crop, erased, varied, without_words
+from counterfoil.train.images import ERASED, Variation, crop, erased, varied, without_words
 
 
 @pytest.mark.parametrize(("width", "height"), [(64, 64), (100, 30), (1, 500), (7, 3)])

@@ -11,13 +11,19 @@ torch = pytest.importorskip("torch")
 
 import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
-from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.train.augmentation import UNVARIED, Variation  # noqa: E402
 from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.images import ImageStore  # noqa: E402
-from counterfoil.train.prefetch import Feed, ahead  # noqa: E402
-from counterfoil.train.tokens import TokenTable  # noqa: E402
+from counterfoil.train.dataloaders import (  # noqa: E402
+    Feed,
+    TokenTable,
+    ahead,
+)
+from counterfoil.train.images import (  # noqa: E402
+    UNVARIED,
+    ImageStore,
+    Variation,
+)
 
 pytestmark = pytest.mark.models
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from counterfoil import catalog  # noqa: E402
 from counterfoil.data import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
 from counterfoil.data.records import Caption, PixelSource  # noqa: E402
-from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine import Session, run  # noqa: E402
 from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402

@@ -11,7 +11,7 @@ from counterfoil.errors import InputError, ModelError  # noqa: E402
 from counterfoil.train.forgetting import ForgettingGuard, Watch, interpolate, sweep  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.recipes import Coco  # noqa: E402
-from counterfoil.train.selection import Monitors  # noqa: E402
+from counterfoil.train.saving import Monitors  # noqa: E402
 
 pytestmark = pytest.mark.models
 

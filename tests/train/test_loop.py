@@ -17,7 +17,7 @@ pytest.importorskip("lightning_fabric")
 
 import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
-from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers import checkpoint  # noqa: E402
 from counterfoil.train import loop  # noqa: E402
@@ -25,8 +25,10 @@ from counterfoil.train.batches import order  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
-from counterfoil.train.saving import Saving  # noqa: E402
-from counterfoil.train.selection import Monitors  # noqa: E402
+from counterfoil.train.saving import (  # noqa: E402
+    Monitors,
+    Saving,
+)
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from counterfoil.train.mining import RULES, hardest, semi_hard, wrong  # noqa: E402
+from counterfoil.train.losses import RULES, hardest, semi_hard, wrong  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -10,8 +10,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
 
 from counterfoil.data.records import Caption, FileSource, Image  # noqa: E402
-from counterfoil.data.training import TrainingSet  # noqa: E402
-from counterfoil.scorers import checkpoint, trainable  # noqa: E402
+from counterfoil.data.training_rows import TrainingSet  # noqa: E402
+from counterfoil.scorers import (  # noqa: E402
+    checkpoint,
+    registry,
+)
 from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
@@ -70,7 +73,7 @@ def test_a_recipe_trains(
     library: str, name: str, starts: dict[str, str], photographs: TrainingSet, tmp_path: Path
 ) -> None:
     recipe = replace(RECIPES[name], batch_size=4, steps=2, lr=1e-3, warmup=0, select="last")
-    backbone = with_heads(trainable.backbone(starts[library]), recipe)
+    backbone = with_heads(registry.backbone(starts[library]), recipe)
     before = {key: each.clone() for key, each in backbone.network.state_dict().items()}
     fit(backbone, recipe, photographs, out=tmp_path / "ckpt", device="cpu")
     after = checkpoint.read(tmp_path / "ckpt").network
@@ -94,7 +97,7 @@ def test_detectors_train(
     recipe = replace(RECIPES["detector"], batch_size=4, epochs=2)
     assert isinstance(recipe, Detection)
     fitted = detectors.fit(
-        trainable.backbone(starts[library]), recipe, photographs, out=tmp_path / "ckpt", device="cpu"
+        registry.backbone(starts[library]), recipe, photographs, out=tmp_path / "ckpt", device="cpu"
     )
     assert [len(fitted.history[side]) for side in ("image", "caption")] == [1, 2]
     assert checkpoint.facts(tmp_path / "ckpt")["recipe"]["name"] == "detector"

@@ -11,9 +11,12 @@ torch = pytest.importorskip("torch")
 open_clip = pytest.importorskip("open_clip")
 transformers = pytest.importorskip("transformers")
 
-from counterfoil.data.training import TrainingSet  # noqa: E402
 from counterfoil.data.training_files import read as read_data  # noqa: E402
-from counterfoil.scorers import checkpoint, trainable  # noqa: E402
+from counterfoil.data.training_rows import TrainingSet  # noqa: E402
+from counterfoil.scorers import (  # noqa: E402
+    checkpoint,
+    registry,
+)
 from counterfoil.scorers.networks import Backbone  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402
@@ -50,10 +53,10 @@ def photographs(shared_data: Path) -> TrainingSet:
 
 def of_open_clip(folder: Path, *, full: bool) -> Backbone:
     if full:
-        return trainable.backbone("open-clip:ViT-B-32")
+        return registry.backbone("open-clip:ViT-B-32")
     (folder / "tiny-photographs.json").write_text(json.dumps(TINY))
     open_clip.add_model_config(folder)
-    return trainable.backbone("open-clip:tiny-photographs")
+    return registry.backbone("open-clip:tiny-photographs")
 
 
 def of_transformers(folder: Path, *, full: bool) -> Backbone:
@@ -69,7 +72,7 @@ def of_transformers(folder: Path, *, full: bool) -> Backbone:
     size = 224 if full else 32
     transformers.CLIPImageProcessor(size={"shortest_edge": size}, crop_size=size).save_pretrained(folder)
     save_words(folder)
-    return trainable.backbone(f"hf:{folder}")
+    return registry.backbone(f"hf:{folder}")
 
 
 LIBRARIES = {"open_clip": of_open_clip, "transformers": of_transformers}

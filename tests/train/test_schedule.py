@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
+from counterfoil.train.optim import learning_rate
 from counterfoil.train.recipes import RECIPES, Recipe
-from counterfoil.train.schedule import learning_rate
 
 
 def rates(recipe: Recipe, total: int) -> list[float]:

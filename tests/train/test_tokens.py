@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from counterfoil.data.records import Caption  # noqa: E402
 from counterfoil.errors import DataError  # noqa: E402
-from counterfoil.train.tokens import TokenTable  # noqa: E402
+from counterfoil.train.dataloaders import TokenTable  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -12,15 +12,17 @@ pytest.importorskip("lightning_fabric")
 from lightning_fabric import Fabric  # noqa: E402
 
 import thumbnails  # noqa: E402
-from counterfoil.data.training import TrainingSet  # noqa: E402
+from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine.progress import silent  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Encoded  # noqa: E402
+from counterfoil.train.dataloaders import (  # noqa: E402
+    Feed,
+    TokenTable,
+)
 from counterfoil.train.images import ImageStore  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
-from counterfoil.train.prefetch import Feed  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402
-from counterfoil.train.tokens import TokenTable  # noqa: E402
 from counterfoil.train.validation import Validation, better, rsum, within_batch  # noqa: E402
 
 pytestmark = pytest.mark.models

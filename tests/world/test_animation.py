@@ -5,13 +5,13 @@ import pickle
 import numpy as np
 import pytest
 
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameStack, Video
 from counterfoil.engine.content import image_keys
 from counterfoil.engine.progress import silent
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.animation import FRAMES, MOTIONS, RATE, Animation, moving
+from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
 from counterfoil.world.render import draw
 from counterfoil.world.scenes import CONTAINERS
 
@@ -118,7 +118,7 @@ def test_a_key_costs_no_drawing_and_tells_clips_apart(made, monkeypatch):
     def drawn(*_, **__):
         raise AssertionError("a frame was drawn")
 
-    monkeypatch.setattr("counterfoil.world.animation.draw", drawn)
+    monkeypatch.setattr("counterfoil.world.drawings.draw", drawn)
     clips = [frames for motion in MOTIONS for frames in made[motion]]
     videos = [Video(str(i), Animation(frames, 48, "natural")) for i, frames in enumerate(clips)]
     one = clips[0]

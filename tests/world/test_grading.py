@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from counterfoil.world.animation import MOTIONS, moving
 from counterfoil.world.captions import describe, matches
+from counterfoil.world.drawings import MOTIONS, moving
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.graded_captions import claims, grade, level, level_table, share
+from counterfoil.world.ratings import claims, grade, level, level_table, share
 from counterfoil.world.reading import read
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 

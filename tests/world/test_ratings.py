@@ -7,9 +7,8 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import matches
-from counterfoil.world.graded_captions import LEVELS, REFERENCES, claims, level
 from counterfoil.world.people import Annotator
-from counterfoil.world.ratings import PAIRS, judged, preferences, rated
+from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, claims, judged, level, preferences, rated
 from counterfoil.world.reading import read
 from counterfoil.world.sample import contrasts
 from counterfoil.world.video_benchmark import clips

@@ -2,15 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.world.relocation import (
-    carried,
-    has_room,
-    holder,
-    moved_in,
-    moved_out,
-    moved_round,
-    with_things,
-)
+from counterfoil.world.edits import carried, has_room, holder, moved_in, moved_out, moved_round, with_things
 from counterfoil.world.scenes import DIRECTIONS, Scene, Thing, holds, relation_between, sample_scene
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -5,8 +5,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.data.training import TrainingSet
 from counterfoil.data.training_files import read
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.errors import InputError, StorageError, UnknownNameError
 from counterfoil.world.captions import OPENINGS, describe, matches, text
 from counterfoil.world.edits import SUBSETS
@@ -16,8 +16,7 @@ from counterfoil.world.reading import matches as matches_said
 from counterfoil.world.render import STYLES, draw_many
 from counterfoil.world.sample import STREAMS, contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
-from counterfoil.world.training import KINDS, Filter, training
-from counterfoil.world.training_files import TRAIN, VALIDATION, save_training
+from counterfoil.world.training import KINDS, TRAIN, VALIDATION, Filter, save_training, training
 
 
 def shown(made: TrainingSet, role: str) -> list[object]:
@@ -275,11 +274,11 @@ def test_foreign_folders_are_left_alone(tmp_path):
 def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
     from contextlib import contextmanager
 
-    from counterfoil.world import training_files
+    from counterfoil.world import training
 
     made = training(20, kind="coco", size=32)
     save_training(made, tmp_path / "set")
-    original = training_files.writing
+    original = training.writing
 
     @contextmanager
     def full(path):
@@ -288,7 +287,7 @@ def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
         with original(path) as file:
             yield file
 
-    monkeypatch.setattr(training_files, "writing", full)
+    monkeypatch.setattr(training, "writing", full)
     with pytest.raises(StorageError, match="the disk is full"):
         save_training(made, tmp_path / "set")
     assert list((tmp_path / "set").iterdir()) == []

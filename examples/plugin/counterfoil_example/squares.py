@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data import Benchmark, Card, Image, PixelSource
-from counterfoil.data.readers.build import quads
+from counterfoil.data.readers.questions import quads
 
 CARD = Card(
     name="example-squares",

@@ -131,7 +131,7 @@ def score(
     """
     from counterfoil.cli import caption_tables, output_paths, terminal
     from counterfoil.cli.folders import cache_folder
-    from counterfoil.data.frames import Sampling
+    from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.caption_inputs import MediaFolder
@@ -239,7 +239,7 @@ def systems(
     from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.folders import cache_folder
     from counterfoil.cli.report_tables import printed
-    from counterfoil.data.frames import Sampling
+    from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
     from counterfoil.store import write_text

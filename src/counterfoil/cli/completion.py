@@ -52,7 +52,7 @@ def recipes(incomplete: str) -> list[str]:
     >>> recipes("trohn")
     ['trohn-text', 'trohn-img']
     """
-    from counterfoil.train.recipes.named import RECIPES
+    from counterfoil.train.recipes.reading import RECIPES
 
     return _beginning(RECIPES, incomplete)
 

@@ -45,8 +45,7 @@ def command(
 
     from counterfoil.cli import terminal
     from counterfoil.data.data_paths import data_folder
-    from counterfoil.data.fetching import fetch
-    from counterfoil.data.releases import release
+    from counterfoil.data.fetching import fetch, release
 
     if not names:
         _list()
@@ -84,8 +83,7 @@ def _list() -> None:
 
     from counterfoil.cli import terminal
     from counterfoil.data.data_paths import data_folder
-    from counterfoil.data.fetching import fetched
-    from counterfoil.data.releases import releases
+    from counterfoil.data.fetching import fetched, releases
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "here", "checksums", "what"):

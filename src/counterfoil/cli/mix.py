@@ -141,8 +141,8 @@ def _measured(
     import numpy as np
 
     from counterfoil.cli import terminal
-    from counterfoil.train.evaluation_mode import estimate
     from counterfoil.train.forgetting import sweep
+    from counterfoil.train.validation import estimate
 
     with terminal.progress() as report:
         done = iter(range(1, 2 * points + 1))

@@ -24,7 +24,7 @@ _MIXED = "mixed"
 def folder(out: Path, what: str) -> Folder:
     """The folder of a benchmark or a training set, to be declared."""
     from counterfoil.data import folder as benchmarks
-    from counterfoil.world import training_files
+    from counterfoil.world import training as training_files
 
     if what == "training":
         return Folder(
@@ -107,8 +107,7 @@ def training(
     report: "Progress",
 ) -> list[str]:
     """Draw a training set and save it; what came of it, in lines."""
-    from counterfoil.world.training import training
-    from counterfoil.world.training_files import check_folder, save_training
+    from counterfoil.world.training import check_folder, save_training, training
 
     check_folder(out)
     made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterfoil.data.cards import BENCHMARKS
-from counterfoil.data.fetching import fetched
+from counterfoil.data.fetching import fetched, serving
 from counterfoil.data.forms import FORMS
-from counterfoil.data.releases import serving
 from counterfoil.errors import DataError, InputError
 
 

@@ -6,9 +6,11 @@ no source (or no text), and a benchmark made of such items can still be measured
 
 import io
 import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, SupportsIndex, TypeVar, overload, runtime_checkable
 
 import numpy as np
 import PIL.Image
@@ -16,6 +18,31 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_bytes
+
+Item = TypeVar("Item")
+
+
+class Lazy(Sequence[Item]):
+    """A sequence by its length and `item`, which makes the one at a place from 0."""
+
+    @abstractmethod
+    def item(self, place: int) -> Item:
+        """The item at `place`, which is at least 0 and below the length."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Item]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> Item | list[Item]:
+        """The item at a place, also from the end, or those of a slice; raises `IndexError` for no place."""
+        if isinstance(at, slice):
+            return [self.item(place) for place in range(*at.indices(len(self)))]
+        place = at.__index__()
+        place += len(self) if place < 0 else 0
+        if not 0 <= place < len(self):
+            raise IndexError(at)
+        return self.item(place)
+
 
 #: Images of more pixels than this are refused: a file of a few kilobytes can unpack to gigabytes.
 MAX_PIXELS = 128_000_000

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource, Image
 from counterfoil.data.video_files import FEATURES, VIDEOS
 from counterfoil.data.videos import FrameFeatures, FrameFolder, FrameStack, Video

@@ -5,14 +5,130 @@ from pathlib import Path
 
 import numpy as np
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import is_benchmark_folder, load
+from counterfoil.data.forms import Ids
+from counterfoil.data.readers.coco_files import captions_files, photographs, read_captions
+from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.tables import EXTENSIONS
-from counterfoil.data.training import Missing, TrainingSet
-from counterfoil.data.training_benchmarks import from_benchmark
-from counterfoil.data.training_coco import is_coco, read_coco
+from counterfoil.data.training_rows import Missing, TrainingSet
 from counterfoil.data.training_shards import is_shards, read_shards
 from counterfoil.data.training_tables import read_rows
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
+
+
+def is_coco(path: Path) -> bool:
+    """Whether this is a captions file of COCO, or a folder that holds one (or has it in `annotations`)."""
+    if path.is_file():
+        return path.suffix == ".json" and path.stem.startswith("captions_")
+    return path.is_dir() and bool(captions_files(path))
+
+
+def read_coco(
+    path: Path, *, images: Path | None = None, split: str | None = None, missing: Missing = "refuse"
+) -> TrainingSet:
+    """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go.
+
+    That is how the captions were cleaned for the released checkpoints of BiVLC. In a folder, the files of
+    `split` count: those that begin with it ("train" for `captions_train2017.json`), or with "val" for
+    "validation". Photographs are looked for in `images`, else beside the annotations. Raises `DataError`
+    naming file and entry of what is broken, and a photograph that is not there, unless such are kept.
+    """
+    files = captions_files(path)
+    if path.is_dir():
+        stems = [file.stem.removeprefix("captions_") for file in files]
+        wanted = split or "train"
+        chosen = [f for f, s in zip(files, stems, strict=True) if s.startswith(_prefix(wanted))]
+        if not chosen and split is None:
+            chosen = files
+        if not chosen:
+            raise DataError("no captions of this split", where=path, given=split, allowed=stems)
+        files = chosen
+    found = read_captions(files)
+    sources = photographs(
+        [(name,) for name in found.files], dict.fromkeys(found.splits), path, _folder(images)
+    )
+    used = np.unique(found.owners)
+    lacking = [i for i in used.tolist() if sources[i] is None]
+    if lacking and missing == "refuse":
+        raise DataError(
+            f"{len(lacking):,} of {len(used):,} photographs are not there",
+            where=images or path,
+            given=found.files[lacking[0]],
+            hint="give the folder that holds them with --images",
+        )
+    beside = images or (path if path.is_dir() else path.parent)
+    place = np.zeros(len(found.files), dtype=np.int64)
+    place[used] = np.arange(len(used))
+    texts = [" ".join(text.strip().split("\n")) for text in found.texts]
+    empty = next((i for i, text in enumerate(texts) if not text), None)
+    if empty is not None:
+        raise DataError("empty text", where=f"{found.source}, annotation {found.captions[empty]}")
+    return TrainingSet(
+        name="coco",
+        images=tuple(
+            Image(str(found.images[i]), sources[i] or FileSource(beside / found.files[i]))
+            for i in used.tolist()
+        ),
+        captions=tuple(
+            Caption(str(name), text) for name, text in zip(found.captions.tolist(), texts, strict=True)
+        ),
+        rows={"image": place[found.owners], "caption": np.arange(len(texts))},
+        source=found.source,
+    )
+
+
+def _prefix(split: str) -> str:
+    return "val" if split == "validation" else split
+
+
+def _folder(images: Path | None) -> Path | None:
+    if images is not None and not images.is_dir():
+        raise DataError("no such image folder", where=images, hint="check the path given with --images")
+    return images
+
+
+def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:
+    """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images.
+
+    Quads have all four roles, image 0 and caption 0 being the positive pair. A choice among captions has a
+    `negative_caption`, one among images a `negative_image`. In a gallery, a caption goes with the image it
+    was written for; where that is unknown, with every image that is a full match. Groupings stay. Raises
+    `DataError` where a caption of a row is not at hand, or an image, unless such images are kept.
+    """
+    questions, place = benchmark.questions, benchmark.source or benchmark.name
+    source, rows = questions.training_rows(where=place)
+    _check_at_hand(benchmark, rows, missing)
+    return TrainingSet(
+        name=benchmark.name,
+        images=benchmark.images,
+        captions=benchmark.captions,
+        rows=rows,
+        groupings={}
+        if source is None
+        else {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()},
+        source=benchmark.source,
+    )
+
+
+def _check_at_hand(benchmark: Benchmark, rows: dict[str, Ids], missing_images: Missing) -> None:
+    lacks = {
+        "image": np.array([image.source is None for image in benchmark.images], dtype=bool),
+        "caption": np.array([caption.text is None for caption in benchmark.captions], dtype=bool),
+    }
+    for role, positions in rows.items():
+        kind = "image" if role.endswith("image") else "caption"
+        missing = lacks[kind][positions]
+        if missing.any() and not (kind == "image" and missing_images == "keep"):
+            item = (benchmark.images if kind == "image" else benchmark.captions)[
+                int(positions[np.argmax(missing)])
+            ]
+            raise DataError(
+                f"{int(missing.sum()):,} of {len(positions):,} rows have no {role} at hand",
+                where=benchmark.source or benchmark.name,
+                given=f"{kind} '{item.id}'",
+                hint="learning needs the pictures and the texts themselves",
+            )
 
 
 def read(

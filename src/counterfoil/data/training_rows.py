@@ -1,16 +1,108 @@
-"""Rows of training data as they are read, one record after the other, and the files of one split."""
+"""Rows of training data as they are read, one record after the other, and the files of one split.
+
+Training data: rows of images and captions that belong together, and of ones that do not.
+
+A column is a role. Every row has an `image` and a `caption` that belong together. What else there is decides
+what can be learnt: `negative_caption` (close to the caption, false of the image), `negative_image` (what the
+negative caption is true of), `generated_image` and `generated_caption` (further positives, made by machines).
+"""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
 
 from counterfoil.data.columns import shown
 from counterfoil.data.records import Caption, Image, Source
-from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, InputError
+
+#: Roles that images play, and captions.
+IMAGE_ROLES = ("image", "negative_image", "generated_image")
+CAPTION_ROLES = ("caption", "negative_caption", "generated_caption")
+
+#: What readers do with an image whose file is not there: raise, or keep it, to raise when it is decoded.
+Missing = Literal["refuse", "keep"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """`n` rows over images and captions.
+
+    `rows` holds for each role one position into `images` or `captions` per row; of large sets those are made
+    when they are asked for. `groupings` are labels of
+    the rows ("replace_obj"), as in benchmarks; `name` and `source` say where it is from, for provenance.
+
+    Raises `DataError` where a column is unknown, of another length, or points past the items, and where
+    there is no `image` or no `caption`.
+    """
+
+    name: str
+    images: Sequence[Image]
+    captions: Sequence[Caption]
+    rows: Mapping[str, Int[ndarray, "n"]]
+    groupings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        where = self.source or self.name
+        unknown = [role for role in self.rows if role not in IMAGE_ROLES + CAPTION_ROLES]
+        lacking = [role for role in ("image", "caption") if role not in self.rows]
+        if unknown or lacking:
+            raise DataError(
+                f"no column '{lacking[0]}'" if lacking else "unknown column",
+                where=where,
+                given=", ".join(self.rows),
+                allowed=(*IMAGE_ROLES, *CAPTION_ROLES),
+            )
+        for role, positions in self.rows.items():
+            items = len(self.images if role in IMAGE_ROLES else self.captions)
+            if len(positions) != len(self):
+                raise DataError(
+                    f"column '{role}' has the wrong length",
+                    where=where,
+                    given=len(positions),
+                    allowed=f"{len(self)}, one per row",
+                )
+            if len(positions) and not 0 <= positions.min() <= positions.max() < items:
+                raise DataError(
+                    f"column '{role}' points to an item that is not there",
+                    where=where,
+                    given=f"{positions.min()} to {positions.max()}",
+                    allowed=f"0 to {items - 1}",
+                )
+
+    def __len__(self) -> int:
+        return len(self.rows["image"])
+
+    def select(self, rows: Int[ndarray, "m"]) -> "TrainingSet":
+        """Those rows, in that order; images and captions stay as they are."""
+        return replace(
+            self,
+            rows={role: positions[rows] for role, positions in self.rows.items()},
+            groupings={name: tuple(labels[i] for i in rows) for name, labels in self.groupings.items()},
+        )
+
+    def items(self, role: str, rows: Int[ndarray, "m"]) -> Sequence[Image] | Sequence[Caption]:
+        """What plays `role` in those rows."""
+        items: Sequence[Image] | Sequence[Caption] = self.images if role in IMAGE_ROLES else self.captions
+        return [items[i] for i in self.need(role)[rows]]
+
+    def need(self, role: str) -> Int[ndarray, "n"]:
+        """The column of `role`; raises `InputError` where there is none."""
+        if role not in self.rows:
+            raise InputError(
+                f"the training data have no column '{role}'",
+                where=self.source or self.name,
+                given=", ".join(self.rows),
+                hint="choose a recipe that needs none, or data that have it",
+            )
+        return self.rows[role]
+
 
 #: Columns that are kept as groupings of the rows, where they are there.
 LABELS = ("subset", "type", "subtype", "faithful")

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.data.columns import shown
-from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
-from counterfoil.data.training_rows import LABELS, Rows, of_split
+from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, Rows, TrainingSet, of_split
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.amounts import check_amount
 from counterfoil.inputs.files import decoded

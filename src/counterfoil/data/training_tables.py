@@ -19,13 +19,19 @@ import numpy as np
 
 from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids
-from counterfoil.data.readers.photos import Photos, image_folder
-from counterfoil.data.readers.rows import CellSource, open_rows, parquet_rows
+from counterfoil.data.readers.rows import CellSource, Photos, image_folder, open_rows, parquet_rows
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image, Source
 from counterfoil.data.tables import EXTENSIONS, DataTable
-from counterfoil.data.training import CAPTION_ROLES, IMAGE_ROLES, Missing, TrainingSet
 from counterfoil.data.training_parquet import Columns
-from counterfoil.data.training_rows import LABELS, label, of_split
+from counterfoil.data.training_rows import (
+    CAPTION_ROLES,
+    IMAGE_ROLES,
+    LABELS,
+    Missing,
+    TrainingSet,
+    label,
+    of_split,
+)
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_group
 from counterfoil.inputs.footers import groups

@@ -14,8 +14,7 @@ import PIL.Image
 from jaxtyping import Float, Float32
 from numpy import ndarray
 
-from counterfoil.data.decoding import pictures
-from counterfoil.data.frames import ALL, Sampling, Timeline, chosen, cut, evenly
+from counterfoil.data.decoding import ALL, Sampling, Timeline, chosen, cut, evenly, pictures
 from counterfoil.data.records import FileSource, Image, Source, cropped, decode
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
@@ -142,7 +141,7 @@ class Video(Image):
     def frames(self) -> Iterator[PIL.Image.Image]:
         """Its frames in RGB, in order, one at a time; the file is open while the iterator is in use.
 
-        Which ones: `counterfoil.data.frames.chosen`; a frame that is chosen twice is one object both times.
+        Which ones: `counterfoil.data.decoding.chosen`; a frame that is chosen twice is one object both times.
         Raises `DataError` naming the video where it is not at hand, is none, has no frames, is cut off or has
         no such part, and `MissingExtraError` without PyAV.
         """
@@ -176,8 +175,8 @@ class Video(Image):
     def part_of(self, features: Float[ndarray, "frames width"]) -> Float[ndarray, "chosen width"]:
         """The rows of the whole video's features that belong to this part, sampled as its frames would be.
 
-        The part is cut out by shares of `duration` (`counterfoil.data.frames.cut`). Raises `DataError` for a
-        part where the duration is not known, and for frames by rate, since their times are unknown.
+        The part is cut out by shares of `duration` (`decoding.cut`). Raises `DataError` for a part
+        where the duration is not known, and for frames by rate, since their times are unknown.
 
         >>> talk = Video("talk", FrameFeatures(Path("talk.npy"), duration=10.0), start=2.0, end=5.0)
         >>> talk.part_of(np.arange(20.0)[:, None])[:, 0]

@@ -32,7 +32,7 @@ from numpy import ndarray
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import member
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.weights import check_kept, identity_of
+from counterfoil.scorers.runtime import check_kept, identity_of
 from counterfoil.store import digest, write_json, writing
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
@@ -93,7 +93,7 @@ class Cache:
         """The shards of a scorer, in a folder that is swept first; with `folder` None none at all.
 
         Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
-        (`counterfoil.scorers.weights`): what another one of its name left behind would be taken for its own.
+        (`counterfoil.scorers.runtime`): what another one of its name left behind would be taken for its own.
         """
         if folder is None:
             return cls(None, scorer.identity)

@@ -17,8 +17,7 @@ from counterfoil.data.records import Image
 from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
 from counterfoil.engine.abilities import ability_for
-from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.caption_rows import row_scorer
+from counterfoil.engine.caption_inputs import CaptionInputs, row_scorer
 from counterfoil.engine.progress import Note
 from counterfoil.engine.provenance import signed
 from counterfoil.engine.session import Session

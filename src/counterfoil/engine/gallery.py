@@ -18,9 +18,8 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.blocks import Blocks
-from counterfoil.engine.parallel import map_ordered
 from counterfoil.engine.progress import Progress, silent
-from counterfoil.engine.top_k import better
+from counterfoil.engine.top_k import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.rank_counts import tally

@@ -15,7 +15,7 @@ from numpy import ndarray
 from PIL import features
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError

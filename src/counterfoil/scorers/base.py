@@ -19,7 +19,7 @@ class Identity:
     """Everything that decides what a scorer answers. Equal identities give equal scores.
 
     Batch size, number of workers and number of devices are not part of it. Scores are kept in a cache only
-    where `weights` or `revision` is given, or the weights can be found (`counterfoil.scorers.weights`).
+    where `weights` or `revision` is given, or the weights can be found (`counterfoil.scorers.runtime`).
     """
 
     name: str

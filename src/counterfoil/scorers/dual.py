@@ -16,7 +16,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.scorers.base import Ability, Identity, cosines, text_of
 from counterfoil.scorers.images import Preparation, prepared
-from counterfoil.scorers.row_similarity import RowSimilarity
+from counterfoil.scorers.matching_probability import RowSimilarity
 from counterfoil.scorers.runtime import import_torch
 from counterfoil.scorers.token_encoder import LocalEncoder, TokenTower
 

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
-from counterfoil.scorers.embeddings import read_embeddings
+from counterfoil.scorers.given_arrays import GivenSimilarity, load_similarity, read_embeddings
 from counterfoil.scorers.rankings import GivenRankings, holds_rankings, load_rankings
 from counterfoil.scorers.score_table_layouts import Kind, recognise
 from counterfoil.scorers.score_tables import parse
-from counterfoil.scorers.similarity import GivenSimilarity, load_similarity
 from counterfoil.store import digest_file, digest_value
 
 
@@ -156,7 +155,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
 
 
 def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbeddings:
-    """The embeddings in an npz file; see `counterfoil.scorers.embeddings` for the names it may use."""
+    """The embeddings in an npz file; see `counterfoil.scorers.given_arrays` for the names it may use."""
     reject_unused_options(f"embeddings:{argument}", options)
     found = read_embeddings(Path(argument))
     return GivenEmbeddings(

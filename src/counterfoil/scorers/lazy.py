@@ -22,7 +22,7 @@ from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.parsed import read_json
 from counterfoil.scorers.base import Ability, Identity, Options, abilities, cosines, stream_pairs
 from counterfoil.scorers.captions.base import CaptionTokens
-from counterfoil.scorers.row_similarity import RowSimilarity
+from counterfoil.scorers.matching_probability import RowSimilarity
 from counterfoil.scorers.token_encoder import given_frames, is_given
 from counterfoil.store import digest_value, write_json
 

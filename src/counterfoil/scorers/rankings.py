@@ -27,7 +27,7 @@ from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.parsed import parse_json
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
-from counterfoil.scorers.embeddings import CAPTION_IDS, IMAGE_IDS, ids_of
+from counterfoil.scorers.given_arrays import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
 
 _ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")

@@ -28,8 +28,7 @@ from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
 from counterfoil.studies.single_token import WholeCaptions
-from counterfoil.world.graded_captions import GRADES, LEVELS
-from counterfoil.world.ratings import preferences, rated
+from counterfoil.world.ratings import GRADES, LEVELS, preferences, rated
 from counterfoil.world.video_benchmark import clips
 
 ORACLE = "oracle"

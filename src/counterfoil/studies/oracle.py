@@ -17,10 +17,8 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
 from counterfoil.scorers.blind import Random
-from counterfoil.world.animation import Animation
-from counterfoil.world.graded_captions import grade, level
-from counterfoil.world.lazy_drawings import LazyDrawing
-from counterfoil.world.ratings import GradedDrawing
+from counterfoil.world.drawings import Animation, LazyDrawing
+from counterfoil.world.ratings import GradedDrawing, grade, level
 from counterfoil.world.reading import matches, read
 
 #: How much of a score is chance, so that pairs that are all right (or all wrong) do not tie.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.progress import Progress, silent
 from counterfoil.report.study.page import TrainingSummary
 from counterfoil.studies.plan import Plan
@@ -142,9 +142,9 @@ class TrainingRuns:
         *,
         first: bool = False,
     ) -> TrainingSummary:
-        from counterfoil.train.evaluation_mode import accuracy
         from counterfoil.train.loop import fit
-        from counterfoil.train.selection import Monitors
+        from counterfoil.train.saving import Monitors
+        from counterfoil.train.validation import accuracy
 
         fitted = fit(
             backbone,

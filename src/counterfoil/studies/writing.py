@@ -19,7 +19,7 @@ from counterfoil.studies.captions import BROWSED
 from counterfoil.studies.demo import BASELINE, Study
 from counterfoil.studies.folder import NUMBERS, QUESTIONS, REPORT
 from counterfoil.studies.measuring import ALIKE
-from counterfoil.world.lazy_drawings import sized
+from counterfoil.world.drawings import sized
 
 #: What the page says before its findings.
 _STANDFIRST = (

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
-from counterfoil.data.frames import ALL, Sampling
+from counterfoil.data.decoding import ALL, Sampling
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References

@@ -181,8 +181,7 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
     from counterfoil.train.forgetting import ForgettingGuard
     from counterfoil.train.loop import fit
-    from counterfoil.train.saving import Saving
-    from counterfoil.train.selection import Monitors
+    from counterfoil.train.saving import Monitors, Saving
 
     began: list[int] = []
 

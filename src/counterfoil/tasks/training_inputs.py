@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.training import Missing, TrainingSet
+from counterfoil.data.training_rows import Missing, TrainingSet
 from counterfoil.errors import InputError
 from counterfoil.outputs.guard import Folder
 from counterfoil.scorers import checkpoint
@@ -172,9 +172,9 @@ def network(spec: str, *, allowed: str) -> "Backbone":
             known = (Path(spec) / "config.json").is_file()
             hint = f"did you mean hf:{spec}?" if known else "this folder holds no card.json of a checkpoint"
         raise InputError("no such model", given=spec or "(empty)", allowed=allowed, hint=hint)
-    from counterfoil.scorers import trainable
+    from counterfoil.scorers import registry
 
-    return trainable.backbone(spec)
+    return registry.backbone(spec)
 
 
 def _is_folder(spec: str) -> bool:

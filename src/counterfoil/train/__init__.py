@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from counterfoil.train.loop import Fitted, fit
     from counterfoil.train.objectives import with_heads
     from counterfoil.train.recipes import Recipe, read
-    from counterfoil.train.saving import Saving
-    from counterfoil.train.selection import Monitors
+    from counterfoil.train.saving import Monitors, Saving
 
 __all__ = [
     "Fitted",

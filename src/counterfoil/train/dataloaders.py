@@ -1,19 +1,281 @@
 """The rows of a training made ready: which can be used, and what feeds each stage with them."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from queue import Empty, Full, Queue
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import torch
 from jaxtyping import Int
 from numpy import ndarray
+from torch import Tensor
 
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.records import Caption
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.progress import Note, Progress
+from counterfoil.scorers.base import text_of
 from counterfoil.scorers.networks import Backbone
-from counterfoil.train.augmentation import Variation
-from counterfoil.train.images import ImageStore, say_unreadable
+from counterfoil.train.batches import BatchPart
+from counterfoil.train.images import (
+    UNVARIED,
+    ImageRequest,
+    ImageStore,
+    Variation,
+    say_unreadable,
+    without_words,
+)
 from counterfoil.train.objectives import Objective
-from counterfoil.train.prefetch import Batch, Feed
-from counterfoil.train.tokens import TokenTable
+
+#: Ids that are kept at most: a quarter of a gigabyte of them.
+_KEPT = 1 << 26
+#: Captions among which a short and a long one are looked for, to see how a tokenizer pads.
+_SAMPLE = 4096
+#: No id pads: all captions are as wide.
+_FIXED = -1
+
+
+class TokenTable:
+    """The token ids of captions by their position, as `tokens` would give them for each batch.
+
+    Tokenizers cut or pad a batch to its longest caption, or always to one width. Both can be put together
+    from rows that were worked out before, once it is known what padding looks like; where a tokenizer does
+    anything else, which the first batch of each width shows, batches are worked out anew.
+    """
+
+    def __init__(self, captions: Sequence[Caption], tokens: Callable[[Sequence[str]], Tensor]) -> None:
+        self._captions = captions
+        self._tokens = tokens
+        self._known = np.zeros(len(captions), dtype=bool)
+        self._ids: ndarray | None = None
+        #: How many ids of a row are the caption's own, so that a batch must be that wide.
+        self._own = np.zeros(len(captions), dtype=np.int32)
+        self._padding: tuple[int, bool] | None = None
+        self._keeping = True
+        #: Widths of batches at which kept ids were found to be what the tokenizer says.
+        self._checked: set[int] = set()
+
+    def of(self, positions: Int[ndarray, "n"]) -> Tensor:
+        """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
+        if not self._keeping:
+            return self._afresh(positions)
+        new = np.unique(positions[~self._known[positions]])
+        if len(new):
+            self._learn(new)
+        if not self._keeping or self._ids is None:
+            return self._afresh(positions)
+        width = int(self._own[positions].max())
+        ids = torch.from_numpy(self._ids[positions, :width])
+        if width not in self._checked:
+            self._checked.add(width)
+            afresh = self._afresh(positions)
+            if not torch.equal(afresh.to(ids.dtype), ids):
+                self._give_up()
+                return afresh
+        return ids.to(torch.int64)
+
+    def _afresh(self, positions: ndarray) -> Tensor:
+        return self._tokens([text_of(self._captions[i]) for i in positions])
+
+    def _learn(self, new: ndarray) -> None:
+        """Work out rows that were not asked for before, with one call of the tokenizer."""
+        rows = self._afresh(new)
+        if rows.ndim != 2 or rows.dtype not in (torch.int64, torch.int32):
+            return self._give_up()
+        width = rows.shape[1]
+        if self._padding is None:
+            self._padding = self._find_padding()
+        if self._padding is None:
+            return self._give_up()
+        padding, ends = self._padding
+        if len(self._captions) * width > _KEPT:
+            return self._give_up()
+        if self._ids is None:
+            self._ids = np.full((len(self._captions), width), padding, dtype=np.int32)
+        if width > self._ids.shape[1]:
+            more = np.full((len(self._ids), width - self._ids.shape[1]), padding, dtype=np.int32)
+            self._ids = np.concatenate([self._ids, more], axis=1)
+        values = rows.numpy()
+        self._ids[new, :width] = values
+        if padding == _FIXED:
+            # One width whatever the captions: all of it is theirs.
+            if (self._own[self._known] != width).any():
+                return self._give_up()
+            self._own[new] = width
+        else:
+            trailing = (values[:, ::-1] != padding).argmax(axis=1)
+            trailing[(values == padding).all(axis=1)] = width
+            self._own[new] = width - trailing + (ends & (trailing > 0))
+        self._known[new] = True
+        return None
+
+    def _find_padding(self) -> tuple[int, bool] | None:
+        """The id that pads, and whether it also ends each caption (transformers' CLIP); None: unclear."""
+        step = max(1, len(self._captions) // _SAMPLE)
+        sample = (self._captions[i].text for i in range(0, len(self._captions), step))
+        texts = [text for text in sample if text]
+        if not texts:
+            return None
+        short, long = min(texts, key=len), max(texts, key=len)
+        alone, both = self._tokens([short]), self._tokens([short, long])
+        width = alone.shape[1]
+        if width >= both.shape[1]:
+            return _FIXED, False
+        tail = both[0, width:]
+        if not torch.equal(both[0, :width], alone[0]) or bool((tail != tail[0]).any()):
+            return None
+        return int(tail[0]), bool(alone[0, -1] == tail[0])
+
+    def _give_up(self) -> None:
+        self._keeping, self._ids = False, None
+
+
+#: Batches that are prepared ahead of the one in work.
+_AHEAD = 3
+
+
+class Batch(NamedTuple):
+    """What a network is fed: roles one after the other, each with the rows in the same order."""
+
+    epoch: int
+    rows: Int[ndarray, "b"]
+    #: (image roles x b, 3, height, width) and (caption roles x b, length), on the CPU.
+    pixels: Tensor
+    tokens: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """Rows of a training set made ready for a backbone.
+
+    `image_roles` and `caption_roles` are encoded in that order. What `variation` makes of a picture or a
+    caption is decided by (seed, epoch, row, role), whatever process prepares it.
+    """
+
+    data: TrainingSet
+    backbone: Backbone
+    pictures: ImageStore
+    tokens: TokenTable
+    image_roles: Sequence[str] = ("image",)
+    caption_roles: Sequence[str] = ("caption",)
+    variation: Variation = UNVARIED
+    seed: int = 0
+    #: What is done to a batch where it is prepared: pinned for a GPU, say.
+    finish: Callable[[Batch], Batch] = lambda batch: batch
+    #: Whether batches are prepared ahead, in a thread. Where the processor is busy with the step anyway and
+    #: pictures are in memory, there is nothing to be gained, and handing over costs more than preparing.
+    works_ahead: bool = True
+
+    def batches(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
+        """A batch for each of `parts`, in order; raises here what preparing them raises in a thread."""
+        prepared = self._prepared(parts)
+        return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
+
+    def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
+        with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
+            for part, pixels in zip(parts, pictures, strict=True):
+                yield self.finish(
+                    Batch(part.epoch, part.rows, self.backbone.pixels(pixels), self._words(part))
+                )
+
+    def _words(self, part: BatchPart) -> Tensor:
+        positions = self._positions(self.caption_roles, part)
+        if not self.variation.word_drop:
+            return self.tokens.of(positions)
+        # Longer than any key of a picture, so that the two are drawn apart.
+        keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
+        share = self.variation.word_drop
+        return self.backbone.tokens(
+            [
+                without_words(text_of(self.data.captions[at]), key=key, share=share)
+                for at, key in zip(positions, keys, strict=True)
+            ]
+        )
+
+    def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
+        return [(self.seed, part.epoch, int(row), role) for role in range(len(roles)) for row in part.rows]
+
+    def _positions(self, roles: Sequence[str], part: BatchPart) -> ndarray:
+        return np.concatenate([self.data.need(role)[part.rows] for role in roles])
+
+    def asked(self, part: BatchPart) -> ImageRequest:
+        """The pictures of one batch."""
+        positions = self._positions(self.image_roles, part)
+        if not self.variation.of_pictures:
+            return ImageRequest(positions)
+        return ImageRequest(positions, tuple(self._keys(self.image_roles, part)), self.variation)
+
+
+class _Lookup(Sequence[ImageRequest]):
+    """The pictures of each batch, worked out when they are asked for."""
+
+    def __init__(self, feed: Feed, parts: Sequence[BatchPart]) -> None:
+        self._feed, self._parts = feed, parts
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        return self._feed.asked(self._parts[at])
+
+
+_Item = TypeVar("_Item")
+
+
+def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Item, None, None]:
+    """The items of `source`, which runs in a thread, up to `depth` items ahead.
+
+    What `source` raises is raised in its place. Stopping early (`close`) stops the thread and closes
+    `source`.
+    """
+    ready: Queue[tuple[str, object]] = Queue(maxsize=depth)
+    stopped = threading.Event()
+
+    def put(kind: str, item: object) -> bool:
+        while not stopped.is_set():
+            try:
+                ready.put((kind, item), timeout=0.2)
+            except Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            with closing(source):
+                for item in source:
+                    if not put("item", item):
+                        return
+            put("end", None)
+        # Any exception is raised where the next item is awaited.
+        except BaseException as error:
+            put("error", error)
+
+    thread = threading.Thread(target=work, name="batches ahead", daemon=True)
+    thread.start()
+    try:
+        yield from _items(ready)
+    finally:
+        stopped.set()
+        while True:
+            try:
+                ready.get_nowait()
+            except Empty:
+                break
+        thread.join()
+
+
+def _items(ready: "Queue[tuple[str, object]]") -> Iterator:  # type: ignore[type-arg]
+    while True:
+        kind, item = ready.get()
+        if kind == "end":
+            return
+        if kind == "error":
+            assert isinstance(item, BaseException)
+            raise item
+        yield item
 
 
 def dataloaders(

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.errors import InputError
 from counterfoil.scorers import checkpoint
@@ -26,9 +26,8 @@ from counterfoil.scorers.runtime import device_of
 from counterfoil.store import check_writable
 from counterfoil.train.batches import order
 from counterfoil.train.frozen_features import FrozenFeatures, encoded
-from counterfoil.train.optim import optimiser
+from counterfoil.train.optim import learning_rate, optimiser
 from counterfoil.train.recipes import Detection
-from counterfoil.train.schedule import learning_rate
 
 
 class Epoch(NamedTuple):

@@ -12,7 +12,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.progress import Note
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.networks import Backbone
-from counterfoil.train.evaluation_mode import accuracy
+from counterfoil.train.validation import accuracy
 
 #: What a model does on a task: a number, higher is better.
 Task = Callable[[Backbone], float]

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.base import text_of

@@ -12,8 +12,8 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from counterfoil.scorers.networks import Answer, Encoded
+from counterfoil.train.dataloaders import Batch
 from counterfoil.train.objectives import Objective
-from counterfoil.train.prefetch import Batch
 from counterfoil.train.state import random_state, set_random_state
 
 

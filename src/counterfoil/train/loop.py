@@ -14,27 +14,23 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn, optim
 
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.scorers.networks import Backbone, Network
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
-from counterfoil.train.augmentation import UNVARIED, Variation
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.dataloaders import dataloaders
-from counterfoil.train.devices import WrappedNetwork, launched, on_first
+from counterfoil.train.devices import WrappedNetwork, gather, launched, on_first
 from counterfoil.train.forgetting import Watch
-from counterfoil.train.gather import gather
 from counterfoil.train.gradients import gradients
-from counterfoil.train.journal import Journal
+from counterfoil.train.images import UNVARIED, Variation
+from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import objective
+from counterfoil.train.optim import learning_rate, parameter_groups
 from counterfoil.train.optim import optimiser as optimiser_of
-from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.running_metrics import RunningMetrics
-from counterfoil.train.saving import DEFAULT_SAVING, Saver, Saving
-from counterfoil.train.schedule import learning_rate
-from counterfoil.train.selection import NO_MONITORS, Monitors, Selection
+from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
 from counterfoil.train.validation import Validation
 

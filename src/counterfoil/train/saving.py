@@ -1,7 +1,9 @@
 """Files of a training in progress: checkpoints and the resume state."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -9,19 +11,22 @@ from typing import Any
 from lightning_fabric import Fabric
 from torch import Tensor, optim
 
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
+from counterfoil.engine.progress import Note, Progress
+from counterfoil.errors import InputError
 from counterfoil.evaluation.result import or_none
 from counterfoil.scorers import checkpoint as checkpoint_folder
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train import state
-from counterfoil.train.devices import of_all
-from counterfoil.train.journal import Journal
+from counterfoil.train.devices import of_all, on_first
+from counterfoil.train.forgetting import ForgettingGuard, Watch
+from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.running_metrics import RunningMetrics
 from counterfoil.train.state import TrainState
+from counterfoil.train.validation import Validation, better, evaluation_mode
 
-#: Steps between two agreements of several processes on whether it is time to save.
-_TOGETHER = 25
+#: Measures of a network in evaluation mode, by name.
+Validate = Callable[[Backbone], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -112,3 +117,113 @@ class Saver:
         """The weights of the checkpoint in the folder."""
         assert self._out is not None
         return checkpoint_folder.read(self._out).network.state_dict()
+
+
+@dataclass(frozen=True)
+class Monitors:
+    """Measures of a training beside the recipe's objective on its validation rows."""
+
+    #: Measures at each validation; the recipe may select weights by one of them.
+    validate: Validate | None = None
+    #: A task whose forgetting is measured at each validation and before the first step.
+    guard: ForgettingGuard | None = None
+    #: Whether the journal begins with the validation of the weights at the start, which selects nothing.
+    at_start: bool = False
+
+
+NO_MONITORS = Monitors()
+
+
+class Selection:
+    """The validations of a training, and the best weights so far.
+
+    `checks` has a validation for each of `stages`, or none. The measure of the last stage decides; earlier
+    stages select weights only where they have the same measure. Without any validation the last weights are
+    taken, with a `note`.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        stages: Sequence[Recipe],
+        checks: Sequence[Validation],
+        validate: Validate | None,
+        *,
+        fabric: Fabric,
+        watch: Watch | None,
+        saver: Saver,
+        progress: Progress,
+        note: Note,
+    ) -> None:
+        self._measure = stages[-1].select
+        if self._measure != "last" and not checks and validate is None:
+            note(
+                "there is nothing to validate on: the last weights are kept, not those with the best "
+                f"{self._measure}"
+            )
+            self._measure = "last"
+        self._backbone, self._stages, self._checks = backbone, stages, checks
+        self._validate, self._watch = validate, watch
+        self._fabric, self._saver = fabric, saver
+        self._progress, self._note = progress, note
+        self._weights: Mapping[str, Tensor] | None = None
+
+    def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
+        """Validate: the entries for the journal, and whether these weights are the best so far.
+
+        If so they are kept, also as a checkpoint, and `now` is updated. The guarded task is measured too.
+        Raises `InputError` where the deciding measure is missing or is not finite.
+        """
+        measured: dict[str, float] = {}
+        if self._checks:
+            measured |= self._checks[now.stage].measure(self._fabric, progress=self._progress)
+            # Weights may be beyond all numbers though the loss before the step was not: they are not kept.
+            broken = [name for name, value in measured.items() if not math.isfinite(value)]
+            if broken:
+                raise InputError(
+                    f"step {now.step}: {broken[0]} in validation is {measured[broken[0]]}; "
+                    "training stops, and what was saved last is kept",
+                    hint="try a lower lr, or clip_norm",
+                )
+        if self._validate is not None:
+            measured |= on_first(self._fabric, partial(_ask, self._validate, self._backbone))
+        entry = {f"validation_{name}": value for name, value in measured.items()}
+        improved = self._decides(now) and better(measured, self._measure, now.best)
+        if improved:
+            now.best, now.best_step, now.stale_since = measured[self._measure], now.step, now.step
+            states = self._backbone.network.state_dict()
+            self._weights = {name: tensor.detach().cpu().clone() for name, tensor in states.items()}
+            self._saver.checkpoint(now.step, measured)
+        if self._watch is not None:
+            guard = self._watch.guard
+            self._watch.see(
+                on_first(self._fabric, partial(guard.measure, self._backbone)), now.step, self._note
+            )
+            entry[guard.name] = self._watch.last
+        return entry, improved
+
+    def stale(self, now: TrainState) -> bool:
+        """Whether no validation was better for as many steps as the stage has patience."""
+        patience = self._stages[now.stage].patience
+        return self._measure != "last" and patience is not None and now.step - now.stale_since >= patience
+
+    def put_back(self, now: TrainState) -> None:
+        """Give the network the weights that were best; where no validation decided it keeps the last."""
+        if not now.best_step:
+            return
+        if self._weights is None:
+            # They are from before the training was stopped, and lie where they were written.
+            self._weights = self._saver.checkpointed()
+        self._backbone.network.load_state_dict(self._weights)
+
+    def _decides(self, now: TrainState) -> bool:
+        return self._measure != "last" and self._stages[now.stage].select == self._measure
+
+
+def _ask(validate: Validate, backbone: Backbone) -> dict[str, float]:
+    with evaluation_mode(backbone):
+        return {name: float(value) for name, value in validate(backbone).items()}
+
+
+#: Steps between two agreements of several processes on whether it is time to save.
+_TOGETHER = 25

@@ -14,7 +14,7 @@ import torch
 from lightning_fabric import Fabric
 from pydantic import ConfigDict, Field
 
-from counterfoil.data.training import TrainingSet
+from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.progress import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
 from counterfoil.inputs.files import regular

@@ -1,10 +1,10 @@
 """A small world in which everything is known: scenes, captions, edits of both, pictures, benchmarks, people.
 
-Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training_files`.
+Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training`.
 """
 
-from counterfoil.world.animation import Animation
 from counterfoil.world.captions import Meaning, Phrase, describe, text
+from counterfoil.world.drawings import Animation
 from counterfoil.world.edits import SUBSETS, Contrast, edit
 from counterfoil.world.galleries import gallery
 from counterfoil.world.generator import imagine

@@ -11,8 +11,8 @@ from jaxtyping import Bool
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.readers.matches import gallery as from_searches
-from counterfoil.data.readers.matches import own, search
+from counterfoil.data.readers.questions import gallery as from_searches
+from counterfoil.data.readers.questions import own, search
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount
 from counterfoil.inputs.memory import check_room

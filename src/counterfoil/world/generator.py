@@ -12,8 +12,7 @@ import numpy as np
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import matches
-from counterfoil.world.edits import SUBSETS, Contrast
-from counterfoil.world.relocation import has_room
+from counterfoil.world.edits import SUBSETS, Contrast, has_room
 from counterfoil.world.scenes import (
     COLOURS,
     CONTAINERS,

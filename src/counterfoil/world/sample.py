@@ -13,8 +13,8 @@ from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, S
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
+from counterfoil.world.drawings import AS_PIXELS, LazyDrawing
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.lazy_drawings import AS_PIXELS, LazyDrawing
 from counterfoil.world.render import STYLES, draw_many, encode
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 

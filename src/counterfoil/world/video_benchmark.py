@@ -13,10 +13,10 @@ from counterfoil.data.forms import Rated
 from counterfoil.data.records import Caption
 from counterfoil.data.references import References
 from counterfoil.data.videos import Video
-from counterfoil.world.animation import MOTIONS, Animation, moving
 from counterfoil.world.captions import Meaning, describe, text
+from counterfoil.world.drawings import MOTIONS, Animation, moving
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.graded_captions import GRADES, in_order, share, words
+from counterfoil.world.ratings import GRADES, in_order, share, words
 from counterfoil.world.sample import (
     Items,
     Progress,

@@ -11,7 +11,7 @@ import pytest
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
 from counterfoil.data.forms import Rated
-from counterfoil.data.readers.cxc_ratings import read
+from counterfoil.data.readers.cxc import read_ratings
 from counterfoil.errors import CounterfoilError, DataError
 
 Free = Callable[[str], Card]
@@ -25,7 +25,7 @@ def _row(caption: int, image: int, score: object, how: str = "c2i_intrasim") -> 
 
 def test_the_validation_half(shared_data: Path) -> None:
     folder = shared_data / "cxc"
-    benchmark = read(card("cxc-sits"), folder, shared_data / "coco_mini" / "images")
+    benchmark = read_ratings(card("cxc-sits"), folder, shared_data / "coco_mini" / "images")
     asked = benchmark.judged
     assert isinstance(asked, Rated)
     with open(folder / "sits_val.csv", newline="") as file:
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, coco_captions: Callable[..., Path]) -> Path:
 
 
 def test_texts_of_coco(folder: Path, free: Free) -> None:
-    benchmark = read(free("cxc-sits"), folder, None)
+    benchmark = read_ratings(free("cxc-sits"), folder, None)
     asked = benchmark.judged
     assert isinstance(asked, Rated)
     assert asked.ids == ("3-7", "0-42", "3-42")
@@ -73,20 +73,20 @@ def test_texts_of_coco(folder: Path, free: Free) -> None:
         for image, split, at, text in ((42, "restval", 0, "a cat"), (7, "test", 3, "a bus"))
     ]
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    assert read(free("cxc-sits"), folder / "sits_val.csv", None).digest == benchmark.digest
+    assert read_ratings(free("cxc-sits"), folder / "sits_val.csv", None).digest == benchmark.digest
     images.pop()
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
     with pytest.raises(
         DataError, match="1 of the 2 rated captions are not in this file; given: no caption 3;"
     ):
-        read(free("cxc-sits"), folder, None)
+        read_ratings(free("cxc-sits"), folder, None)
 
 
 def test_the_test_half_goes_first_and_is_counted(folder: Path) -> None:
     (folder / "sits_test.csv").write_text(HEADER + _row(1, 7, 2))
     with pytest.raises(DataError, match=r"SITS has in group 'c2i_original'; given: 0; allowed: 25,000"):
-        read(card("cxc-sits"), folder, None)
-    assert len(read(card("cxc-sits"), folder / "sits_val.csv", None)) == 3
+        read_ratings(card("cxc-sits"), folder, None)
+    assert len(read_ratings(card("cxc-sits"), folder / "sits_val.csv", None)) == 3
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_the_test_half_goes_first_and_is_counted(folder: Path) -> None:
 def test_rows_that_do_not_fit(folder: Path, free: Free, row: str, message: str) -> None:
     (folder / "sits_val.csv").write_text(HEADER + _row(3, 7, 0.5) + row)
     with pytest.raises(CounterfoilError, match=message):
-        read(free("cxc-sits"), folder, None)
+        read_ratings(free("cxc-sits"), folder, None)
 
 
 def test_no_ratings(tmp_path: Path, free: Free) -> None:
     with pytest.raises(DataError, match=r"no ratings here; allowed: sits_test\.csv or sits_val\.csv"):
-        read(free("cxc-sits"), tmp_path, None)
+        read_ratings(free("cxc-sits"), tmp_path, None)
     with pytest.raises(DataError, match="no official data set on the hub"):
-        read(free("cxc-sits"), None, None)
+        read_ratings(free("cxc-sits"), None, None)

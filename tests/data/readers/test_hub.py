@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
-from counterfoil.data.readers import bivlc, sugarcrepe_pp
+from counterfoil.data.readers import bivlc, sugarcrepe
 from counterfoil.data.readers.hub import hub_rows
 from counterfoil.errors import DataError, MissingExtraError
 
@@ -77,7 +77,7 @@ def test_no_network(cache: Path, name: str) -> None:
 @pytest.mark.models
 def test_no_network_for_a_part(cache: Path) -> None:
     with pytest.raises(DataError, match="Aman-J/SugarCrepe_pp replace_object: the data set cannot be had"):
-        sugarcrepe_pp.read(card("sugarcrepe-pp"), None, None)
+        sugarcrepe.read_pp(card("sugarcrepe-pp"), None, None)
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

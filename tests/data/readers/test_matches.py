@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data.readers.matches import IdPositions, own, search
+from counterfoil.data.readers.questions import IdPositions, own, search
 from counterfoil.errors import DataError
 
 IDS = st.lists(st.integers(0, 50), max_size=20)

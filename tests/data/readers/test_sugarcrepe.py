@@ -11,7 +11,7 @@ import pytest
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
 from counterfoil.data.forms import Choice
-from counterfoil.data.readers import sugarcrepe, sugarcrepe_pp
+from counterfoil.data.readers import sugarcrepe
 from counterfoil.errors import DataError
 
 
@@ -135,29 +135,29 @@ def test_real_files(shared_data: Path) -> None:
 
 @pytest.fixture
 def plus(tmp_path: Path) -> Path:
-    for name in sugarcrepe_pp.SUBSETS:
+    for name in sugarcrepe.PP_SUBSETS:
         items = [{"id": n, **_item(name, n), "caption2": f"also {name} {n}"} for n in (4, 9)]
         (tmp_path / f"{name}.json").write_text(json.dumps(items))
     return tmp_path
 
 
 def test_sugarcrepe_pp(plus: Path) -> None:
-    counts = dict.fromkeys(sugarcrepe_pp.SUBSETS, 2)
+    counts = dict.fromkeys(sugarcrepe.PP_SUBSETS, 2)
     small = card("sugarcrepe-pp").model_copy(update={"size": 10, "counts": counts})
-    found = sugarcrepe_pp.read(small, plus, None)
+    found = sugarcrepe.read_pp(small, plus, None)
     assert isinstance(found.questions, Choice)
     assert found.questions.ids[:2] == ("replace_obj/4", "replace_obj/9")
     assert found.questions.correct == 2
     first = [found.captions[i].text for i in found.questions.candidates[0]]
     assert first == [" replace_obj 4 ", "also replace_obj 4", "not 4"]
-    assert set(found.questions.groups()) == {*sugarcrepe_pp.SUBSETS, "replace", "swap"}
-    alone = sugarcrepe_pp.read(small, plus / "swap_att.json", None)
+    assert set(found.questions.groups()) == {*sugarcrepe.PP_SUBSETS, "replace", "swap"}
+    alone = sugarcrepe.read_pp(small, plus / "swap_att.json", None)
     assert alone.questions.ids == ("swap_att/4", "swap_att/9")
     items = json.loads((plus / "swap_att.json").read_text())
     items[1]["id"] = 4
     (plus / "swap_att.json").write_text(json.dumps(items))
     with pytest.raises(DataError, match=r"swap_att\.json, row 2, column 'id': id occurs twice; given: 4"):
-        sugarcrepe_pp.read(small, plus, None)
+        sugarcrepe.read_pp(small, plus, None)
 
 
 def test_each_file_alone(shared_data: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.cards import card
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.forms import Rated
-from counterfoil.data.frames import Sampling
 from counterfoil.data.readers.vatex import read, read_one_reference
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFeatures, Video

@@ -197,7 +197,7 @@ class TestReleasedFiles:
         self, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Without the package that has them too.
-        monkeypatch.setattr("counterfoil.data.readers.coco_ids.find_spec", lambda name: None)
+        monkeypatch.setattr("counterfoil.data.readers.coco_files.find_spec", lambda name: None)
         folder = self.copy(shared_data, tmp_path, "").parent / "eccv"
         for file in folder.glob("cxc_*"):
             file.unlink()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.videos import Video
 from counterfoil.errors import ModelError

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.build import check_counts, choices
 from counterfoil.data.readers.hub import hub_rows
-from counterfoil.data.readers.photos import Photos, cell_source, image_folder
-from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.rows import Photos, cell_source, image_folder, open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, labels, texts
 from counterfoil.errors import DataError

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.build import check_counts, quads
 from counterfoil.data.readers.hub import hub_rows
-from counterfoil.data.readers.photos import cell_source
-from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.readers.questions import check_counts, quads
+from counterfoil.data.readers.rows import cell_source, open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, labels, texts
 

@@ -9,7 +9,7 @@ from counterfoil.data.readers import coco_files
 from counterfoil.data.readers.coco_files import Captioned, captions_files, photographs
 from counterfoil.data.readers.coco_test import read_test
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.matches import gallery, own
+from counterfoil.data.readers.questions import gallery, own
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 

@@ -14,12 +14,16 @@ from counterfoil.data.readers.coco_files import (
     Captioned,
     called_by_id,
     captions_files,
+    find,
     photographs,
+    place,
     read_captions,
+    read_ids,
+    read_positives,
+    said,
 )
-from counterfoil.data.readers.coco_ids import find, place, read_ids, read_positives, said
-from counterfoil.data.readers.karpathy import read_split
-from counterfoil.data.readers.matches import IdPositions, gallery, search
+from counterfoil.data.readers.questions import IdPositions, gallery, search
+from counterfoil.data.readers.released_captions import read_split
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
@@ -313,3 +317,16 @@ def _pairs(search: Search) -> Ids:
     """(pairs, 2) positions of query and right answer."""
     assert isinstance(search.positives, Positives)
     return np.stack([search.queries[search.positives.queries], search.positives.items], axis=1)
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """1,261 images and 1,332 captions as queries, through all items of COCO 5K.
+
+    The two directions are two files and no transposes of each other: they were verified apart, and stay so.
+    Positives that the gallery does not hold count in R and are never found. `data` is as for COCO 5K, with
+    eccv_image_to_caption.json and eccv_caption_to_image.json from there or from the package `eccv_caption`.
+    """
+    test = read_test(data)
+    i2t, t2i = (find(data, f"eccv_{way}.json") for way in ("image_to_caption", "caption_to_image"))
+    searches = test.searches(i2t, t2i, every=False)
+    return test.benchmark(card, searches, data=data, images=images, positives=f"{said(i2t)}, {t2i.name}")

@@ -29,7 +29,7 @@ from counterfoil.data.readers.human_ratings import (
     rated,
     rating,
 )
-from counterfoil.data.readers.reference_captions import (
+from counterfoil.data.readers.released_captions import (
     Written,
     coco_captions,
     flickr8k_captions,

@@ -10,9 +10,8 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.readers.coco_files import photographs
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.karpathy import read_split
-from counterfoil.data.readers.matches import gallery, own
-from counterfoil.data.readers.token_file import read_tokens
+from counterfoil.data.readers.questions import gallery, own
+from counterfoil.data.readers.released_captions import read_split, read_tokens
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import labels, read_table, texts
 from counterfoil.errors import DataError

@@ -30,7 +30,7 @@ from counterfoil.data.readers.human_ratings import (
     rating,
     unique_ids,
 )
-from counterfoil.data.readers.token_file import read_tokens
+from counterfoil.data.readers.released_captions import read_tokens
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References

@@ -28,7 +28,7 @@ from counterfoil.data.readers.human_ratings import (
     placed,
     unique_ids,
 )
-from counterfoil.data.readers.reference_captions import coco_captions, karpathy_part, of_image
+from counterfoil.data.readers.released_captions import coco_captions, karpathy_part, of_image
 from counterfoil.data.records import Image
 from counterfoil.data.reference_policy import contained
 from counterfoil.data.references import References

@@ -14,10 +14,9 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids
 from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.matches import gallery, search
 from counterfoil.data.readers.own import ALIASES, named
-from counterfoil.data.readers.photos import cell_source
-from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.readers.questions import gallery, search
+from counterfoil.data.readers.rows import cell_source, open_rows
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import DataTable, floats, labels, texts
 from counterfoil.errors import DataError

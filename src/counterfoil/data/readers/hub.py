@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.data.benchmark import Card
+from counterfoil.data.fetching import serving
 from counterfoil.data.readers.rows import arrow_rows
-from counterfoil.data.releases import serving
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, MissingExtraError
 

@@ -25,8 +25,7 @@ from counterfoil.data.readers.human_ratings import (
     rating,
 )
 from counterfoil.data.readers.own import ALIASES, named
-from counterfoil.data.readers.photos import cell_source
-from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.readers.rows import cell_source, open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.data.tables import DataTable, texts

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.build import choices, quads
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.own import ALIASES, named
-from counterfoil.data.readers.photos import cell_source
-from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.readers.questions import choices, quads
+from counterfoil.data.readers.rows import cell_source, open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, labels, names, texts
 from counterfoil.errors import DataError

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.bivlc import kinds
-from counterfoil.data.readers.build import check_counts, choices
-from counterfoil.data.readers.hub import not_on_hub
-from counterfoil.data.readers.photos import Photos
+from counterfoil.data.readers.hub import hub_rows, not_on_hub
+from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.rows import Photos
 from counterfoil.data.records import Image
-from counterfoil.data.tables import DataTable, read_table, stack, texts
+from counterfoil.data.tables import DataTable, names, read_table, stack, texts
 from counterfoil.errors import DataError
 
 #: In the order of the result tables that BiVLC's authors released.
@@ -114,3 +114,31 @@ def captions_only(card: Card, table: DataTable, images: Path | None = None) -> B
         ids.append(f"{subset}/{number}")
     rows = DataTable({**table.columns, "subset": subsets}, table.source, table.kind, table.parts)
     return of_rows(card, ids, rows, ("caption", "negative_caption"), images)
+
+
+PP_SUBSETS = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
+
+_CANDIDATES = ("caption", "caption2", "negative_caption")
+
+
+def read_pp(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """SugarCrepe++ from the hub, from the folder of its five JSON files, or one of them alone.
+
+    The image-text task: three candidates, the first two of them right. Question "swap_obj/17" is the item of
+    id 17 in swap_obj.json. Images (COCO val2017) are called by their file names; those not in the folder
+    `images` (all, where it is None) are left out. Groupings: `subset` and `type` ("replace", "swap").
+    Raises `DataError` naming a file that is missing or miscounted, or the item that does not fit.
+    """
+    if data is None:
+        subsets: list[str] = list(PP_SUBSETS)
+        tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
+    else:
+        files = subset_files(data, PP_SUBSETS)
+        subsets = [file.stem for file in files]
+        tables = [read_table(file) for file in files]
+    ids = [f"{name}/{key}" for name, table in zip(subsets, tables, strict=True) for key in names(table, "id")]
+    source = str(data) if data is not None else card.hub
+    rows = stack(tables, source=source, column="subset", values=subsets)
+    return of_rows(
+        card, ids, rows, _CANDIDATES, images, correct=2, part=data is not None and data.is_file(), path=data
+    )

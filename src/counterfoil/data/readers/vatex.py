@@ -17,7 +17,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.columns import shown
-from counterfoil.data.frames import Sampling
+from counterfoil.data.decoding import Sampling
 from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,

@@ -35,8 +35,8 @@ from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_referen
 from counterfoil.metrics.captions.token_match import token_match
 from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
+from counterfoil.scorers.captions.corpora import Corpus, Counting, Phrases, frequencies
 from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, deciding_settings, read
-from counterfoil.scorers.captions.token_weights import Corpus, Counting, Phrases, frequencies
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given import GivenEmbeddings
 from counterfoil.scorers.hf_text import TextEncoder

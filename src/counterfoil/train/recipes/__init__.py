@@ -3,15 +3,14 @@
 from counterfoil.train.recipes.base import Recipe
 from counterfoil.train.recipes.contrastive import (
     Coco,
+    Detection,
     NegativePairs,
     NegativeTexts,
     NegClip,
     PositiveAugmented,
 )
-from counterfoil.train.recipes.detector import Detection
-from counterfoil.train.recipes.named import RECIPES
 from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
-from counterfoil.train.recipes.reading import read, read_file
+from counterfoil.train.recipes.reading import RECIPES, read, read_file
 
 __all__ = [
     "RECIPES",

@@ -9,8 +9,35 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.parsed import read_toml
+from counterfoil.registry import Registry
 from counterfoil.train.recipes.base import Recipe, check_range
-from counterfoil.train.recipes.named import RECIPES
+from counterfoil.train.recipes.contrastive import (
+    Coco,
+    Detection,
+    NegativePairs,
+    NegativeTexts,
+    NegClip,
+    PositiveAugmented,
+)
+from counterfoil.train.recipes.ranking import HardestTriplet, Polysemous, Probabilistic, Triplet
+
+RECIPES: Registry[Recipe] = Registry(
+    "recipe",
+    Recipe,
+    "counterfoil.recipes",
+    lambda: (
+        Coco(),
+        NegClip(),
+        NegativeTexts(),
+        NegativePairs(),
+        PositiveAugmented(),
+        Triplet(),
+        HardestTriplet(),
+        Polysemous(),
+        Probabilistic(),
+        Detection(),
+    ),
+)
 
 
 def read(name: str | Path, **overrides: Any) -> Recipe:

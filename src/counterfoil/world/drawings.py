@@ -1,9 +1,12 @@
-"""Moving scenes: a few paper shapes, one of which comes, goes or crosses the sheet; or the scene changes.
+"""Pictures of the world, drawn when they are read.
+
+Moving scenes: a few paper shapes, one of which comes, goes or crosses the sheet; or the scene changes.
 
 A clip is the scene of every frame. What lies outside of the sheet is not in its frame's scene and is not
 drawn, so truth is known frame by frame as it is for pictures.
 """
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +14,61 @@ from functools import cached_property
 import numpy as np
 import PIL.Image
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.relocation import with_things
-from counterfoil.world.render import draw
+from counterfoil.world.edits import SUBSETS, edit, with_things
+from counterfoil.world.render import draw, encode
 from counterfoil.world.scenes import Scene, Thing, one_of, place, sample_scene
+
+#: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
+#: little a small one shows.
+AS_PIXELS = 96
+
+
+@dataclass(frozen=True)
+class LazyDrawing:
+    """A scene that is drawn when its bytes are asked for; a source of images like any other.
+
+    >>> import numpy as np
+    >>> from counterfoil.world.scenes import sample_scene
+    >>> LazyDrawing(sample_scene(np.random.default_rng(0)), 48, "natural").read()[1:4]
+    b'PNG'
+    """
+
+    scene: Scene
+    size: int
+    style: str
+    where: str = "a scene of the world"
+
+    def read(self) -> bytes:
+        """The picture as PNG where it is small, else as JPEG."""
+        picture = self.picture()
+        if picture is None:
+            return encode(draw(self.scene, self.size, style=self.style))
+        buffer = io.BytesIO()
+        picture.save(buffer, format="PNG")
+        return buffer.getvalue()
+
+    def picture(self) -> PIL.Image.Image | None:
+        """The picture as it is drawn, where it is small; a JPEG's pixels are other ones."""
+        return draw(self.scene, self.size, style=self.style) if self.size <= AS_PIXELS else None
+
+    def __str__(self) -> str:
+        return self.where
+
+
+def sized(benchmark: Benchmark, size: int) -> Benchmark:
+    """The benchmark with those of its pictures and clips that are drawn when read at another size."""
+    return replace(
+        benchmark,
+        images=tuple(
+            replace(image, source=replace(image.source, size=size))
+            if isinstance(image.source, LazyDrawing | Animation)
+            else image
+            for image in benchmark.images
+        ),
+    )
+
 
 #: What may happen: a thing comes or goes over an edge, crosses the sheet, or the scene is another one from
 #: the middle on.

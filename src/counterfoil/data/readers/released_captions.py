@@ -1,15 +1,76 @@
-"""The references of an image, from the files its captions were released in."""
+"""Karpathy's data sets, dataset_coco.json and dataset_flickr30k.json: images in splits, with sentences."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from counterfoil.data.readers.coco_files import read_captions
-from counterfoil.data.readers.coco_ids import place
-from counterfoil.data.readers.karpathy import SPLITS, read_split
-from counterfoil.data.readers.token_file import read_tokens
+from counterfoil.data.columns import shown
+from counterfoil.data.readers.coco_files import json_file, place, read_captions
 from counterfoil.data.texts import collapsed
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_text
+
+Entry = TypeVar("Entry")
+
+#: All of them; "restval" are the images of COCO's validation half that Karpathy trains on.
+SPLITS = ("train", "restval", "val", "test")
+
+
+def read_split(path: Path, entry: Callable[[Any], Entry], splits: Sequence[str] = ("test",)) -> list[Entry]:
+    """What `entry` makes of every image of these splits, in the order of the file.
+
+    Raises `DataError` where it is no such file, where an image does not have what `entry` asks of it (a
+    `KeyError`, `TypeError` or `ValueError` of its), and where no image is of these splits.
+    """
+    value = json_file(path, ("tokens",))
+    images = value.get("images") if isinstance(value, dict) else None
+    if not isinstance(images, list):
+        raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
+    found: list[Entry] = []
+    for at, image in enumerate(images):
+        try:
+            if image["split"] in splits:
+                found.append(entry(image))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
+    if not found:
+        raise DataError(f"no image of the split '{', '.join(splits)}'", where=path)
+    return found
+
+
+_TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
+
+
+def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[str, str]]]:
+    """For every image the ids and texts of its captions, in the order of the file.
+
+    With `collapse`, white space in the texts is collapsed. Raises `DataError` naming the line that is no
+    caption, is empty, or has an id for the second time.
+    """
+    lines = read_text(path).split("\n")
+    found: dict[str, list[tuple[str, str]]] = {}
+    seen: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            match = _TOKEN.fullmatch(line.rstrip("\r"))
+            if match is None or not collapsed(match[3]):
+                raise DataError(
+                    "not a caption",
+                    where=f"{path}, line {number}",
+                    given=shown(line),
+                    allowed="NAME.jpg#0, a tab, the caption",
+                )
+            name = f"{match[1]}#{match[2]}"
+            if name in seen:
+                raise DataError("caption id occurs twice", where=f"{path}, line {number}", given=name)
+            seen.add(name)
+            text = collapsed(match[3]) if collapse else match[3]
+            found.setdefault(match[1], []).append((name, text))
+    if not found:
+        raise DataError("no captions", where=path)
+    return found
+
 
 #: COCO's captions by image id, in one of these.
 COCO = ("captions_val2014.json", "dataset_coco.json")
