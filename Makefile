@@ -5,6 +5,9 @@ BIN := .venv/bin
 # Nothing of a first run is left to the user: the environment is made again whenever pyproject.toml changes.
 READY := .venv/.ready
 
+# Commands in processes of their own read compiled modules; without these each compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint slow bench metrics faults goldens docs reproduce clean
 

@@ -9,6 +9,10 @@ import hypothesis
 import pytest
 from jaxtyping import install_import_hook
 
+# Processes that share the machine take a thread each: two pools on two cores wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 install_import_hook("counterfoil", "shapecheck.check")
 

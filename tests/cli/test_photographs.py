@@ -8,9 +8,16 @@ import pytest
 pytestmark = pytest.mark.models
 
 
-def test_a_randomly_initialised_vit_b_32(counterfoil, shared_data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layers", [1, pytest.param(12, marks=pytest.mark.slow)])
+def test_a_randomly_initialised_vit_b_32(
+    counterfoil, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: int
+) -> None:
     torch = pytest.importorskip("torch")
     open_clip = pytest.importorskip("open_clip")
+    # The towers at their width and resolution; of their twelve equal layers one goes the same way in seconds.
+    config = open_clip.get_model_config("ViT-B-32-quickgelu")
+    towers = {tower: config[tower] | {"layers": layers} for tower in ("vision_cfg", "text_cfg")}
+    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-32-quickgelu", config | towers)
     torch.manual_seed(0)
     model = open_clip.create_model("ViT-B-32-quickgelu")
     torch.save({"epoch": 1, "model_state_dict": model.state_dict()}, tmp_path / "last.pt")

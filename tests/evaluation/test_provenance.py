@@ -1,5 +1,6 @@
 """Results and runs from Python say as much of themselves as those of the command line."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data import Scores
+from counterfoil.data import Benchmark, Scores
 from counterfoil.data.provenance import versions
 from counterfoil.engine import Session, run
 from counterfoil.errors import InputError
@@ -53,14 +54,16 @@ def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "scorer"),
+    ("drawn", "scorer"),
     [
-        (gallery(8, size=32), "pixels:colours"),
-        (rated(8, size=32), "metric:cider"),
-        (quads(7), "blind:random"),
+        (lambda: gallery(8, size=32), "pixels:colours"),
+        (lambda: rated(8, size=32), "metric:cider"),
+        (lambda: quads(7), "blind:random"),
     ],
+    ids=("gallery", "rated", "quads"),
 )
-def test_every_kind_of_answers_is_signed(benchmark, scorer: str) -> None:
+def test_every_kind_of_answers_is_signed(drawn: Callable[[], Benchmark], scorer: str) -> None:
+    benchmark = drawn()
     answers = run(benchmark, catalog.scorer(scorer, Options(seed=3)))
     result = evaluate(benchmark, answers, draws=100)
     assert result.scorer == result.provenance["scorer"]["name"] == scorer

@@ -1,5 +1,7 @@
 """The oracle on captions that are right by degrees: every correlation is 1, every preference right."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
@@ -12,10 +14,13 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
 from counterfoil.studies.oracle import load
 
+#: Each world is drawn once.
+made = cache(benchmark)
 
-@pytest.fixture(scope="module", params=["world-rated", "world-clips"])
+
+@pytest.fixture(params=["world-rated", "world-clips"])
 def rated(request):
-    return benchmark(request.param)
+    return made(request.param)
 
 
 def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
@@ -34,10 +39,10 @@ def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
 
 
 def test_the_oracle_prefers_what_people_prefer():
-    made = benchmark("world-preferences")
-    scores = run(made, load("oracle")).values
+    preferences = made("world-preferences")
+    scores = run(preferences, load("oracle")).values
     assert not (scores[:, 0] == scores[:, 1]).any()
-    assert (np.argmax(scores, axis=1) == made.questions.label).all()
+    assert (np.argmax(scores, axis=1) == preferences.questions.label).all()
 
 
 def test_the_catalog_knows_how_many_there_are():
@@ -46,11 +51,11 @@ def test_the_catalog_knows_how_many_there_are():
         ("world-preferences", 400, "image"),
         ("world-clips", 399, "video"),
     ):
-        made = benchmark(name)
-        assert len(made) == made.card.size == size
-        assert made.card.shows == shows
-        assert set(made.card.groupings) == set(made.questions.groupings)
-        assert all(isinstance(image, Video) == (shows == "video") for image in made.images)
+        world = made(name)
+        assert len(world) == world.card.size == size
+        assert world.card.shows == shows
+        assert set(world.card.groupings) == set(world.questions.groupings)
+        assert all(isinstance(image, Video) == (shows == "video") for image in world.images)
 
 
 def test_a_video_that_is_only_frames_is_no_scene():
