@@ -11,10 +11,10 @@ from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplic
 from counterfoil.evaluation.annotators import AnnotatorBias, study
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.votes import preferences
-from counterfoil.report import annotator_figures as figures
-from counterfoil.report import annotator_tables as tables
+from counterfoil.report import annotators as figures
+from counterfoil.report import annotators as tables
 from counterfoil.report import drawing, page_frame
-from counterfoil.report.bias_page import bias_page, curves, lead
+from counterfoil.report.annotators import bias_page, curves, lead
 from counterfoil.stats.sharing import Sharing
 
 from .outlines import own_script

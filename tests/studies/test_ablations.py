@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.studies import ablations
+from counterfoil.studies import runs
 from counterfoil.studies.demo import Study
-from counterfoil.studies.measuring import EvaluationRuns, world
-from counterfoil.studies.trainings import TrainingRuns
+from counterfoil.studies.runs import EvaluationRuns, TrainingRuns, world
 from counterfoil.world.galleries import as_collected
 from tiny_study import TINY, facts
 
@@ -63,4 +62,4 @@ def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
 
 def test_noise_without_rates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no rates of noise"):
-        ablations.noise(TrainingRuns(TINY, tmp_path), EvaluationRuns((), tmp_path, facts), [], draws=100)
+        runs.noise(TrainingRuns(TINY, tmp_path), EvaluationRuns((), tmp_path, facts), [], draws=100)

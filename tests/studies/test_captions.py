@@ -12,13 +12,11 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.evaluation.run import find_runs
-from counterfoil.report.study.captions import caption_part
-from counterfoil.report.study.page import page
+from counterfoil.report.study.page import caption_part, page
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.studies import captions
-from counterfoil.studies.captions import MATCHING, READING, CaptionStudy
-from counterfoil.studies.single_token import WholeCaptions
+from counterfoil.studies.captions import MATCHING, READING, CaptionStudy, WholeCaptions
 from tiny_study import TINY, facts
 
 

@@ -12,7 +12,7 @@ import pytest
 from counterfoil.engine.progress import Progress
 from counterfoil.evaluation.run import find_runs
 from counterfoil.evaluation.studies.findings import verdict
-from counterfoil.studies import folder
+from counterfoil.studies import plan
 from counterfoil.studies.demo import Study, study
 from tiny_study import TINY, facts
 
@@ -75,14 +75,14 @@ def test_the_control_asks_the_same_in_one_style(made: Study, place: Path) -> Non
     assert not any(
         quads.images[i].read() == control.images[j].read() for i, j in zip(second, other, strict=True)
     )
-    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / folder.RUNS])}
+    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / plan.RUNS])}
     level = next(each for each in made.findings if each.key == "images").levels[0]
     found = kept[level.label, "world-quads-alike"].result.measures[level.measure]
     assert (level.value, level.low, level.high) == (found.value, found.low, found.high)
 
 
 def test_the_numbers_are_those_of_the_runs_on_disk(made: Study, place: Path) -> None:
-    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / folder.RUNS])}
+    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / plan.RUNS])}
     detectors = next(each for each in made.findings if each.key == "detectors")
     for level in detectors.levels:
         of = kept[level.label, "world-quads"].result.measures[level.measure]

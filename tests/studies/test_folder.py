@@ -8,7 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.inputs.parsed import read_json
 from counterfoil.store import write_json
-from counterfoil.studies import folder
+from counterfoil.studies import plan
 from tiny_study import TINY
 
 OTHER = replace(TINY, seeds=(5,))
@@ -16,7 +16,7 @@ OTHER = replace(TINY, seeds=(5,))
 
 def _begun(out: Path) -> None:
     """What a study leaves behind."""
-    folder.claim(out, TINY)
+    plan.claim(out, TINY)
     for place, names in (
         ("networks/coco-0", ("card.json", "model.safetensors", "resume.pt", "journal.csv", ".x.part")),
         ("runs/coco-0/world-quads", ("manifest.json", "result.json", "items.parquet")),
@@ -24,7 +24,7 @@ def _begun(out: Path) -> None:
         (out / place).mkdir(parents=True)
         for name in names:
             (out / place / name).write_text("of a study")
-    for name in (folder.REPORT, folder.QUESTIONS, folder.NUMBERS):
+    for name in (plan.REPORT, plan.QUESTIONS, plan.NUMBERS):
         (out / name).write_text("of a study")
 
 
@@ -34,11 +34,11 @@ def _files(out: Path) -> set[str]:
 
 def test_a_study_of_the_same_plan_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert not folder.claim(out, TINY)
-    assert not folder.claim(out, TINY)
+    assert not plan.claim(out, TINY)
+    assert not plan.claim(out, TINY)
     _begun(out)
     before = _files(out)
-    assert folder.claim(out, TINY)
+    assert plan.claim(out, TINY)
     assert _files(out) == before
 
 
@@ -48,22 +48,22 @@ def test_another_plan_begins_anew_and_leaves_what_is_not_a_study_s(tmp_path: Pat
     for name in kept:
         if "." in name:
             (tmp_path / name).write_text("somebody's")
-    assert not folder.claim(tmp_path, OTHER)
-    assert _files(tmp_path) == {*kept, folder.PLAN}
-    assert not folder.claim(tmp_path, OTHER)
+    assert not plan.claim(tmp_path, OTHER)
+    assert _files(tmp_path) == {*kept, plan.PLAN}
+    assert not plan.claim(tmp_path, OTHER)
 
 
 def test_nothing_else_there_and_no_empty_folder_is_left(tmp_path: Path) -> None:
     _begun(tmp_path)
-    folder.claim(tmp_path, OTHER)
-    assert _files(tmp_path) == {folder.PLAN}
+    plan.claim(tmp_path, OTHER)
+    assert _files(tmp_path) == {plan.PLAN}
 
 
 def test_another_version_begins_anew(tmp_path: Path) -> None:
     _begun(tmp_path)
-    write_json(tmp_path / folder.PLAN, {**read_json(tmp_path / folder.PLAN), "study": "0.0"})
-    assert not folder.claim(tmp_path, TINY)
-    assert _files(tmp_path) == {folder.PLAN}
+    write_json(tmp_path / plan.PLAN, {**read_json(tmp_path / plan.PLAN), "study": "0.0"})
+    assert not plan.claim(tmp_path, TINY)
+    assert _files(tmp_path) == {plan.PLAN}
 
 
 def test_a_stop_while_beginning_anew_leaves_no_mixture(tmp_path: Path, monkeypatch) -> None:
@@ -73,16 +73,16 @@ def test_a_stop_while_beginning_anew_leaves_no_mixture(tmp_path: Path, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "_clear", stopped)
+        patched.setattr(plan, "_clear", stopped)
         with pytest.raises(KeyboardInterrupt):
-            folder.claim(tmp_path, OTHER)
+            plan.claim(tmp_path, OTHER)
     # Neither plan takes the networks that are still there for its own.
     assert (tmp_path / "networks/coco-0/resume.pt").exists()
-    assert not folder.claim(tmp_path, TINY)
-    assert _files(tmp_path) == {folder.PLAN}
+    assert not plan.claim(tmp_path, TINY)
+    assert _files(tmp_path) == {plan.PLAN}
 
 
-@pytest.mark.parametrize("name", [folder.PLAN, folder.NETWORKS, folder.RUNS, folder.REPORT])
+@pytest.mark.parametrize("name", [plan.PLAN, plan.NETWORKS, plan.RUNS, plan.REPORT])
 def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
     if "." in name:
         (tmp_path / name).write_text('{"plan": "mine"}')
@@ -90,11 +90,11 @@ def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path: Path, na
         (tmp_path / name).mkdir()
     before = _files(tmp_path)
     with pytest.raises(InputError, match=f"not of a demo.*{name}"):
-        folder.claim(tmp_path, TINY)
+        plan.claim(tmp_path, TINY)
     assert _files(tmp_path) == before
 
 
 def test_files_of_other_names_are_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "README").write_text("mine")
-    folder.claim(tmp_path, TINY)
+    plan.claim(tmp_path, TINY)
     assert (tmp_path / "README").read_text() == "mine"

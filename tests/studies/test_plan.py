@@ -5,7 +5,7 @@ import json
 import pytest
 
 from counterfoil.studies.plan import FULL, SHORT
-from counterfoil.studies.trainings import TUNED
+from counterfoil.studies.runs import TUNED
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, Triplet
 
 

@@ -8,23 +8,22 @@ import pytest
 from counterfoil.data.forms import Quad
 from counterfoil.evaluation.run import load_run
 from counterfoil.report.study.page import TrainingSummary
-from counterfoil.studies import folder
+from counterfoil.studies import plan
 from counterfoil.studies.demo import DETECTORS, Study
-from counterfoil.studies.measuring import world
-from counterfoil.studies.trainings import FIRST, LEARNED, TUNED, TrainingRuns, combined
+from counterfoil.studies.runs import FIRST, LEARNED, TUNED, TrainingRuns, combined, world
 from counterfoil.world.edits import SUBSETS
 from tiny_study import TINY
 
 
 def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> None:
     names = ("pretrained", *TUNED, *DETECTORS)
-    networks = {path.name for path in (place / folder.NETWORKS).iterdir()}
+    networks = {path.name for path in (place / plan.NETWORKS).iterdir()}
     assert networks == {f"{name}-0" for name in (*names, "pac", *(f"{name}-first" for name in TUNED))}
     for name in names:
-        found = {path.name for path in (place / folder.RUNS / f"{name}-0").iterdir()}
+        found = {path.name for path in (place / plan.RUNS / f"{name}-0").iterdir()}
         more = set() if name in DETECTORS else {"world-gallery", "world-quads-alike"}
         assert found == {"world-quads", "world-choices"} | more
-        run = load_run(place / folder.RUNS / f"{name}-0" / "world-quads")
+        run = load_run(place / plan.RUNS / f"{name}-0" / "world-quads")
         assert run.result.scorer == name
 
 
@@ -50,7 +49,7 @@ def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
     from counterfoil.scorers import checkpoint
 
     one, other = (
-        checkpoint.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
+        checkpoint.read(place / plan.NETWORKS / f"{name}-0").network.state_dict()
         for name in ("trohn-img", "pac")
     )
     moved = {name for name, weights in one.items() if not weights.equal(other[name])}
@@ -93,7 +92,7 @@ def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Stu
     start, again = (TrainingRuns(TINY, place).untrained(seed=4).network.state_dict() for _ in range(2))
     assert all(one.equal(again[name]) for name, one in start.items())
     weights = {
-        name: checkpoint.read(place / folder.NETWORKS / f"{name}-0").network.state_dict()
+        name: checkpoint.read(place / plan.NETWORKS / f"{name}-0").network.state_dict()
         for name in ("pretrained", *TUNED)
     }
     assert len({tuple(each) for each in weights.values()}) == 1

@@ -11,9 +11,8 @@ import PIL.Image
 import pytest
 
 from counterfoil.report.study.page import page
-from counterfoil.studies import writing
-from counterfoil.studies.demo import Study
-from counterfoil.studies.writing import write
+from counterfoil.studies import demo
+from counterfoil.studies.demo import Study, write
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_pictures_are_large_on_the_report_and_smaller_beside_questions(written: 
 def test_of_many_questions_the_first_can_be_looked_at(
     made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_BROWSED", 7)
+    monkeypatch.setattr(demo, "_BROWSED", 7)
     html = (write(made, tmp_path, seconds=1).parent / "questions.html").read_text()
     assert "the first 7 of each form" in html
     data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])

@@ -74,8 +74,7 @@ def command(
         except ModuleNotFoundError:
             raise MissingExtraError(library, "train") from None
     from counterfoil.studies import plan as plans
-    from counterfoil.studies.demo import study
-    from counterfoil.studies.writing import write
+    from counterfoil.studies.demo import study, write
 
     plan = plans.FULL if full else plans.SHORT
     plan = replace(
@@ -104,7 +103,7 @@ def show(made: "Study", console: "Console") -> None:
     """The end of a demo: a table of the models, then what was asked and what came of it."""
     from rich.text import Text
 
-    from counterfoil.report.study.captions import known
+    from counterfoil.report.study.page import known
 
     seeds = made.plan.seeds
     console.print()

@@ -71,7 +71,7 @@ def command(
     if json is not None:
         terminal.write_result(json, found.to_json())
     if plot is not None:
-        from counterfoil.report.annotator_figures import strengths
+        from counterfoil.report.annotators import strengths
         from counterfoil.report.drawing import save
 
         save(strengths(found), plot, title="Bradley-Terry strengths")

@@ -5,23 +5,40 @@ finding holds is decided by the runs; nothing here depends on how it comes out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Scores
 from counterfoil.engine.progress import Note, Progress, silent, warn
 from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run
 from counterfoil.evaluation.studies.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.studies.sweeps import Sweep
-from counterfoil.report.study.page import TrainingSummary
-from counterfoil.studies import ablations, captions, folder
-from counterfoil.studies.captions import CaptionStudy
-from counterfoil.studies.measuring import ALIKE, CHOICES, QUADS, EvaluationRuns, world
-from counterfoil.studies.plan import Pace, Plan
-from counterfoil.studies.trainings import TUNED, TrainingRuns, combined
+from counterfoil.report.page import page as questions_page
+from counterfoil.report.study.page import TrainingSummary, page
+from counterfoil.store import write_json, write_text
+from counterfoil.studies import captions
+from counterfoil.studies.captions import BROWSED, CaptionStudy
+from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS, Pace, Plan, claim
+from counterfoil.studies.runs import (
+    ALIKE,
+    CHOICES,
+    QUADS,
+    TUNED,
+    EvaluationRuns,
+    TrainingRuns,
+    combined,
+    mining,
+    noise,
+    world,
+)
+from counterfoil.world.drawings import sized
 from counterfoil.world.sample import painted
 
 #: Which network each pair of detectors stands on.
@@ -66,19 +83,19 @@ def study(
     """Build, train and measure as the plan says; networks and runs are kept in `out`.
 
     A study that was stopped goes on where it was when it is asked for again with the same plan; what
-    another plan left there is removed first (`folder.claim`). `facts` says how a run came about.
+    another plan left there is removed first (`plan.claim`). `facts` says how a run came about.
     Raises `InputError` for a folder that holds something else, and what building, training and measuring
     raise.
     """
     clock = _Clock(note)
-    if begun := folder.claim(out, plan):
+    if begun := claim(out, plan):
         note(f"going on with the study in {out}")
     # What is left of a study that was begun is not known; of a new one, its first steps tell.
     pace = progress if begun else Pace(plan.work, progress, note)
-    workshop = TrainingRuns(plan, out / folder.NETWORKS, progress=pace)
+    workshop = TrainingRuns(plan, out / NETWORKS, progress=pace)
     with clock("drawing the world"):
         drawn = world(plan)
-        bench = EvaluationRuns(tuple(map(painted, drawn)), out / folder.RUNS, facts, progress)
+        bench = EvaluationRuns(tuple(map(painted, drawn)), out / RUNS, facts, progress)
         rows = len(workshop.loose) + len(workshop.contrasts) + len(workshop.generated)
 
     runs: dict[str, list[Run]] = {}
@@ -110,13 +127,13 @@ def study(
             of_seeds = [run for run in runs["trohn-img"] if run.benchmark.name == QUADS]
             both = zip(plan.seeds, of_seeds, controls["trohn-img"], strict=True)
             clean = [run for seed, *two in both if seed in plan.dialled for run in two]
-            swept += ablations.noise(workshop, bench, clean, draws=draws)
+            swept += noise(workshop, bench, clean, draws=draws)
     if plan.mining:
         with clock("the study of mining", "studied mining"):
-            swept.append(ablations.mining(workshop, bench, draws=draws))
+            swept.append(mining(workshop, bench, draws=draws))
     with clock("caption metrics", "asked caption metrics"):
         looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
-        metrics = captions.study(plan, looking, out / folder.RUNS, facts=facts, progress=progress)
+        metrics = captions.study(plan, looking, out / RUNS, facts=facts, progress=progress)
     with clock("statistics"):
         found = led(runs, controls, draws=draws)
         order = ordering(controls, draws=draws)
@@ -176,3 +193,123 @@ class _Clock:
         self.seconds[what] = self.seconds.get(what, 0.0) + spent
         if said and kind is None:
             self._note(f"{said} ({spent:.0f} s)")
+
+
+#: What the page says before its findings.
+_STANDFIRST = (
+    "First what holds where both pictures of a question are in one style, so that style says nothing; then "
+    "the same where the second picture is synthetic, as in BiVLC, which holds only where the first does."
+)
+#: Pixels to a side at which the pages show what the networks see smaller: the few pictures of the report, and
+#: the many beside the questions.
+_SHOWN, _SHOWN_SMALL = 192, 96
+#: How many questions of a form can be looked at one by one: a page of all would be too large to open.
+_BROWSED = 1_400
+#: Draws of the bootstrap on that page.
+_DRAWS = 2_000
+#: What those may take in bytes. All of them take about 2.6 million.
+_BUDGET = 4_000_000
+
+
+def write(study: Study, out: Path, *, seconds: float) -> Path:
+    """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
+    plan = study.plan
+    browsed = [each for each in study.comparisons if each.runs[0].benchmark.name != ALIKE]
+    small = _pictured(_shorter(browsed), _sized(study.benchmarks, _SHOWN_SMALL))
+    small += _pictured(_judged(study), _sized(study.captions.benchmarks, _SHOWN_SMALL))
+    title = "The small world, question by question"
+    if plan.questions > _BROWSED:
+        title += f" (the first {_BROWSED:,} of each form)"
+    write_text(out / QUESTIONS, questions_page(small, title=title, budget=_BUDGET))
+    facts = {
+        "Learned from": f"pretrained {plan.loose:,} scenes with loose captions, "
+        f"the others {plan.contrasts:,} contrasts",
+        "Trained for": f"{plan.relation_steps + plan.steps:,} steps each, {plan.batch_size} captions at a "
+        f"time; of contrasts, relations and swaps alone for the first {plan.relation_steps:,}",
+        "Pictures": f"{plan.size} x {plan.size} pixels for the networks, {_SHOWN} x {_SHOWN} on this page",
+        "Seeds": ", ".join(map(str, plan.seeds)),
+        "Time": "; ".join(f"{what} {spent:.0f} s" for what, spent in study.seconds.items())
+        + f"; {seconds:.0f} s in all",
+    }
+    write_text(
+        out / REPORT,
+        page(
+            study.findings,
+            standfirst=_STANDFIRST,
+            order=study.order,
+            comparisons=_pictured(study.comparisons, _sized(study.benchmarks, _SHOWN)),
+            seen=f"{plan.size} x {plan.size}",
+            trained=study.trained,
+            sweeps=study.sweeps,
+            captions=study.captions.comparisons,
+            claims=study.captions.findings,
+            facts=facts,
+            browse=QUESTIONS,
+        ),
+    )
+    write_json(out / NUMBERS, _numbers(study, seconds))
+    return out / REPORT
+
+
+def _sized(benchmarks: Sequence[Benchmark], size: int) -> list[Benchmark]:
+    return [sized(each, size) for each in benchmarks]
+
+
+def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> tuple[Comparison, ...]:
+    """The same runs over the same questions, with the pictures of `drawn`."""
+    by_name = {each.name: each for each in drawn}
+    return tuple(
+        replace(each, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in each.runs))
+        for each in comparisons
+    )
+
+
+def _judged(study: Study) -> tuple[Comparison, ...]:
+    """What caption metrics said, of those that can be looked at one by one."""
+    return tuple(
+        replace(each, runs=tuple(run for run in each.runs if run.name in BROWSED))
+        for each in study.captions.comparisons
+    )
+
+
+def _shorter(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The runs over the first questions of each form, compared anew; a gallery, which is small, is whole."""
+    return compare(
+        [_shortened(run) for each in comparisons for run in each.runs], baseline=BASELINE, draws=_DRAWS
+    )
+
+
+def _shortened(run: Run) -> Run:
+    """The run as if it had been asked its first questions alone."""
+    benchmark, answers = run.benchmark, run.answers
+    if answers.has_rankings or len(benchmark) <= _BROWSED:
+        return run
+    shorter = benchmark.select(np.arange(_BROWSED))
+    if answers.has_scores:
+        answers = Scores(answers.scores[:_BROWSED], made=answers.made)
+    else:
+        right = {name: values[:_BROWSED] for name, values in answers.outcomes.right.items()}
+        answers = replace(answers.outcomes, right=right)
+    result = evaluate(shorter, answers, scorer=run.name, draws=_DRAWS, provenance=dict(run.result.provenance))
+    items = {name: values[:_BROWSED] for name, values in run.items.items()}
+    return replace(run, benchmark=shorter, answers=answers, items=items, result=result)
+
+
+def _numbers(study: Study, seconds: float) -> dict[str, Any]:
+    return {
+        "plan": study.plan.to_json(),
+        "findings": [asdict(each) for each in study.findings],
+        "order": None if study.order is None else asdict(study.order),
+        "captions": {
+            "claims": [asdict(each) for each in study.captions.findings],
+            "measures": {
+                each.benchmark: {
+                    run.name: {name: asdict(e) for name, e in run.result.measures.items()}
+                    for run in each.runs
+                }
+                for each in study.captions.comparisons
+            },
+        },
+        "studies": [asdict(each) for each in study.sweeps],
+        "seconds": {**study.seconds, "all": seconds},
+    }

@@ -20,8 +20,8 @@ from counterfoil.evaluation.annotators import to_json as study_to_json
 from counterfoil.evaluation.ground_truth import asked_about
 from counterfoil.evaluation.judged_pairs import JudgedPairs, places, proposals
 from counterfoil.evaluation.run import Run
-from counterfoil.report import annotator_tables
-from counterfoil.report.annotator_tables import WAYS
+from counterfoil.report import annotators
+from counterfoil.report.annotators import WAYS
 from counterfoil.report.markup import Table
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.model_lists import load
@@ -72,11 +72,11 @@ class AnnotatorStudy(Tabular):
         found = [
             table
             for each in self.studies
-            for table in (annotator_tables.performance(each), annotator_tables.biases(each))
+            for table in (annotators.performance(each), annotators.biases(each))
         ]
         if self.coverages:
-            found.append(annotator_tables.coverages(self.coverages))
-        return [*found, annotator_tables.multiplicities(self.multiplicities)]
+            found.append(annotators.coverages(self.coverages))
+        return [*found, annotators.multiplicities(self.multiplicities)]
 
     def __repr__(self) -> str:
         return f"<AnnotatorStudy of {', '.join(self.models)}>"
@@ -101,7 +101,7 @@ class AnnotatorStudy(Tabular):
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with figures. Needs matplotlib."""
-        from counterfoil.report.bias_page import bias_page
+        from counterfoil.report.annotators import bias_page
         from counterfoil.report.drawing import check
 
         check()
@@ -110,7 +110,7 @@ class AnnotatorStudy(Tabular):
 
     def plot(self) -> Any:
         """A matplotlib figure: bias by the number of annotators, a panel per direction and measure."""
-        from counterfoil.report.bias_page import curves
+        from counterfoil.report.annotators import curves
 
         return curves(self.studies)
 

@@ -98,7 +98,7 @@ class CandidatePool(Tabular):
 
     def plot(self) -> Any:
         """A matplotlib figure: pairs to verify by the number of models and by k."""
-        from counterfoil.report.annotator_figures import yield_curves
+        from counterfoil.report.annotators import yield_curves
 
         return yield_curves(self.summary.curve)
 

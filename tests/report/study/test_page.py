@@ -21,7 +21,7 @@ from counterfoil.evaluation.studies.findings import Finding, Ordering, findings,
 from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
 from counterfoil.report import drawing, page_frame
 from counterfoil.report.study import figures as study_figures
-from counterfoil.report.study import lines as study_lines
+from counterfoil.report.study import figures as study_lines
 from counterfoil.report.study.page import TrainingSummary, page
 
 from ..conftest import quad_benchmark, run_of

@@ -1,0 +1,329 @@
+"""The trainings and evaluations of a study, and what a dial does to them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.scores import Answers
+from counterfoil.data.training_rows import TrainingSet
+from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
+from counterfoil.errors import InputError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import Run, save_run
+from counterfoil.evaluation.studies import sweeps
+from counterfoil.evaluation.studies.sweeps import Sweep, Trial
+from counterfoil.report.study.page import TrainingSummary
+from counterfoil.scorers.base import Options, abilities
+from counterfoil.studies.plan import Plan
+from counterfoil.world.galleries import as_collected, gallery
+from counterfoil.world.render import STYLES
+from counterfoil.world.sample import benchmark as questions_of
+from counterfoil.world.sample import choices, contrasts, quads
+from counterfoil.world.training import training
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.networks import Backbone
+
+#: The benchmarks of questions, by name.
+QUADS, CHOICES = "world-quads", "world-choices"
+#: The control: the same quads with both pictures in one style, so that style carries no information.
+ALIKE = "world-quads-alike"
+
+#: Draws of the bootstrap behind the intervals of single runs; findings draw more.
+_DRAWS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationRuns:
+    """The benchmarks of a study, and the folder in which its runs are kept as RUNS/MODEL-SEED/BENCHMARK."""
+
+    benchmarks: tuple[Benchmark, ...]
+    runs: Path
+    #: How a run came about, from its benchmark and its scorer: what the manifest of every run says.
+    facts: Callable[[Benchmark, Any], Mapping[str, Any]]
+    progress: Progress = silent
+
+    def measure(self, name: str, checkpoint: Path, *, only: Collection[str] = ()) -> list[Run]:
+        """The runs of one checkpoint on the benchmarks, or on those that are named.
+
+        A detector of styles is not asked the control, in which there is nothing to detect.
+        """
+        from counterfoil.scorers import checkpoint as checkpoint_folder
+
+        scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
+        made = []
+        for benchmark in self.benchmarks:
+            if only and benchmark.name not in only:
+                continue
+            if benchmark.name == ALIKE and "classifies" in abilities(scorer):
+                continue
+            given = run(benchmark, scorer, session=self._session)
+            made.append(self._keep(name, checkpoint, benchmark, given, scorer))
+        return made
+
+    def measure_gallery(self, name: str, checkpoint: Path) -> tuple[Run, Run]:
+        """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
+        from counterfoil.scorers import checkpoint as checkpoint_folder
+
+        scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
+        whole = next(each for each in self.benchmarks if each.questions.directed)
+        both = (whole, as_collected(whole))
+        given = rank_galleries(both, scorer, session=self._session)
+        every, own = (
+            self._keep(name, checkpoint, benchmark, each, scorer)
+            for benchmark, each in zip(both, given, strict=True)
+        )
+        return every, own
+
+    @property
+    def _session(self) -> Session:
+        return Session(batch_size=256, progress=self.progress)
+
+    def _keep(self, name: str, checkpoint: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
+        facts = dict(self.facts(benchmark, scorer))
+        said: dict[str, Any] = {
+            key: facts[key] for key in ("benchmark", "scorer", "versions") if key in facts
+        }
+        result = evaluate(benchmark, given, scorer=name, draws=_DRAWS, provenance=said)
+        folder = self.runs / checkpoint.name / benchmark.name
+        return save_run(folder, benchmark, given, result, facts)
+
+
+def world(plan: Plan) -> tuple[Benchmark, ...]:
+    """Quads in both styles and in one, choices and a gallery, drawn when read, as the networks see them."""
+    made, size = contrasts(plan.questions), plan.size
+    control = questions_of(made, size=size, styles=("natural", "natural"), lazy=True)
+    card = control.card.model_copy(update={"name": ALIKE, "title": "World, quads in one style"})
+    return (
+        questions_of(made, size=size, styles=("natural", "synthetic"), lazy=True),
+        replace(control, card=card),
+        choices(plan.questions, size=size, lazy=True),
+        gallery(plan.images, size=size, lazy=True),
+    )
+
+
+#: The trainings with a curriculum, over the same rows, and what each learns from.
+TUNED = ("coco", "trohn-text", "trohn-img")
+LEARNED = {
+    "pretrained": "loose captions",
+    "coco": "pictures and captions",
+    "trohn-text": "the same, and hard-negative captions",
+    "trohn-img": "the same, and the pictures that those describe",
+    "pac": "pictures and captions, and generated ones",
+    "sum": "pictures and captions, all negatives",
+    "semi-hard": "pictures and captions, semi-hard negatives",
+    "hardest": "pictures and captions, the hardest negatives",
+}
+#: Kinds of edit that change how things lie or what is whose: a training begins with those.
+FIRST = ("replace_rel", "swap_obj", "swap_att")
+#: A stream of questions that no benchmark takes its own from.
+_WATCHED = 1_000_003
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRuns:
+    """Where the networks of one study are made: `folder/NAME-SEED` is the checkpoint of each."""
+
+    plan: Plan
+    folder: Path
+    progress: Progress = silent
+
+    @cached_property
+    def loose(self) -> TrainingSet:
+        """Pictures in either style, and captions that say something true of them."""
+        return training(
+            self.plan.loose, kind="loose", size=self.plan.size, styles=STYLES, progress=self.progress
+        )
+
+    @cached_property
+    def contrasts(self) -> TrainingSet:
+        """Positives, hard-negative captions and hard-negative pictures, all as they should be."""
+        return training(self.plan.contrasts, kind="trohn-img", size=self.plan.size, progress=self.progress)
+
+    @cached_property
+    def watched(self) -> Benchmark:
+        """Questions that are asked during training, for its curves; none of them is asked later."""
+        return quads(self.plan.watched, seed=_WATCHED, size=self.plan.size, styles=("natural", "synthetic"))
+
+    def place(self, name: str, seed: int) -> Path:
+        """The checkpoint's folder of one network."""
+        return self.folder / f"{name}-{seed}"
+
+    @cached_property
+    def captions(self) -> list[str]:
+        """What the vocabulary of every network is made of."""
+        return [caption.text or "" for data in (self.loose, self.contrasts) for caption in data.captions]
+
+    def untrained(self, seed: int) -> "Backbone":
+        """The random weights at which all trainings of that seed begin."""
+        from counterfoil.scorers import small
+
+        return small.backbone(self.captions, sizes=small.Sizes(picture=self.plan.size), seed=seed)
+
+    def pretrained(self, seed: int) -> TrainingSummary:
+        """A network from scratch, trained on loose captions alone."""
+        return self._fit(self.untrained(seed), "pretrained", "pretrained", self.loose, seed)
+
+    @cached_property
+    def generated(self) -> TrainingSet:
+        """Loose captions, and what machines make of them."""
+        return training(
+            self.plan.generated, kind="pac", size=self.plan.size, styles=STYLES, progress=self.progress
+        )
+
+    def tuned(
+        self, name: str, seed: int, *, recipe: str | None = None, data: TrainingSet | None = None
+    ) -> TrainingSummary:
+        """A network from scratch, trained as `recipe` (by default `name`) says, with a curriculum.
+
+        First on the rows of relations and swaps, then on all: among all edits those are learned last, and
+        hardly at all in few steps. A way of mining has no such part, and goes on from `pretrained`.
+        """
+        from counterfoil.scorers import checkpoint
+
+        recipe, data = recipe or name, self.contrasts if data is None else data
+        if recipe not in TUNED:
+            return self._fit(checkpoint.read(self.place("pretrained", seed)), name, recipe, data, seed)
+        backbone = self.untrained(seed)
+        rows = np.flatnonzero(np.isin(data.groupings["subset"], FIRST))
+        before = self._fit(backbone, f"{name}-first", recipe, data.select(rows), seed, first=True)
+        after = self._fit(backbone, name, recipe, data, seed)
+        later = tuple({**line, "step": line["step"] + before.steps} for line in after.history)
+        return replace(
+            after,
+            steps=before.steps + after.steps,
+            seconds=before.seconds + after.seconds,
+            history=(*before.history, *later),
+        )
+
+    def augmented(self, name: str, seed: int, *, on: str) -> TrainingSummary:
+        """The network `on` of that seed with its projections trained on generated positives (PAC-S)."""
+        from counterfoil.scorers import checkpoint
+
+        return self._fit(checkpoint.read(self.place(on, seed)), name, "pac", self.generated, seed)
+
+    def detectors(self, name: str, seed: int, *, on: str) -> Path:
+        """Detectors of what is synthetic on the frozen network `on`, from the same rows."""
+        from counterfoil.scorers import checkpoint
+        from counterfoil.train import detectors
+        from counterfoil.train.recipes import Detection
+
+        # The released code's learning rate (the paper's would take a hundred times as long).
+        recipe = Detection(lr=1e-3, seed=seed)
+        backbone = checkpoint.read(self.place(on, seed))
+        detectors.fit(backbone, recipe, self.contrasts, out=self.place(name, seed))
+        return self.place(name, seed)
+
+    def _fit(
+        self,
+        backbone: "Backbone",
+        name: str,
+        recipe: str,
+        data: TrainingSet,
+        seed: int,
+        *,
+        first: bool = False,
+    ) -> TrainingSummary:
+        from counterfoil.train.loop import fit
+        from counterfoil.train.saving import Monitors
+        from counterfoil.train.validation import accuracy
+
+        fitted = fit(
+            backbone,
+            (self.plan.first if first else self.plan.recipe)(recipe, seed=seed),
+            data,
+            monitors=Monitors(validate=lambda network: {"group": accuracy(network, self.watched)}),
+            out=self.place(name, seed),
+            progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
+        )
+        return TrainingSummary(
+            name=name,
+            learned=LEARNED.get(recipe, recipe),
+            rows=len(data),
+            steps=fitted.step,
+            seconds=fitted.seconds,
+            history=fitted.history,
+        )
+
+
+def combined(of_seeds: Sequence[Mapping[str, TrainingSummary]]) -> tuple[TrainingSummary, ...]:
+    """The trainings as a page shows them: of each the first seed's curve, and the seconds of all."""
+    return tuple(
+        replace(one, seconds=sum(each[name].seconds for each in of_seeds), seeds=len(of_seeds))
+        for name, one in of_seeds[0].items()
+    )
+
+
+#: Training data as the generator made them.
+_RAW = "as generated"
+#: Ways to choose negatives, as ECCV Caption calls them.
+_WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
+
+
+def noise(
+    workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run], *, draws: int
+) -> tuple[Sweep, Sweep]:
+    """trohn-img where a share of the negative pictures is wrong, and what dropping those brings back.
+
+    `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
+    the last rate there is a second training, after a perfect filter: the most that filtering can bring back.
+    Judged twice: by quads in one style, and by the same quads whose second picture is synthetic, as the
+    negatives in training are. A network can learn from wrong pictures that what looks synthetic goes with a
+    caption that reads like a negative; the first judge pays nothing for that.
+
+    Raises `InputError` for a plan without rates of noise.
+    """
+    plan = workshop.plan
+    if not plan.noise:
+        raise InputError("the plan has no rates of noise")
+    trials = [Trial("0 % wrong", clean, x=0.0, series=_RAW)]
+    asked = [(rate, None) for rate in plan.noise] + [(plan.noise[-1], "faithful")]
+    for rate, keep in asked:
+        data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
+        name = f"noise-{rate:g}{'-filtered' if keep else ''}"
+        runs = []
+        for seed in plan.dialled:
+            workshop.tuned(name, seed, recipe="trohn-img", data=data)
+            runs += bench.measure(name, workshop.place(name, seed), only=(QUADS, ALIKE))
+        label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
+        trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
+
+    def judged(control: bool) -> Sweep:
+        return sweeps.noise(
+            [
+                replace(each, runs=[run for run in each.runs if (run.benchmark.name == ALIKE) == control])
+                for each in trials
+            ],
+            draws=draws,
+        )
+
+    question = sweeps.NOISE[0].lower() + sweeps.NOISE[1:]
+    styles = replace(
+        judged(False), key="noise-styles", question=f"Where the second picture is synthetic, {question}"
+    )
+    return judged(True), styles
+
+
+def mining(workshop: TrainingRuns, bench: EvaluationRuns, *, draws: int) -> Sweep:
+    """A triplet loss with each way to choose negatives, judged on the gallery (ECCV Caption Figure 5a).
+
+    By R@1 as COCO counts it, one right image per caption, and by mAP@R over all that are true.
+    """
+    trials, own = [], []
+    for way in workshop.plan.mining:
+        both = []
+        for seed in workshop.plan.dialled:
+            name = f"mining-{way}"
+            workshop.tuned(name, seed, recipe=way)
+            both.append(bench.measure_gallery(name, workshop.place(name, seed)))
+        trials.append(Trial(_WAYS[way], [every for every, _ in both]))
+        own.append(Trial(_WAYS[way], [collected for _, collected in both]))
+    return sweeps.mining(trials, own=own, draws=draws)
