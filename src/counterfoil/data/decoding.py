@@ -1,4 +1,4 @@
-"""Video files to pictures, through PyAV: one frame at a time, however long the video is.
+"""Video files to pictures, through PyAV: the choice of frames by their times, and one frame at a time.
 
 A file is looked through first, without decoding: when each frame is shown, and whether all of them are
 there. So a file that was cut off is refused before anything is computed from it.

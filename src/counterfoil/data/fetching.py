@@ -1,16 +1,7 @@
 """Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
 
-A file is written to NAME.part, continued from its end when the command runs again, and takes its name once
-size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
-whose files have other sizes, does not count as fetched.
-
-Files that can be fetched: released benchmarks in public repositories, pinned to commits and checksums.
-
-The facts are in `releases.toml`; `fetching` does the work.
-
-Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
-
-A file is written to NAME.part, continued from its end when the command runs again, and takes its name once
+`releases.toml` lists them: released benchmarks in public repositories, pinned to commits and checksums. A
+file is written to NAME.part, continued from its end when the command runs again, and takes its name once
 size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
 whose files have other sizes, does not count as fetched.
 """

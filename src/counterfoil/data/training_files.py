@@ -1,4 +1,4 @@
-"""Training data from files: which layout a path holds, and the split that leaves some rows for validation."""
+"""Training data from files, COCO's captions or a benchmark's questions, and the split for validation."""
 
 import math
 from pathlib import Path
@@ -142,16 +142,16 @@ def read(
     """The training data in `path`, whichever of these it holds; images stay in their files until asked for.
 
     * A folder that `counterfoil` saved: quads give the four roles, choices the ones they have, a gallery its
-      images with the captions written for them (`training_benchmarks`).
+      images with the captions written for them.
     * WebDataset shards: a `.tar`, a folder of them, or a pattern "train-{000..015}.tar" (`training_shards`).
-    * COCO's captions: `captions_train2017.json`, or the folder it lies in (`training_coco`).
+    * COCO's captions: `captions_train2017.json`, or the folder it lies in.
     * A table: Parquet as the hub keeps it, one file or a folder, and every table that `read_table` reads
       (`training_tables`).
 
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
     begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
     several splits, else all there is. `shelf` is a folder in which the captions of large tables are kept as
-    memory is, for the next process that reads them (`training_captions`). With `missing` "keep" an image
+    memory is, for the next process that reads them (`training_parquet`). With `missing` "keep" an image
     whose file is not there stays, and raises when it is decoded, as one that is broken does.
     Raises `DataError` naming the file, the row and the column that does not fit.
     """

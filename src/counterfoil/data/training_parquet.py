@@ -1,18 +1,9 @@
 """Large Parquet tables as training data: columns as Arrow has them, and no Python object per row.
 
-Of 3.65 million rows that keeps two positions and the distinct images; captions stay in a file that is mapped
-into memory (`training_captions`), pictures in the cells they lie in.
-
-The captions of large training sets: each distinct text once, in an Arrow file that is mapped into memory.
-
-A set of millions of captions takes gigabytes as Python's strings, in each process that trains on it. Here
-the texts lie in a file that all processes map and share, and a row is a position in it. Texts are told apart
-by 128-bit digests, so that no more than those is held while they are read.
-
-Large Parquet tables as training data: columns as Arrow has them, and no Python object per row.
-
-Of 3.65 million rows that keeps two positions and the distinct images; captions stay in a file that is mapped
-into memory (`training_captions`), pictures in the cells they lie in.
+Of 3.65 million rows that keeps two positions and the distinct images; pictures stay in the cells they lie in.
+Captions would take gigabytes as Python's strings, in each process that trains on them. Here each distinct
+text lies once in an Arrow file that all processes map and share, and a row is a position in it. Texts are
+told apart by 128-bit digests, so that no more than those is held while they are read.
 """
 
 import hashlib

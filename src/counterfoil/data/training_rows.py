@@ -1,6 +1,4 @@
-"""Rows of training data as they are read, one record after the other, and the files of one split.
-
-Training data: rows of images and captions that belong together, and of ones that do not.
+"""Training data: rows of images and captions that belong together, and of ones that do not.
 
 A column is a role. Every row has an `image` and a `caption` that belong together. What else there is decides
 what can be learnt: `negative_caption` (close to the caption, false of the image), `negative_image` (what the

@@ -54,7 +54,7 @@ def read_rows(
 
     Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
     in the folder `images` beside the table. Captions in Parquet files whose columns are texts are read into
-    a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_captions`).
+    a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_parquet`).
     Raises `DataError` naming file, row and column of a cell that is empty, is of another kind, or names a
     file that is not there, unless such images are kept.
     """

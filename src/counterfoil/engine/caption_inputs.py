@@ -1,8 +1,7 @@
-"""Inputs of a caption metric: candidates, their images or videos, and their references.
+"""Inputs of a caption metric: candidates, their images or videos, and their references, gathered by row.
 
-The rows that a caption metric is asked about: what it reads of them, embedded once and gathered by row.
-
-Texts go to metrics that read, embeddings to those that look, parts to those that match.
+Each distinct item is embedded once. Texts go to metrics that read, embeddings to those that look, parts to
+those that match.
 """
 
 import itertools

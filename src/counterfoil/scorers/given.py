@@ -2,7 +2,7 @@
 
 The header of a table names what it holds (`counterfoil.scorers.score_table_layouts`). Which row answers which
 question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
-Scores of all images with all captions, and rankings, have modules of their own (`similarity`, `rankings`).
+Scores of all images with all captions, and rankings, have modules of their own (`given_arrays`, `rankings`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -116,7 +116,7 @@ class GivenEmbeddings:
 def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilarity | GivenRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
-    An npy file is a similarity (see `similarity`); a JSON object with "i2t" and "t2i", and an npz file, are
+    An npy file is a similarity (see `given_arrays`); a JSON object with "i2t" and "t2i", and an npz file, are
     rankings (see `rankings`). `options.column` picks the column where the header leaves a choice. A run's own
     folder gives its `answers.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for
     missing, doubled or non-finite scores; `DataError` for files that cannot be read.

@@ -1,10 +1,8 @@
-"""Reading embeddings from npz files, without ever unpickling.
+"""Given embeddings (npz) and given similarities (npy), read without ever unpickling.
 
-Given similarities: the scores of all images with all captions, in one npy file.
-
-Rows are images, columns captions, higher scores better. Without ids rows and columns are in the order of the
-benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in any order. The
-file stays on the disk: what is needed is read when it is needed.
+Rows of a similarity are images, columns captions, higher scores better. Without ids rows and columns are in
+the order of the benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in
+any order. The file stays on the disk: what is needed is read when it is needed.
 """
 
 from collections.abc import Mapping

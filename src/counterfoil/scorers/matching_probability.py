@@ -1,19 +1,12 @@
-"""Matching probability of two Gaussians: PCME's scores, sampled and in closed form (Chun et al. 2021).
-
-A row is an item's mean, of length one, followed by the logarithms of its variances. Two points at a distance
-d match with the probability sigmoid(2 (shift - scale d)). Scores are logarithms of probabilities: the order
-is the same, and what is nearly impossible or nearly certain is still told apart.
-
-Similarity of items that are not one point each: rows of embeddings to scores, in NumPy alone.
+"""Similarity of items that are not one point each, in NumPy alone, and PCME's matching probability.
 
 An embedder's rows are flat, whatever they hold. Where their score is not the inner product, the embedder
 carries a `comparison`, and the engine asks that for blocks of a gallery.
 
-Matching probability of two Gaussians: PCME's scores, sampled and in closed form (Chun et al. 2021).
-
-A row is an item's mean, of length one, followed by the logarithms of its variances. Two points at a distance
-d match with the probability sigmoid(2 (shift - scale d)). Scores are logarithms of probabilities: the order
-is the same, and what is nearly impossible or nearly certain is still told apart.
+A Gaussian's row is its mean, of length one, followed by the logarithms of its variances. Two points at a
+distance d match with the probability sigmoid(2 (shift - scale d)) (Chun et al. 2021), sampled or in closed
+form. Scores are logarithms of probabilities: the order is the same, and what is nearly impossible or nearly
+certain is still told apart.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Dual encoders with heads on top (`heads`): several points per item (PVSE), or a Gaussian (PCME).
 
-Heads on top of a dual encoder: several points per item (PVSE), or the spread around one (PCME).
-
-They look at places of a picture and words of a text (`Network.local_images`, `local_texts`) with attention
+Heads look at places of a picture and words of a text (`Network.local_images`, `local_texts`) with attention
 of their own, and add what they find there to the point of the whole.
 """
 

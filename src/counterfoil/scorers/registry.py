@@ -1,9 +1,7 @@
-"""The kinds of scorer: what stands before the colon of a scorer's name, and which function loads it.
+"""Kinds of scorer, named before the colon of a scorer's name: their loaders, and those that can be trained.
 
-Dual encoders of the model libraries, open for training.
-
-Specs, loading and checks are those of measuring (`counterfoil.scorers.open_clip`, `counterfoil.scorers.hf`);
-an architecture of open_clip without weights is allowed in addition.
+To be trained, a dual encoder is loaded and checked as for measuring; an architecture of open_clip without
+weights is allowed in addition.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""Torch at run time: devices, precisions, digests of weights, and the errors of model libraries.
-
-The weights that a scorer holds, found and digested where its identity does not name them.
+"""Torch at run time: devices, precisions, the errors of model libraries, and digests of weights.
 
 Two networks under one name must never share what a cache keeps. So an identity says which weights it is of,
 or which version of the code where there are none; of a scorer that says neither, its torch modules, tensors

@@ -1,4 +1,4 @@
-"""The rows of a training made ready: which can be used, and what feeds each stage with them."""
+"""The rows of a training made ready: captions as token ids, and batches prepared ahead of their step."""
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence

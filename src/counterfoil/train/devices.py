@@ -1,4 +1,4 @@
-"""Devices and processes of a training."""
+"""Devices and processes of a training, and one batch out of what several devices hold."""
 
 import atexit
 import os

@@ -1,6 +1,4 @@
-"""The prepared pictures of a training set: kept in memory where they fit, else decoded ahead.
-
-Pictures and captions that look different each time, by a seed and nothing else.
+"""The prepared pictures of a training set, kept in memory or decoded ahead, and their augmentation by a seed.
 
 A picture is shown in part, perhaps mirrored, perhaps with a patch erased; a caption lacks some of its words.
 """

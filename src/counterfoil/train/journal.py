@@ -1,4 +1,4 @@
-"""The journal of a training: one row of numbers per entry, as CSV and, if wanted, for TensorBoard."""
+"""The journal of a training, as CSV or for TensorBoard, and the running means of losses that it holds."""
 
 import csv
 import io

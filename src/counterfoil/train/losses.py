@@ -4,16 +4,8 @@ Pure functions of features, in float32 at least whatever precision the towers co
 brought to length one inside; `scale` is the inverse temperature, exp(logit_scale). What is gathered from
 several devices goes in as if it were one batch (`counterfoil.train.devices`).
 
-Mining of negatives for a triplet loss, as masks over a batch's similarities.
-
-Row i is a query, column j an item, and (i, i) the right pair; transposed, the items ask. Where a gradient
-flows is the loss's business: a mask has none.
-
-Losses of batches of matching images and texts: row i of one belongs to row i of the other.
-
-Pure functions of features, in float32 at least whatever precision the towers compute in. Features are
-brought to length one inside; `scale` is the inverse temperature, exp(logit_scale). What is gathered from
-several devices goes in as if it were one batch (`counterfoil.train.devices`).
+Mining of negatives for a triplet loss is a mask over a batch's similarities, without a gradient: row i is a
+query, column j an item, and (i, i) the right pair; transposed, the items ask.
 """
 
 from collections.abc import Callable, Mapping
@@ -199,7 +191,7 @@ def triplet(
     """Hinge on each right pair and the wrong ones that count, in both directions (VSE0, VSE++).
 
     For image i and a wrong text j: max(0, margin - s(i, i) + s(i, j)), and the same for texts and wrong
-    images. `mining` says which count: all ("sum"), or one of each row (`counterfoil.train.mining`). Both
+    images. `mining` says which count: all ("sum"), or one of each row. Both
     directions and all that counts are added up; "mean" divides by the rows, the released code of VSE++ does
     not ("sum").
 

@@ -1,4 +1,4 @@
-"""Trained parameters, weight decay groups, and the optimiser."""
+"""Trained parameters, weight decay groups, the optimiser, and the learning rate of each step."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Files of a training in progress: checkpoints and the resume state."""
+"""Files of a training in progress: checkpoints, the resume state, and the selection of the final weights."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,9 +1,8 @@
-"""Pictures of the world, drawn when they are read.
+"""Pictures and moving scenes of the world, drawn when they are read.
 
-Moving scenes: a few paper shapes, one of which comes, goes or crosses the sheet; or the scene changes.
-
-A clip is the scene of every frame. What lies outside of the sheet is not in its frame's scene and is not
-drawn, so truth is known frame by frame as it is for pictures.
+In a moving scene a shape comes, goes or crosses the sheet, or the scene changes. A clip is the scene of every
+frame. What lies outside of the sheet is not in its frame's scene and is not drawn, so truth is known frame by
+frame as it is for pictures.
 """
 
 import io

@@ -1,7 +1,7 @@
 """`world-rated` and `world-preferences`: captions of pictures that are right by degrees, and who says so.
 
-A caption is right about a scene to one of four levels (`counterfoil.world.graded_captions`), its rating.
-Simulated people can rate instead, each claim of a caption judged by itself; preferences are always votes.
+A caption is right about a scene to one of four levels, its rating. Simulated people can rate instead, each
+claim of a caption judged by itself; preferences are always votes.
 """
 
 from collections.abc import Sequence

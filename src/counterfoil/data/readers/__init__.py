@@ -1,10 +1,8 @@
 """One module per layout: `read(card, data, images)` makes a benchmark of what is on disk or on the hub.
 
 `data` is the file or folder the user named (None: the hub data set of the card), `images` the folder that
-holds the images where the layout keeps them apart. Shared between layouts: `rows` (Parquet, Arrow and saved
-data sets, images left where they are), `hub`, `photos` (image folders) and `build` (rows to questions, counts
-against the card); for galleries `matches` (ids to searches, counts), `coco_files` (captions, instances),
-`coco_ids` (lists of ids, positives by id), `coco_test` (the test half) and `karpathy` (his data sets); for
-captions that people judged `judged` (texts, ratings, what was left out), `written` (the references of an
-image), and `token_file`.
+holds the images where the layout keeps them apart. Shared between layouts: `rows` (Parquet, Arrow, saved data
+sets and image folders), `hub`, `questions` (rows to questions, right answers by id, counts against the card),
+`coco_files` (captions, classes, lists of ids), `coco_test` (the test half), `released_captions` (Karpathy's
+JSON, token files, the references of an image), `human_ratings` (texts, ratings, what was left out).
 """

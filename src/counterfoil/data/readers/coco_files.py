@@ -1,11 +1,8 @@
-"""COCO's own files: captions with their images, and the classes of object that every image shows.
+"""COCO's own files: captions with their images, the classes that every image shows, and lists of ids.
 
 `captions_*.json` holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]},
-`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}.
-
-Lists of COCO's ids: where such a file lies, and what it holds.
-
-The ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the PyPI package
+`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}. The
+ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
 `eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
 """
 

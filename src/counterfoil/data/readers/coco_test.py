@@ -1,6 +1,7 @@
 """COCO's test half after Karpathy: 5,000 images in a fixed order, five captions each, and positives by id.
 
-Where its lists of ids come from, `coco_ids` says; texts come from COCO's captions or from Karpathy's file.
+Lists of ids come from `coco_files`, texts from COCO's captions or from Karpathy's file. ECCV Caption is this
+half with positives that people verified, for some of the queries.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,6 @@
-"""Rows to questions, and questions against the card.
+"""Rows to questions, right answers by id for the two searches of a gallery, and counts against the card.
 
-Right answers by id for the two searches of a gallery, and counts against the card.
-
-What the readers of galleries share. Ids become positions once, in bulk: a benchmark of 25,000 captions is a
-few arrays.
+Ids become positions once, in bulk: a benchmark of 25,000 captions is a few arrays.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Karpathy's data sets, dataset_coco.json and dataset_flickr30k.json: images in splits, with sentences."""
+"""Captions of images in the files they were released in: Karpathy's JSON, token files, reference files.
+
+Karpathy's dataset_coco.json and dataset_flickr30k.json hold images in splits with sentences; a line of a
+Flickr token file is NAME.jpg#K, a tab, the caption.
+"""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Rows of a data set with images in its cells: texts in memory, images left in the file until asked for.
+"""Rows of a data set with images in files or cells: texts in memory, images left there until asked for.
 
 Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library.
 """

@@ -1,4 +1,8 @@
-"""SugarCrepe: seven JSON files, each an object keyed by item number, and a folder of COCO val2017 images."""
+"""SugarCrepe and SugarCrepe++: JSON files, one per subset, and a folder of COCO val2017 images.
+
+SugarCrepe has seven files, each an object keyed by item number; SugarCrepe++ five lists of two positive
+captions and a negative one per image.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,19 +4,11 @@ BLEU, ROUGE and CIDEr compare tokens, so their published numbers hold for one to
 which is the Penn Treebank tokenizer of Stanford CoreNLP 3.4.1 (run with `-preserveLines -lowerCase`), after
 which marks of punctuation are dropped. The same tokens come out here.
 
-The rules by which the Penn Treebank tokenizer of the COCO tool kit cuts text, in their order.
-
 A rule is (what is done with what it matches, the pattern of a token, what must follow without being part of
 it). At any place the rule that matches the most, counting what must follow, wins; of equals the first. Where
 a rule has alternatives that begin alike the longer comes first, so that the greedy match of `re` is the
-longest. The rules describe what the tokenizer inside `pycocoevalcap` (Stanford CoreNLP 3.4.1) was seen to do;
-names of months, titles and states count as abbreviations, some only when written with a capital.
-
-Captions cut into the tokens that the COCO tool kit scores, without Java.
-
-BLEU, ROUGE and CIDEr compare tokens, so their published numbers hold for one tokenizer only: the tool kit's,
-which is the Penn Treebank tokenizer of Stanford CoreNLP 3.4.1 (run with `-preserveLines -lowerCase`), after
-which marks of punctuation are dropped. The same tokens come out here.
+longest. The rules describe what the tokenizer inside `pycocoevalcap` was seen to do; names of months, titles
+and states count as abbreviations, some only when written with a capital.
 """
 
 import re

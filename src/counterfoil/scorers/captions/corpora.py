@@ -1,4 +1,4 @@
-"""A file of captions in which a metric counts documents: the captions of an image or video are one."""
+"""Files of captions in which a metric counts documents, and the weights of tokens by their rarity there."""
 
 import itertools
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ class Settings:
     arithmetic: Arithmetic = "exact"
     #: The largest of several references: of each "component" (released) or of the "whole" (PAC-S equation 8).
     max: Best = "component"
-    #: Where document frequencies come from: "benchmark" (see `token_weights.SOURCES`), "references",
+    #: Where document frequencies come from: "benchmark" (see `corpora.SOURCES`), "references",
     #: "candidates", "none" or a JSON file of captions.
     idf: str = "none"
     padding: Padding = "none"

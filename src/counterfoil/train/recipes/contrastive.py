@@ -1,4 +1,4 @@
-"""Recipes of contrastive training: BiVLC's three, NegCLIP's, and PAC-S's positive augmentation."""
+"""Recipes of contrastive training (BiVLC's three, NegCLIP's, PAC-S's positives) and of BiVLC's detectors."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

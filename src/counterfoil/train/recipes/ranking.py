@@ -69,7 +69,7 @@ class Triplet(Retrieval):
     name: str = "vse0"
     margin: float = 0.2
     #: Which wrong pairs count: all; of each row the hardest of those less similar than the right pair; or the
-    #: hardest (`train.mining`).
+    #: hardest (`train.losses`).
     mining: Literal["sum", "semi-hard", "hardest"] = "sum"
     stages: tuple[Mapping[str, Any], ...] = (
         {"trains": "projections", "lr": 2e-4, "select": "last"},
