@@ -121,15 +121,15 @@ def measured(
 
 def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
     """Raise `ScoreError` unless `answers` are rankings of every query of the gallery."""
-    if not isinstance(answers, Rankings):
+    if not answers.has_rankings:
         raise ScoreError(
             "a gallery is answered by rankings",
             where=where,
             given=type(answers).__name__.lower(),
             allowed="rankings, a similarity of all pairs, or embeddings",
         )
-    gallery = benchmark.gallery
-    for name, search, placed in (("i2t", gallery.i2t, answers.i2t), ("t2i", gallery.t2i, answers.t2i)):
+    gallery, found = benchmark.gallery, answers.rankings
+    for name, search, placed in (("i2t", gallery.i2t, found.i2t), ("t2i", gallery.t2i, found.t2i)):
         lengths = {"depth": (len(placed.depth), len(search)), "top": (len(placed.top), len(search))}
         if isinstance(search.positives, Plausible):
             thresholds = (len(search.positives.thresholds), len(POLICIES), len(search))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
-from counterfoil.data.scores import Scores
+from counterfoil.data.scores import Answers, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.question_means import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result
@@ -262,16 +262,16 @@ def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
     return reported or MEASURES
 
 
-def check(benchmark: Benchmark, answers: object, *, where: str) -> None:
+def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
     """Raise `ScoreError` unless `answers` are scores of every question."""
-    if not isinstance(answers, Scores):
+    if not answers.has_scores:
         raise ScoreError(
             "right and wrong say nothing of how scores go with ratings",
             where=where,
             given="outcomes",
             allowed="a score per question",
         )
-    answers.check(benchmark, where=where)
+    Scores(answers.scores).check(benchmark, where=where)
 
 
 def refuse(interval: str, benchmark: Benchmark) -> None:
