@@ -32,10 +32,9 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Choice, Rated
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
-from counterfoil.evaluation.judged import rated
+from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
-from counterfoil.evaluation.result import Result
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.stats.estimates import difference_bootstrap, macro_weights, spread
 from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.tests import paired_permutation

@@ -36,7 +36,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Rankings
 from counterfoil.engine.blocks import Products, unit
 from counterfoil.engine.gallery import rank
-from counterfoil.evaluation.galleries.retrieval import ranks
+from counterfoil.evaluation.gallery_values import ranks
 from counterfoil.metrics import ranking
 
 NAMES = ("coco-5k", "coco-1k", "cxc", "eccv")

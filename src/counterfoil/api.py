@@ -19,7 +19,7 @@ from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod
 from counterfoil.evaluation.pooling import Tasks
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.base import Classifier, Embedder, Options, Scorer

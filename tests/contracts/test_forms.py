@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from contracts import forms
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import load, save
+from counterfoil.evaluation.bootstrap import sheets_of
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
 from counterfoil.evaluation.run import Run, load_run, save_run
-from counterfoil.evaluation.shared_bootstrap import sheets_of
 from counterfoil.metrics.ties import Ties
 
 VOTES = np.array([[3.0, 1.0], [0.0, 2.0], [2.0, 2.0], [1.0, 4.0], [5.0, 0.0], [1.0, 2.0]])

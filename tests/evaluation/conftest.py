@@ -11,7 +11,7 @@ from contracts import forms
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.scores import Rankings
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 

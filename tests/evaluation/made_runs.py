@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import DirectionRanks, Outcomes, Rankings
-from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Estimate, Result, Run
 
 
 def run(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.annotation_recall import count, coverage
+from counterfoil.evaluation.judged_pairs import count, coverage
 from counterfoil.stats.sharing import Sharing
 
 

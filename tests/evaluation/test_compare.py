@@ -10,7 +10,7 @@ from counterfoil.data import Outcomes, Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.stats.tests import holm
 
 

@@ -11,8 +11,8 @@ from scipy.stats import kendalltau
 from contracts import forms
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import InputError
-from counterfoil.evaluation.diversity import common_share, diversity, list_tau, place_of_first
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.list_overlap import common_share, diversity, list_tau, place_of_first
+from counterfoil.evaluation.result import Run
 
 from .made_runs import run
 
@@ -76,7 +76,7 @@ def test_the_common_share_by_hand() -> None:
 def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (some_lists(50, 12, seed=seed, cut=True) for seed in (3, 4))
     whole = list_tau(first, second)
-    monkeypatch.setattr("counterfoil.evaluation.diversity._AT_ONCE", 7 * K)
+    monkeypatch.setattr("counterfoil.evaluation.list_overlap._AT_ONCE", 7 * K)
     np.testing.assert_array_equal(list_tau(first, second), whole)
 
 

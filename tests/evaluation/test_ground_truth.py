@@ -8,7 +8,7 @@ import pytest
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.errors import DataError
-from counterfoil.evaluation.ground_truth import are_right, asked_about, how_many, right_pairs
+from counterfoil.evaluation.judged_pairs import are_right, asked_about, how_many, right_pairs
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 

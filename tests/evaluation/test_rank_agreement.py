@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from counterfoil.evaluation.rank_agreement import RankCorrelation
-from counterfoil.evaluation.rank_columns import RankColumn
+from counterfoil.evaluation.bootstrap import RankColumn
+from counterfoil.evaluation.rank_correlation import RankCorrelation
 
 
 def test_equal_models_share_the_best_of_their_ranks() -> None:

@@ -6,7 +6,7 @@ import pytest
 from contracts import forms
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.rank_correlation import rank_correlation
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 
 from .made_runs import gallery_items, run
 

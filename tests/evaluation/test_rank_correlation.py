@@ -16,7 +16,7 @@ from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 

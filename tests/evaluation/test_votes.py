@@ -5,7 +5,7 @@ import pytest
 
 from counterfoil.data.votes import Votes
 from counterfoil.errors import InputError
-from counterfoil.evaluation.votes import preferences
+from counterfoil.evaluation.preferences import preferences
 from printed_votes import PRINTED
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from counterfoil.data.votes import Votes
-from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity, count, coverage
 from counterfoil.evaluation.annotators import AnnotatorBias, study
-from counterfoil.evaluation.judged_pairs import JudgedPairs
-from counterfoil.evaluation.votes import preferences
+from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, JudgedPairs, Multiplicity, count, coverage
+from counterfoil.evaluation.preferences import preferences
 from counterfoil.report import annotators as figures
 from counterfoil.report import annotators as tables
 from counterfoil.report import drawing, page_frame

@@ -2,7 +2,7 @@
 
 import pytest
 
-from counterfoil.evaluation.galleries.measures import measure_names
+from counterfoil.evaluation.gallery_values import measure_names
 from counterfoil.metrics.measure import split_direction
 from counterfoil.report.labels import measure_label, measure_meaning
 

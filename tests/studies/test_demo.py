@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from counterfoil.engine.progress import Progress
+from counterfoil.evaluation.findings import verdict
 from counterfoil.evaluation.run import find_runs
-from counterfoil.evaluation.studies.findings import verdict
 from counterfoil.studies import plan
 from counterfoil.studies.demo import Study, study
 from tiny_study import TINY, facts

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from counterfoil.data.benchmark import Benchmark
+    from counterfoil.evaluation.findings import Finding
     from counterfoil.evaluation.result import Estimate
-    from counterfoil.evaluation.studies.findings import Finding
     from counterfoil.studies.demo import Study
 
 EPILOG = """Examples:

@@ -9,7 +9,7 @@ from counterfoil.cli.options import Overwrite
 from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
-    from counterfoil.evaluation.votes import Preferences
+    from counterfoil.evaluation.preferences import Preferences
 
 EPILOG = """Examples:
 
@@ -43,7 +43,7 @@ def command(
     from counterfoil.cli import output_paths, terminal
     from counterfoil.data.votes import read_votes
     from counterfoil.errors import DataError
-    from counterfoil.evaluation.votes import preferences
+    from counterfoil.evaluation.preferences import preferences
     from counterfoil.report.labels import amount
 
     output_paths.check(json=json, plot=plot)

@@ -6,8 +6,8 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_agreement import RankCorrelation
+from counterfoil.evaluation.list_overlap import Diversity
+from counterfoil.evaluation.rank_correlation import RankCorrelation
 from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report.drawing import short
 from counterfoil.report.ranking_figures import labels, written

@@ -11,7 +11,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import PairedRuns
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.stats.tests import holm
 
 

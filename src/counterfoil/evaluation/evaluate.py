@@ -13,7 +13,7 @@ from counterfoil.data.scores import Answers
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import EvaluationSettings
-from counterfoil.evaluation.question_means import IntervalMethod as IntervalMethod
+from counterfoil.evaluation.intervals import IntervalMethod as IntervalMethod
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.ties import Ties
 

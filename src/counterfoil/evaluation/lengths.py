@@ -19,8 +19,7 @@ from counterfoil.data.readers.winoground import caption_words
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import or_none
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run, or_none
 from counterfoil.stats.crossed import crossed_variance
 from counterfoil.stats.sharing import Sharing
 

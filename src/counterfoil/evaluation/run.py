@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
 
 from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark
@@ -30,9 +31,8 @@ from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms import FORMS
 from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.result import Run as Run
-from counterfoil.evaluation.run_schemas import ResultModel, RunManifest
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.inputs.models import check_model
+from counterfoil.inputs.models import Stored, check_model
 from counterfoil.inputs.parsed import read_json
 from counterfoil.metrics.ties import Ties
 from counterfoil.store import (
@@ -46,6 +46,8 @@ from counterfoil.store import (
     write_parquet,
 )
 
+_Count = Annotated[int, Field(ge=0)]
+
 #: Raised when the layout of a run folder changes.
 SCHEMA = 4
 
@@ -54,6 +56,56 @@ ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 FILES = ("manifest.json", RESULT, UNFINISHED, *files_of("quad"), ANSWERS, ITEMS, *TABLES)
 #: What of a result's provenance a manifest says.
 _MADE = ("benchmark", "scorer", "versions", "interval")
+
+
+class About(Stored):
+    """What a run says of its benchmark."""
+
+    source: str = ""
+    path: str | None = None
+
+
+class RunManifest(Stored):
+    """`manifest.json`: layout, facts of the questions, digests of all files, and where the run is from."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    layout: Annotated[int, Field(alias="schema")]
+    questions: dict[str, Any]
+    digests: dict[str, str]
+    benchmark: About = About()
+    command: str | list[str] | None = None
+
+
+class EstimateModel(Stored):
+    """One number with its interval, and those that tell it apart from chance."""
+
+    value: float
+    low: float
+    high: float
+    n: _Count
+    chance: float | None
+    effective: Annotated[float, Field(ge=0)] | None = None
+
+
+class TiesModel(Stored):
+    """How ties were counted, and what the other policies give."""
+
+    policy: Literal["strict", "half", "optimistic"]
+    questions: _Count | None = None
+    rate: Annotated[float, Field(ge=0, le=1)] | None = None
+    measures: dict[str, dict[str, float | None]] = Field(default_factory=dict)
+
+
+class ResultModel(Stored):
+    """`result.json`."""
+
+    benchmark: str
+    scorer: str
+    measures: dict[str, EstimateModel]
+    groups: dict[str, dict[str, EstimateModel]] = Field(default_factory=dict)
+    ties: TiesModel
+    provenance: dict[str, Any] = Field(default_factory=dict)
 
 
 def measured_run(

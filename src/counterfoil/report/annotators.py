@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.annotation_recall import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.annotators import AnnotatorBias
-from counterfoil.evaluation.votes import Preferences
+from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
+from counterfoil.evaluation.preferences import Preferences
 from counterfoil.report import drawing, page_frame
 from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, short, style
 from counterfoil.report.labels import measure_label

@@ -20,7 +20,7 @@ from counterfoil.data.records import Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report import labels as label_of
 
 #: The longer side of a thumbnail, in pixels.

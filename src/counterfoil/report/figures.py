@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate
-from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.evidence import tenths
+from counterfoil.evaluation.replicates import tenths
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.report.drawing import (
     INK,
     MUTED,

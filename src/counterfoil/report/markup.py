@@ -24,7 +24,7 @@ class Column:
 
     `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
     `key` is what files call that heading, where print has another name. `signature` is all that the column's
-    numbers depend on, in a line (`evaluation.signature`).
+    numbers depend on, in a line (`evaluation.result.signature`).
     """
 
     label: str

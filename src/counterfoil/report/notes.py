@@ -8,8 +8,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Result
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.markup import number
 from counterfoil.report.tables import leading, main_measures, style_of

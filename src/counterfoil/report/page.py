@@ -14,8 +14,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Estimate
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.report import labels, page_frame, tables
 from counterfoil.report.browser_data import BUDGET, Album, richest, to_json
 from counterfoil.report.forms import FORMS, report_of

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
-from counterfoil.evaluation.rank_columns import RankColumn
+from counterfoil.evaluation.bootstrap import RankColumn
+from counterfoil.evaluation.list_overlap import Diversity
+from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.labels import measure_label
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterfoil.evaluation.diversity import Diversity
-from counterfoil.evaluation.rank_agreement import Agreement, RankCorrelation
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.list_overlap import Diversity
+from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report import drawing, page_frame, ranking_figures
 from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines

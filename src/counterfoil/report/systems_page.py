@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from counterfoil.evaluation.judged.system_draws import MEASURES
-from counterfoil.evaluation.judged.systems import ONE_PERSON, SystemCorrelations
+from counterfoil.evaluation.system_scores import MEASURES
+from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.report import page_frame
 from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, Table

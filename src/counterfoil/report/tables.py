@@ -7,8 +7,7 @@ from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.measures import of_form, signed
 from counterfoil.report import labels as label_of

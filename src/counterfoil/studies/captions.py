@@ -25,9 +25,8 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.evaluation.studies.caption_findings import CLAIMS, MOVING, findings
-from counterfoil.evaluation.studies.findings import Finding
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric, CaptionTokens
@@ -178,7 +177,7 @@ def study(
         claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
         tested += compare([each for each in runs if each.name in claimed], draws=draws)
-    return CaptionStudy(tuple(comparisons), findings(tested), benchmarks)
+    return CaptionStudy(tuple(comparisons), caption_findings(tested), benchmarks)
 
 
 def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:

@@ -15,11 +15,11 @@ import numpy as np
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Scores
 from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.findings import Finding, Ordering, confirmed, findings, ordering
-from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study.page import TrainingSummary, page
 from counterfoil.store import write_json, write_text

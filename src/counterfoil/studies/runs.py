@@ -16,10 +16,10 @@ from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
+from counterfoil.evaluation import ablations
+from counterfoil.evaluation.ablations import Sweep, Trial
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.evaluation.studies import sweeps
-from counterfoil.evaluation.studies.sweeps import Sweep, Trial
 from counterfoil.report.study.page import TrainingSummary
 from counterfoil.scorers.base import Options, abilities
 from counterfoil.studies.plan import Plan
@@ -297,7 +297,7 @@ def noise(
         trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
 
     def judged(control: bool) -> Sweep:
-        return sweeps.noise(
+        return ablations.noise(
             [
                 replace(each, runs=[run for run in each.runs if (run.benchmark.name == ALIKE) == control])
                 for each in trials
@@ -305,7 +305,7 @@ def noise(
             draws=draws,
         )
 
-    question = sweeps.NOISE[0].lower() + sweeps.NOISE[1:]
+    question = ablations.NOISE[0].lower() + ablations.NOISE[1:]
     styles = replace(
         judged(False), key="noise-styles", question=f"Where the second picture is synthetic, {question}"
     )
@@ -326,4 +326,4 @@ def mining(workshop: TrainingRuns, bench: EvaluationRuns, *, draws: int) -> Swee
             both.append(bench.measure_gallery(name, workshop.place(name, seed)))
         trials.append(Trial(_WAYS[way], [every for every, _ in both]))
         own.append(Trial(_WAYS[way], [collected for _, collected in both]))
-    return sweeps.mining(trials, own=own, draws=draws)
+    return ablations.mining(trials, own=own, draws=draws)

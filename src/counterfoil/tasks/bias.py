@@ -14,11 +14,17 @@ from counterfoil.data.pools import Judgements, JudgementTable, read_judgements
 from counterfoil.engine.progress import Progress
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.annotation_recall import Coverage, Multiplicity, against
 from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study
 from counterfoil.evaluation.annotators import to_json as study_to_json
-from counterfoil.evaluation.ground_truth import asked_about
-from counterfoil.evaluation.judged_pairs import JudgedPairs, places, proposals
+from counterfoil.evaluation.judged_pairs import (
+    Coverage,
+    JudgedPairs,
+    Multiplicity,
+    against,
+    asked_about,
+    places,
+    proposals,
+)
 from counterfoil.evaluation.run import Run
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS

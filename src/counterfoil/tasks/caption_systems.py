@@ -16,8 +16,8 @@ from counterfoil.data.tables import DataTable, first_double, floats, read_table
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.judged.system_scores import NumberOf, SystemScores, together
-from counterfoil.evaluation.judged.systems import SystemCorrelations, system_correlations
+from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
+from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
 from counterfoil.report.systems_page import agreements, differences, systems_page

@@ -12,7 +12,7 @@ from counterfoil.engine.caption_inputs import CaptionInputs, texts
 from counterfoil.engine.caption_scoring import score_captions
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
-from counterfoil.evaluation.judged.system_scores import NumberOf, ratio
+from counterfoil.evaluation.system_scores import NumberOf, ratio
 from counterfoil.scorers.captions.base import CaptionMetric, TextMetric
 from counterfoil.scorers.captions.text import TextMeasure
 from counterfoil.stats.intervals import FEWEST, mean_intervals

@@ -14,7 +14,7 @@ from counterfoil.data.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, remeasured
 from counterfoil.evaluation.compare import compare as tested
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.outputs import guard
 from counterfoil.report import figures
 from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from counterfoil.data.pools import Direction, pool_kind, pool_table, write_pool
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.ground_truth import right_pairs
+from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Summary, Tasks, summary, without
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
 from counterfoil.report.markup import Cell, Column, Row, Table

@@ -7,10 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterfoil.evaluation.diversity import Diversity, diversity
-from counterfoil.evaluation.rank_agreement import RankCorrelation
-from counterfoil.evaluation.rank_correlation import rank_correlation
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.list_overlap import Diversity, diversity
+from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
+from counterfoil.evaluation.result import Run
 from counterfoil.report.markup import Table
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import write

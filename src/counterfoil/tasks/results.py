@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Estimate
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.report import figures, tables
 from counterfoil.report.markup import Cell, Column, Row, Table, to_text
 from counterfoil.report.notes import rests_on

@@ -5,8 +5,8 @@ from math import comb
 import numpy as np
 import pytest
 
+from counterfoil.evaluation import gallery_values as gallery_chance
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.galleries import chance as gallery_chance
 from counterfoil.metrics.ties import Ties
 
 from .test_retrieval import SETTINGS

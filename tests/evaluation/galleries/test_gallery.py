@@ -7,10 +7,10 @@ import pytest
 
 from counterfoil.data.scores import Rankings
 from counterfoil.errors import InputError
+from counterfoil.evaluation import gallery_values
+from counterfoil.evaluation import gallery_values as gallery_chance
+from counterfoil.evaluation import gallery_values as gallery_measures
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
-from counterfoil.evaluation.galleries import chance as gallery_chance
-from counterfoil.evaluation.galleries import measures as gallery_measures
-from counterfoil.evaluation.galleries import retrieval
 
 
 def test_what_was_left_out_is_reported(galleries) -> None:
@@ -52,7 +52,7 @@ def test_groups_are_of_queries(galleries) -> None:
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     # Only images are odd, so that there is no mean of both directions.
     assert {name.partition("_")[0] for name in result.groups["odd"]} == {"i2t"}
-    values = retrieval.per_item(asked.benchmark, asked.rankings)["i2t_ndcg"]
+    values = gallery_values.per_item(asked.benchmark, asked.rankings)["i2t_ndcg"]
     assert result.groups["odd"]["i2t_ndcg"].value == pytest.approx(values[:12:2].mean(), abs=1e-15)
     assert result.groups["even"]["mean_ndcg"].n == 6 + 35
     chance = gallery_chance.chance_per_item(asked.benchmark, ("i2t_ndcg",))["i2t_ndcg"]

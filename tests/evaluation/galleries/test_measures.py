@@ -3,8 +3,8 @@
 import pytest
 
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation import gallery_values as gallery_measures
 from counterfoil.evaluation.evaluate import main_measures
-from counterfoil.evaluation.galleries import measures as gallery_measures
 
 
 def test_names_with_and_without_a_direction(galleries) -> None:

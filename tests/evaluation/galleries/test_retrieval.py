@@ -8,11 +8,10 @@ import pytest
 
 from counterfoil.data.scores import Rankings, Scores
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.evaluation import gallery_values
+from counterfoil.evaluation import gallery_values as gallery_chance
+from counterfoil.evaluation import gallery_values as gallery_measures
 from counterfoil.evaluation.evaluate import check, evaluate
-from counterfoil.evaluation.galleries import chance as gallery_chance
-from counterfoil.evaluation.galleries import means as gallery_means
-from counterfoil.evaluation.galleries import measures as gallery_measures
-from counterfoil.evaluation.galleries import retrieval
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 
@@ -65,7 +64,7 @@ def by_hand(name: str, gains: list[float], right: list[float]) -> float:
 @pytest.mark.parametrize("ties", [Ties.STRICT, Ties.OPTIMISTIC])
 def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> None:
     asked = galleries(**setting)
-    values = retrieval.per_item(asked.benchmark, asked.rankings, ties=ties, measures=NAMES)
+    values = gallery_values.per_item(asked.benchmark, asked.rankings, ties=ties, measures=NAMES)
     lists = list(listed(asked, ties))
     for name in NAMES:
         of_rows = [by_hand(name, gains, right) for _, _, gains, right in lists]
@@ -88,7 +87,7 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> Non
                     if side in (direction, "mean")
                 ]
                 of_sides += [np.mean(of_parts)] if of_parts else []
-            found = gallery_means.mean(asked.benchmark, values[f"{side}_{name}"])
+            found = gallery_values.mean(asked.benchmark, values[f"{side}_{name}"])
             assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
     # The last caption has no right image.
     assert isnan(values["t2i_mrr"][-1])
@@ -98,7 +97,9 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> Non
 def test_half_is_the_mean_over_random_orders(galleries, setting) -> None:
     """Ties broken at random 400 times: the mean is within five standard errors of the closed form."""
     asked = galleries(**setting)
-    half = retrieval.per_item(asked.benchmark, asked.rankings, ties=Ties.HALF, measures=("map_at_r", "ndcg"))
+    half = gallery_values.per_item(
+        asked.benchmark, asked.rankings, ties=Ties.HALF, measures=("map_at_r", "ndcg")
+    )
     rng = np.random.default_rng(1)
     draws = []
     for _ in range(400):
@@ -129,7 +130,7 @@ def test_ties_are_counted_by_query(galleries, setting) -> None:
             seen = [i for i in range(scores.shape[1]) if of_item is None or of_item[i] == of_query[query]]
             wrong = {scores[query, i] for i in seen if i not in right}
             expected.append(any(scores[query, i] in wrong for i in right if i >= 0))
-    assert retrieval.tied(asked.benchmark, asked.rankings).tolist() == expected
+    assert gallery_values.tied(asked.benchmark, asked.rankings).tolist() == expected
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     assert result.ties["questions"] == sum(expected)
     assert result.ties["rate"] == sum(expected) / 48
@@ -146,7 +147,7 @@ def test_right_by_rule(galleries, parts) -> None:
     gallery, rankings = asked.benchmark.gallery, asked.rankings
     rule = gallery.i2t.positives
     assert isinstance(rule, Plausible)
-    values = retrieval.per_item(asked.benchmark, rankings)["i2t_pmrp"]
+    values = gallery_values.per_item(asked.benchmark, rankings)["i2t_pmrp"]
     for image in range(12):
         seen = [c for c in range(36) if not parts or gallery.caption_parts[c] == gallery.image_parts[image]]
         found = []
@@ -157,7 +158,7 @@ def test_right_by_rule(galleries, parts) -> None:
             found.append(len(right & set(order[:r])) / r)
         assert values[image] == pytest.approx(np.mean(found), abs=1e-12)
     with pytest.raises(InputError, match="right answers by rule have no ranks"):
-        retrieval.ranks(asked.benchmark, rankings)
+        gallery_values.ranks(asked.benchmark, rankings)
     # What a constant gets, worked out from numbers of codes, is what sorting gives.
     constant = asked.scored(np.zeros_like(asked.scores)).rankings
     counted = gallery_chance.constant(asked.benchmark)

@@ -9,8 +9,8 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.judged import rated
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.forms import rated
+from counterfoil.evaluation.result import Run
 from counterfoil.stats.sharing import Sharing
 
 

@@ -9,8 +9,8 @@ from counterfoil.data.scores import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
-from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.replicates import Replicates
+from counterfoil.evaluation.replicates import Replicates
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 
 

@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.judged.system_draws import MEASURES
-from counterfoil.evaluation.judged.system_scores import SystemScores, together
-from counterfoil.evaluation.judged.systems import ONE_PERSON, system_correlations
+from counterfoil.evaluation.system_scores import MEASURES, SystemScores, together
+from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
 from counterfoil.metrics.captions import bleu
 from counterfoil.metrics.captions.ngrams import load
 from counterfoil.stats.resampling import cluster_draws, sign_draws

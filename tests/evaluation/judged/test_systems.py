@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.judged.system_draws import MEASURES
-from counterfoil.evaluation.judged.systems import system_correlations
+from counterfoil.evaluation.system_scores import MEASURES
+from counterfoil.evaluation.systems import system_correlations
 
 #: COCO's challenge of 2015: M1 and M2 by system.
 PEOPLE = {

@@ -10,9 +10,8 @@ from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.scores import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
-from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.caption_findings import CLAIMS, Claim, findings, measure_of
-from counterfoil.evaluation.studies.findings import verdict
+from counterfoil.evaluation.findings import CLAIMS, Claim, caption_findings, measure_of, verdict
+from counterfoil.evaluation.result import Run
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.video_benchmark import clips
 
@@ -48,7 +47,7 @@ def three() -> tuple[Comparison, ...]:
 
 
 def test_a_claim_is_decided_on_pictures_and_told_of_clips(three: tuple[Comparison, ...]) -> None:
-    (found,) = findings(three, [SURE])
+    (found,) = caption_findings(three, [SURE])
     assert found.verdict == verdict(found.evidence) == "holds"
     assert [(each.measure, each.decides) for each in found.differences] == [
         ("kendall_tau_b", True),
@@ -63,9 +62,9 @@ def test_a_claim_is_decided_on_pictures_and_told_of_clips(three: tuple[Compariso
 
 
 def test_the_other_way_round_it_does_not_hold(three: tuple[Comparison, ...]) -> None:
-    (found,) = findings(three, [replace(SURE, ahead="cider", behind="clip-s")])
+    (found,) = caption_findings(three, [replace(SURE, ahead="cider", behind="clip-s")])
     assert found.verdict == "does not hold"
-    (upright,) = findings(three, [SURE])
+    (upright,) = caption_findings(three, [SURE])
     turned, known = found.differences[0], upright.differences[0]
     assert (turned.value, turned.low, turned.high) == (-known.value, -known.high, -known.low)
     assert turned.label == "cider − clip-s (tau-b)"
@@ -76,10 +75,10 @@ def test_luck_against_luck_is_undecided() -> None:
     luck = [
         comparison(benchmark, ("truth", name), seed=k).runs[1] for k, name in enumerate(("clip-s", "cider"))
     ]
-    (found,) = findings(compare(luck, draws=200), [SURE])
+    (found,) = caption_findings(compare(luck, draws=200), [SURE])
     assert found.verdict == "undecided"
 
 
 def test_claims_without_their_runs_are_left_out(three: tuple[Comparison, ...]) -> None:
-    assert [each.key for each in findings(three)] == [CLAIMS[0].key]
-    assert findings(three[2:], [SURE]) == ()
+    assert [each.key for each in caption_findings(three)] == [CLAIMS[0].key]
+    assert caption_findings(three[2:], [SURE]) == ()

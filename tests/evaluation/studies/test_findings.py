@@ -9,14 +9,20 @@ import pytest
 from contracts import forms
 from counterfoil.data import Benchmark, Scores
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
-from counterfoil.evaluation.galleries.means import mean as gallery_mean
-from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.evidence import Evidence, apart, deciding
-from counterfoil.evaluation.studies.findings import Finding, confirmed, findings, ordering
-from counterfoil.evaluation.studies.replicates import Replicates, differences, gallery_differences
-from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
+from counterfoil.evaluation.findings import Finding, confirmed, findings, ordering
+from counterfoil.evaluation.gallery_values import mean as gallery_mean
+from counterfoil.evaluation.replicates import (
+    Evidence,
+    Replicates,
+    apart,
+    deciding,
+    differences,
+    gallery_differences,
+)
+from counterfoil.evaluation.result import Run
 
 from ..made_runs import gallery_items, run
 

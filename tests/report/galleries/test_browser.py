@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report.forms.first_items import FIRST, kinds, marks
 from counterfoil.report.page import page
 from counterfoil.report.tables import ranking

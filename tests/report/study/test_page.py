@@ -14,11 +14,11 @@ import pytest
 from contracts import forms
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.scores import Outcomes, Scores
+from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.evidence import Evidence
-from counterfoil.evaluation.studies.findings import Finding, Ordering, findings, ordering
-from counterfoil.evaluation.studies.sweeps import Trial, mining, noise
+from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
+from counterfoil.evaluation.replicates import Evidence
+from counterfoil.evaluation.result import Run
 from counterfoil.report import drawing, page_frame
 from counterfoil.report.study import figures as study_figures
 from counterfoil.report.study import figures as study_lines

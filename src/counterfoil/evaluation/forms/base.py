@@ -10,15 +10,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.columns import LARGEST
 from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.errors import DataError, ScoreError, UnknownNameError
-from counterfoil.evaluation.question_means import IntervalMethod
+from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.evaluation.run_schemas import RIGHT, SCORE, check_answers
+from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import of_form
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.sharing import Sharing
+
+#: What columns of answers hold, beside the question's id.
+_SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +152,7 @@ class FormEvaluation(ABC):
                 given=", ".join(given[:12]) or "no column",
                 allowed=expected[:12],
             )
-        kind = RIGHT if right else SCORE
+        kind = _RIGHT if right else _SCORE
         table = check_answers(table, dict.fromkeys(given, kind), benchmark.questions.ids, where=where)
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in given}
         if right:
@@ -209,3 +213,23 @@ def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> No
     if answers.has_rankings:
         form = benchmark.questions.form
         raise ScoreError("rankings answer a gallery only", where=where, given=f"form '{form}'")
+
+
+def check_answers(
+    table: pa.Table, columns: dict[str, ColumnSchema], ids: tuple[str, ...], *, where: object
+) -> pa.Table:
+    """The table of answers, checked, with a row for each of the questions `ids` in their order."""
+    schema = Schema({"question": ColumnSchema("text", unique=True), **columns})
+    checked = check_columns(table, schema, where=where)
+    found = checked["question"].to_pylist()
+    if found != list(ids):
+        both = enumerate(zip(found, ids, strict=False))
+        row = next((at for at, (name, other) in both if name != other), min(len(found), len(ids)))
+        raise DataError(
+            "the questions are not those of questions.parquet",
+            where=f"{where}, row {row + 1}",
+            given=found[row] if row < len(found) else f"{len(found)} rows",
+            allowed=ids[row] if row < len(ids) else f"{len(ids)} rows",
+            hint="was it edited?",
+        )
+    return checked

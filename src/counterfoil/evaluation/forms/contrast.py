@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.scores import Answers, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
-from counterfoil.evaluation import question_means
+from counterfoil.evaluation import intervals
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -19,7 +19,7 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.question_means import IntervalMethod, dependence
+from counterfoil.evaluation.intervals import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
@@ -107,7 +107,7 @@ class ContrastEvaluation(FormEvaluation):
         everything = np.ones(len(benchmark), dtype=bool)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-            return question_means.estimates(
+            return intervals.estimates(
                 benchmark,
                 values,
                 names,
@@ -126,7 +126,7 @@ class ContrastEvaluation(FormEvaluation):
             ties=self._ties(benchmark, answers, settings.ties),
             provenance={
                 **settings.provenance,
-                "interval": question_means.facts(
+                "interval": intervals.facts(
                     benchmark, settings.interval, draws=settings.draws, seed=settings.seed
                 ),
             },

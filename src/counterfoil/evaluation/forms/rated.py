@@ -1,14 +1,29 @@
-"""Evaluation of captions with human ratings: correlations of all questions together."""
+"""Correlations of scores with human ratings over all rated captions, with intervals.
 
-from collections.abc import Sequence
-from typing import ClassVar
+A correlation is of all points together, so no question has a value of its own. Where every rating is a point,
+a caption that three people rated is three points of one score; where raters stand apart, each has a
+correlation, and the measure is their mean.
+
+Intervals are percentiles over samples of whole images, drawn with replacement with all that was said about
+them; a sample in which the scores or the ratings are all equal has no correlation and is left out. Where
+captions were rated with several images, images and captions are crossed: both ends are moved away from the
+value by as much as the crossed standard error is larger than that of the samples (`stats.crossed.inflation`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Rated
 from counterfoil.data.scores import Answers, Scores
+from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -16,10 +31,332 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.judged import differences, rated
-from counterfoil.evaluation.question_means import IntervalMethod
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.intervals import IntervalMethod, facts
+from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.metrics.correlation_influence import influences
+from counterfoil.metrics.measures import of_form
+from counterfoil.metrics.swapped_correlation import contributions
 from counterfoil.metrics.ties import Ties
+from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation
+from counterfoil.stats.crossed import inflation
+from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.tests import paired_permutation
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What one correlation is over: scores, ratings, and the question that each point belongs to."""
+
+    scores: Float[ndarray, "points"]
+    ratings: Float[ndarray, "points"]
+    questions: Int[ndarray, "points"]
+
+    @property
+    def undefined(self) -> str:
+        """Why no correlation exists; empty where one does."""
+        if len(self.scores) < 2:
+            return "fewer than two ratings"
+        for name, column in (("scores", self.scores), ("ratings", self.ratings)):
+            if np.ptp(column) == 0:
+                return f"all {name} are equal"
+        return ""
+
+
+def points(
+    questions: Rated, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"] | None = None
+) -> tuple[Points, ...]:
+    """The points of every correlation that the measure averages: one, or one of each rater who stands apart.
+
+    Scores are rounded first where the protocol does so; missing ratings are left out. `chosen`
+    restricts the questions; a rater who rated none of them has no points and is left out.
+
+    >>> questions = Rated(("a", "b"), captions=np.array([0, 1]), images=np.array([0, 0]),
+    ...                   ratings=np.array([[1.0, 2.0], [4.0, np.nan]]))
+    >>> found, = points(questions, np.array([0.1, 0.7]))
+    >>> found.scores, found.ratings
+    (array([0.1, 0.1, 0.7]), array([1., 2., 4.]))
+    """
+    if questions.decimals is not None:
+        scores = np.round(scores, questions.decimals)
+    given = ~np.isnan(questions.ratings)
+    if chosen is not None:
+        given &= chosen[:, None]
+    if questions.raters == "points":
+        masks = [given]
+    else:
+        masks = [given & (np.arange(given.shape[1]) == rater) for rater in range(given.shape[1])]
+    found = []
+    for mask in masks:
+        rows = np.nonzero(mask)[0]
+        if len(rows):
+            found.append(Points(scores[rows], questions.ratings[mask], rows))
+    return tuple(found)
+
+
+def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[WeightedCorrelation, ...]:
+    """The points made ready for samples; `clusters` numbers the questions' clusters from 0."""
+    return tuple(
+        WeightedCorrelation.of(part.scores, part.ratings, clusters[part.questions]) for part in parts
+    )
+
+
+def correlations(
+    parts: Sequence[WeightedCorrelation], weights: Iterable[Float[ndarray, "draws c"]]
+) -> Float[ndarray, "draws 4"]:
+    """The four measures in each of many samples, which say how often each cluster counts: means over `parts`.
+
+    NaN where a part has no correlation in the sample.
+    """
+    found = [
+        np.mean([each.correlations(block[:, : each.n_clusters]) for each in parts], axis=0)
+        for block in weights
+    ]
+    return np.concatenate(found)
+
+
+def influence(parts: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
+    """How much each of n questions moves the measures: the sum over its points, the mean over `parts`."""
+    total = np.zeros((n, len(MEASURES)))
+    for part in parts:
+        np.add.at(total, part.questions, influences(part.scores, part.ratings) / len(parts))
+    return total
+
+
+def measured(
+    benchmark: Benchmark,
+    answers: Scores,
+    chosen: Bool[ndarray, "n"],
+    names: Sequence[str],
+    *,
+    interval: IntervalMethod = IntervalMethod.AUTO,
+    draws: int,
+    seed: int,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """The named measures over some questions; empty where they are not defined.
+
+    With one unit nothing is known of how much a correlation varies: the interval is all of [-1, 1].
+    """
+    questions = benchmark.rated
+    parts = points(questions, answers.values, chosen)
+    if not parts or any(part.undefined for part in parts):
+        return {}
+    shared = shared_by(benchmark.sharing.part(chosen), interval)
+    numbers, inside = np.unique(shared.units, return_inverse=True)
+    clusters = np.zeros(len(questions), dtype=np.int64)
+    clusters[chosen] = inside.reshape(-1)
+    every = np.ones((1, len(numbers)), dtype=np.float32)
+    ready = prepared(parts, clusters)
+    value = correlations(ready, [every])[0]
+    low, high = -np.ones(len(MEASURES)), np.ones(len(MEASURES))
+    if len(numbers) > 1:
+        found = correlations(ready, cluster_draws(len(numbers), draws, seed=seed))
+        wide = inflation(shared, influence(parts, len(questions))[chosen], level=level)
+        low, high = (value + wide * (end - value) for end in percentiles(found, level))
+        low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
+    n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
+    return {
+        measure.name: Estimate(
+            float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, measure.expected
+        )
+        for k, measure in enumerate(of_form("rated"))
+        if measure.name in names
+    }
+
+
+def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
+    """What questions share under an interval: by `bootstrap` their images alone."""
+    if interval is IntervalMethod.BOOTSTRAP:
+        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
+    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
+
+
+def percentiles(found: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
+    """(low, high) of each column over the draws that have a value; all of [-1, 1] where none has."""
+    usable = found[~np.isnan(found).any(axis=1)]
+    if not len(usable):
+        return -np.ones(found.shape[1]), np.ones(found.shape[1])
+    return tuple(np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0))
+
+
+def evaluate_rated(
+    benchmark: Benchmark,
+    answers: Scores,
+    *,
+    scorer: str,
+    ties: Ties,
+    interval: IntervalMethod,
+    draws: int,
+    seed: int,
+    measures: Sequence[str] | None,
+    provenance: Mapping[str, Any],
+) -> Result:
+    """All correlations of one scorer with the ratings, over everything and by group.
+
+    Measures that are not defined, because all scores (or all ratings) are equal, are left out, and
+    `provenance["undefined"]` says why; a group leaves out what is not defined in it.
+    """
+    names = chosen_measures(measures, benchmark)
+    everything = np.ones(len(benchmark), dtype=bool)
+
+    def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+        return measured(benchmark, answers, mask, names, interval=interval, draws=draws, seed=seed)
+
+    found = estimates(everything)
+    undefined = why_undefined(benchmark, answers)
+    shared = shared_by(benchmark.sharing, interval)
+    groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
+    return Result(
+        benchmark=benchmark.name,
+        scorer=scorer,
+        measures=found,
+        groups={label: values for label, values in groups.items() if values},
+        ties=ties_said(benchmark, answers, ties),
+        provenance={
+            **provenance,
+            **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
+            "interval": {
+                **facts(benchmark, interval, draws=draws, seed=seed),
+                "method": "crossed" if shared.crossed else "bootstrap",
+                "clusters": shared.clustered,
+                "ends": "percentiles",
+            },
+        },
+    )
+
+
+def why_undefined(benchmark: Benchmark, answers: Scores) -> str:
+    """Why the correlations over everything are not defined; empty where they are."""
+    questions = benchmark.rated
+    reasons = [part.undefined for part in points(questions, answers.values)]
+    if questions.raters == "apart":
+        reasons = [reason.replace("ratings", "ratings of one rater") for reason in reasons]
+    return next((reason for reason in reasons if reason), "")
+
+
+def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
+    """What equal scores do to correlations: no policy decides them, each coefficient counts them in its way.
+
+    `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
+    scores.
+    """
+    questions = benchmark.rated
+    scores = answers.values if questions.decimals is None else np.round(answers.values, questions.decimals)
+    n = len(scores)
+    same = np.unique(scores, return_counts=True)[1].astype(np.float64)
+    rate = float((same * (same - 1)).sum() / (n * (n - 1))) if n > 1 else 0.0
+    return {
+        "policy": str(policy),
+        "questions": None,
+        "rate": rate,
+        "note": f"{100 * rate:.2f} % of pairs of captions score the same; no policy decides them: tau-b "
+        "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
+    }
+
+
+def chosen_measures(measures: Sequence[str] | None, benchmark: Benchmark) -> tuple[str, ...]:
+    """The measures asked for, in the order of reports; raises `UnknownNameError` for one that is none."""
+    if measures is None:
+        return MEASURES
+    for name in measures:
+        if name not in MEASURES:
+            raise UnknownNameError("measure", name, MEASURES, where=benchmark.name)
+    return tuple(name for name in MEASURES if name in measures)
+
+
+def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
+    """The correlations that the benchmark's authors report; all where its card names none."""
+    reported = tuple(name for name in benchmark.card.measures if name in MEASURES)
+    return reported or MEASURES
+
+
+def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+    """Raise `ScoreError` unless `answers` are scores of every question."""
+    if not answers.has_scores:
+        raise ScoreError(
+            "right and wrong say nothing of how scores go with ratings",
+            where=where,
+            given="outcomes",
+            allowed="a score per question",
+        )
+    Scores(answers.scores).check(benchmark, where=where)
+
+
+def refuse(interval: str, benchmark: Benchmark) -> None:
+    """Raise for an interval that correlations do not have."""
+    raise InputError(
+        f"a correlation has no interval of the kind '{interval}'",
+        where=benchmark.name,
+        allowed=("auto", "bootstrap", "crossed"),
+        hint="Wilson's is for shares of independent questions, and four folds of a correlation are not means",
+    )
+
+
+def differences(
+    runs: Sequence[Run],
+    sharing: Sharing,
+    pairs: Sequence[tuple[int, int]],
+    names: Sequence[str],
+    *,
+    draws: int,
+    permutations: int,
+    seed: int,
+    level: float = 0.95,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(value, low, high, p), each (pairs, names): the correlation of run a less that of run b for each pair.
+
+    NaN throughout where one of the two is not defined, as for a scorer that says the same of everything. With
+    one unit of `sharing` the interval is all of [-2, 2].
+    """
+    where = [MEASURES.index(name) for name in names]
+    of_runs = [points(*_asked(run)) for run in runs]
+    defined = [not any(part.undefined for part in parts) for parts in of_runs]
+    cluster = sharing.units
+    n_clusters = int(cluster.max()) + 1
+    every = np.ones((1, n_clusters), dtype=np.float32)
+    values, drawn = [], []
+    for parts, known in zip(of_runs, defined, strict=True):
+        nothing = np.full((1, len(MEASURES)), np.nan)
+        ready = prepared(parts, cluster) if known else ()
+        values.append((correlations(ready, [every]) if known else nothing)[0])
+        samples = cluster_draws(n_clusters, draws, seed=seed)
+        drawn.append(correlations(ready, samples) if known and n_clusters > 1 else nothing)
+    shape = (len(pairs), len(names))
+    value, low, high, p = (np.full(shape, np.nan) for _ in range(4))
+    tested = [k for k, (a, b) in enumerate(pairs) if defined[a] and defined[b]]
+    if not tested:
+        return value, low, high, p
+    moves = [influence(parts, len(cluster)) for parts in of_runs]
+    columns = [np.zeros((len(cluster), 1))]
+    for k in tested:
+        a, b = pairs[k]
+        value[k] = (values[a] - values[b])[where]
+        moved = moves[a] - moves[b]
+        wide = inflation(sharing, moved[:, where], level=level)
+        ends = (2 * end[where] for end in percentiles((drawn[a] - drawn[b]) / 2, level))
+        low[k], high[k] = (np.clip(value[k] + wide * (end - value[k]), -2.0, 2.0) for end in ends)
+        low[k], high[k] = np.minimum(low[k], value[k]), np.maximum(high[k], value[k])
+        columns.append(_terms(of_runs[a], of_runs[b], len(cluster))[:, where])
+    # Every column against one of zeros: the terms are differences already.
+    table = np.hstack(columns)
+    against = np.array([(i, 0) for i in range(1, table.shape[1])], dtype=np.int64)
+    found = paired_permutation(table, sharing, against, seed=seed, draws=permutations)
+    p[tested] = found.reshape(len(tested), len(names))
+    return value, low, high, p
+
+
+def _asked(run: Run) -> tuple[Rated, Float[ndarray, "n"]]:
+    return run.benchmark.rated, run.answers.scores
+
+
+def _terms(first: Sequence[Points], second: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
+    """What each question adds to the differences: the sum over its points, the mean over raters apart."""
+    total = np.zeros((n, len(MEASURES)))
+    for a, b in zip(first, second, strict=True):
+        np.add.at(total, a.questions, contributions(a.scores, b.scores, a.ratings) / len(first))
+    return total
 
 
 class RatedEvaluation(FormEvaluation):
@@ -29,7 +366,7 @@ class RatedEvaluation(FormEvaluation):
     captions_drawn: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        return rated.main_measures(benchmark)
+        return main_measures(benchmark)
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """0: scores that have nothing to do with the ratings."""
@@ -37,7 +374,7 @@ class RatedEvaluation(FormEvaluation):
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         refuse_rankings(benchmark, answers, where=where)
-        rated.check(benchmark, answers, where=where)
+        check(benchmark, answers, where=where)
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
@@ -62,16 +399,16 @@ class RatedEvaluation(FormEvaluation):
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         if settings.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-            rated.refuse(settings.interval, benchmark)
-        return rated.evaluate_rated(benchmark, Scores(answers.scores), **vars(settings))
+            refuse(settings.interval, benchmark)
+        return evaluate_rated(benchmark, Scores(answers.scores), **vars(settings))
 
     def test(self, paired: PairedRuns) -> Tested:
         """Permutations that swap scores, since a correlation has no values of questions to swap."""
         if paired.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-            rated.refuse(paired.interval, paired.runs[0].benchmark)
-        found = differences.differences(
+            refuse(paired.interval, paired.runs[0].benchmark)
+        found = differences(
             paired.runs,
-            rated.shared_by(paired.sharing, paired.interval),
+            shared_by(paired.sharing, paired.interval),
             paired.of_scorers,
             paired.main,
             draws=paired.draws,

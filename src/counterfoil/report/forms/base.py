@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.browser_data import Album, richest

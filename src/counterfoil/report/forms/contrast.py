@@ -10,7 +10,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report import figures, tables
 from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus

@@ -7,7 +7,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.report import tables
 from counterfoil.report.browser_data import Album

@@ -10,7 +10,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import drawing, tables
 from counterfoil.report.browser_data import Album

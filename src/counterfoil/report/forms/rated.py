@@ -11,8 +11,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Result
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import drawing, tables
 from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
 from counterfoil.report.forms import contrast, rating_levels

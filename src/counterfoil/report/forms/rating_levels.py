@@ -8,7 +8,7 @@ from numpy import ndarray
 
 from counterfoil.data.forms import Rated
 from counterfoil.errors import InputError
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, canvas, short, style
 
 #: So many different ratings have a column each; more are put into as many columns of equal width.

@@ -17,10 +17,8 @@ from numpy import ndarray
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.galleries.chance import chance
-from counterfoil.evaluation.galleries.means import mean
-from counterfoil.evaluation.galleries.retrieval import ranks
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.gallery_values import chance, mean, ranks
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.evaluation.studies.evidence import Evidence
-from counterfoil.evaluation.studies.findings import Finding
-from counterfoil.evaluation.studies.sweeps import Sweep
+from counterfoil.evaluation.ablations import Sweep
+from counterfoil.evaluation.findings import Finding
+from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
 from counterfoil.report.drawing import (
     INK,

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from math import isclose
 from typing import Any
 
+from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.studies.findings import Finding, Ordering
-from counterfoil.evaluation.studies.sweeps import Sweep
 from counterfoil.metrics.measures import signed
 from counterfoil.report import drawing, figures, page_frame, tables
 from counterfoil.report.browser_data import Album

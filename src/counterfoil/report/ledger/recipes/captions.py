@@ -4,7 +4,7 @@ import numpy as np
 
 from counterfoil.data.forms import Rated
 from counterfoil.errors import DataError
-from counterfoil.evaluation.judged.rated import points
+from counterfoil.evaluation.forms.rated import points
 from counterfoil.metrics.correlation import MEASURES
 from counterfoil.report.ledger.recipes.case import Case, Recomputed
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError
-from counterfoil.evaluation.run_schemas import check_answers
+from counterfoil.evaluation.forms.base import check_answers
 from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.metrics.class_rules import Plausible
 

@@ -1,4 +1,4 @@
-"""Measures that are means over questions, with intervals."""
+"""Means over questions, with intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

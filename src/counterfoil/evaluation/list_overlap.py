@@ -32,8 +32,7 @@ from counterfoil.data.forms import Gallery
 from counterfoil.data.scores import DirectionRanks
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
-from counterfoil.evaluation.result import or_none
-from counterfoil.evaluation.run import Run
+from counterfoil.evaluation.result import Run, or_none
 
 Direction = Literal["i2t", "t2i"]
 

@@ -28,10 +28,18 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.judged.system_differences import SystemDifference, differences_of
-from counterfoil.evaluation.judged.system_draws import LEAST, MEASURES, Over, SystemDraws, measures
-from counterfoil.evaluation.judged.system_scores import SystemScores, together
 from counterfoil.evaluation.result import or_none
+from counterfoil.evaluation.system_scores import (
+    LEAST,
+    MEASURES,
+    Over,
+    SystemDifference,
+    SystemDraws,
+    SystemScores,
+    differences_of,
+    measures,
+    together,
+)
 from counterfoil.metrics.correlation import middle_ranks
 
 #: What is correlated with people as if it were a metric: one of them, with the mean of the others.

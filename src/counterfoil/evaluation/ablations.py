@@ -2,16 +2,23 @@
 
 Of noise: how many negative images show something else than their captions say, and what filtering them
 brings back. Of mining: which negatives a triplet loss counts, judged by R@1 and by mAP@R (ECCV Caption Figure
-5a).
-"""
+5a)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.run import Run
-from counterfoil.evaluation.studies.evidence import Evidence, deciding, percent, points
-from counterfoil.evaluation.studies.replicates import Replicates, Side, differences, gallery_differences
+from counterfoil.evaluation.replicates import (
+    Evidence,
+    Replicates,
+    Side,
+    deciding,
+    differences,
+    gallery_differences,
+    percent,
+    points,
+)
+from counterfoil.evaluation.result import Run
 
 #: What the study of noise asks.
 NOISE = "What do wrong negative images cost, and what does filtering bring back?"

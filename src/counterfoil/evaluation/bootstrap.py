@@ -9,21 +9,109 @@ error is larger (`stats.crossed.inflation`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.errors import InputError
-from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.judged.columns import RatedColumns
-from counterfoil.evaluation.rank_columns import LEAST, choose
-from counterfoil.evaluation.run import Run
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.forms import of, rated
+from counterfoil.evaluation.forms.gallery import overall
+from counterfoil.evaluation.result import Run
+from counterfoil.metrics.weighted_correlation import MEASURES, WeightedCorrelation
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.estimates import deviations
 from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
 from counterfoil.stats.sharing import Sharing
+
+#: A correlation of fewer models says nothing: two are in the same order or not.
+LEAST = 3
+
+
+@dataclass(frozen=True)
+class RankColumn:
+    """One measure on one benchmark."""
+
+    benchmark: str
+    measure: str
+    #: The benchmark as print calls it.
+    title: str
+
+    @property
+    def name(self) -> str:
+        """As `--measure` takes it: "eccv:mean_map_at_r"."""
+        return f"{self.benchmark}:{self.measure}"
+
+
+def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The measures of each benchmark that become columns."""
+    known = {
+        name: tuple(dict.fromkeys(m for run in runs for m in of(run.benchmark).measures_of(run)))
+        for name, runs in groups.items()
+    }
+    if not wanted:
+        return {name: _default(runs[0].benchmark, known[name]) for name, runs in groups.items()}
+    found: dict[str, list[str]] = {name: [] for name in groups}
+    for pattern in wanted:
+        benchmark, _, measure = pattern.rpartition(":")
+        hits = [
+            (name, own)
+            for name in groups
+            if fnmatchcase(name, benchmark or "*")
+            for own in known[name]
+            if fnmatchcase(own, measure) or own == overall(known[name], measure)
+        ]
+        if not hits:
+            asked = [name for name in groups if fnmatchcase(name, benchmark or "*")]
+            if not asked:
+                raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
+            raise UnknownNameError(
+                "measure", measure, {own for name in asked for own in known[name]}, where=benchmark or None
+            )
+        for name, own in hits:
+            if own not in found[name]:
+                found[name].append(own)
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
+    """The main measures, and in a gallery the means of those its authors report (of all, if none)."""
+    names = [*main_measures(benchmark), *of(benchmark).overall(benchmark, known)]
+    return tuple(name for name in dict.fromkeys(names) if name in known)
+
+
+@dataclass(frozen=True, eq=False)
+class RatedColumns:
+    """What each scorer's correlations are over, and which of them are columns."""
+
+    points: tuple[tuple[rated.Points, ...], ...]
+    measures: tuple[str, ...]
+    clusters: Int[ndarray, "n"]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], measures: Sequence[str], clusters: Int[ndarray, "n"]) -> "RatedColumns":
+        """Those of these runs, which are all on one benchmark."""
+        points = tuple(rated.points(run.benchmark.rated, run.answers.scores) for run in runs)
+        return cls(points, tuple(measures), clusters)
+
+    def wide(self, sharing: Sharing) -> Float[ndarray, "models measures"]:
+        """How much farther correlations move than draws of units say (`stats.crossed.inflation`)."""
+        where = [MEASURES.index(name) for name in self.measures]
+        moves = [rated.influence(parts, len(sharing))[:, where] for parts in self.points]
+        return np.stack([inflation(sharing, moved) for moved in moves])
+
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The correlations in each draw; NaN where one is not defined."""
+        where = [MEASURES.index(name) for name in self.measures]
+        return np.stack([rated.correlations(ready, [weights])[:, where] for ready in self._ready], axis=1)
+
+    @cached_property
+    def _ready(self) -> tuple[tuple[WeightedCorrelation, ...], ...]:
+        return tuple(rated.prepared(parts, self.clusters) for parts in self.points)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,412 @@
+"""Values of a gallery's queries: the measures it has, from places of right answers to values, means, chance.
+
+A measure `i2t_X` is of image queries, `t2i_X` of caption queries, `mean_X` the mean of both. Queries of both
+directions are rows of one table, images first, as in the benchmark's questions; a value is NaN in the rows of
+the other direction, and where a query has no right answer. Both directions count the same in a mean, and in
+a direction all parts of the gallery do.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Search
+from counterfoil.data.scores import Answers, DirectionRanks, Rankings
+from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.inputs.amounts import check_amount
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.measure import DIRECTIONS, Measure, MeasureAtK, split_direction
+from counterfoil.metrics.measures import at_k, find, of_form
+from counterfoil.metrics.ranks import Positives, Ranks, from_places
+from counterfoil.metrics.ties import Ties
+from counterfoil.stats.estimates import macro_weights
+
+
+def base_names(benchmark: Benchmark) -> tuple[str, ...]:
+    """The measures without a direction, those that the card names first."""
+    has = _has(benchmark)
+    every = [measure.name for measure in of_form("gallery") if measure.needs in has]
+    first = [name for name in benchmark.card.measures if name in every or _at_k(name, has) is not None]
+    return tuple(dict.fromkeys([*first, *every]))
+
+
+def _has(benchmark: Benchmark) -> tuple[str, ...]:
+    """What measures may need (`Measure.needs`) of a gallery's right answers."""
+    sides = [search.positives for search in (benchmark.gallery.i2t, benchmark.gallery.t2i)]
+    if any(isinstance(positives, Plausible) for positives in sides):
+        return ("classes",)
+    graded = any(bool((each.gains != 1).any()) for each in sides if isinstance(each, Positives))
+    return ("", "gains") if graded else ("",)
+
+
+def _at_k(name: str, has: Sequence[str]) -> tuple[MeasureAtK, int] | None:
+    """The measure at K places that a name without a direction is of, and the K, which may be 0."""
+    for family in at_k("gallery"):
+        k = family.k_of(name)
+        if k is not None and family.general.needs in has:
+            return family, k
+    return None
+
+
+def sides(benchmark: Benchmark) -> tuple[str, ...]:
+    """The directions that have queries with right answers, and "mean" where both have.
+
+    Raises `InputError` where neither has.
+    """
+    gallery = benchmark.gallery
+    asked = [
+        name
+        for name, search in zip(DIRECTIONS, (gallery.i2t, gallery.t2i), strict=False)
+        if bool(search.defined.any())
+    ]
+    if not asked:
+        raise InputError("no query has a right answer", where=benchmark.name, given=f"{len(gallery)} queries")
+    return tuple(DIRECTIONS) if len(asked) == 2 else tuple(asked)
+
+
+def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
+    """Every measure that is reported unless some are chosen, main first, each in all directions."""
+    present = sides(benchmark)
+    return tuple(f"{side}_{base}" for base in base_names(benchmark) for side in present)
+
+
+def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
+    """Full names for names with or without a direction: "recall_at_20" asks for all directions.
+
+    Raises `UnknownNameError` for a measure that this benchmark does not have, `InputError` for a recall at no
+    place.
+    """
+    present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
+    found: list[str] = []
+    for name in names:
+        side, rest = split_direction(name)
+        chosen = (side,) if side else present
+        if (asked := _at_k(rest, has)) is not None:
+            family, k = asked
+            check_amount("k", k, what=f"places that {name} looks at")
+            # "recall_at_05" is another way to write "recall_at_5".
+            rest = family.at(k).name
+        elif rest not in bases:
+            known = (*bases, *(each.name for each in at_k("gallery") if each.general.needs in has))
+            if side:
+                known = tuple(f"{side}_{base}" for base in known)
+            raise UnknownNameError("measure", name, known, where=benchmark.name)
+        for direction in chosen:
+            if direction not in present:
+                raise InputError(
+                    "no query of that direction has a right answer",
+                    where=benchmark.name,
+                    given=name,
+                    allowed=present,
+                )
+            found.append(f"{direction}_{rest}")
+    return tuple(dict.fromkeys(found))
+
+
+#: The rows of `Placed.shares`.
+POLICIES = (Ties.STRICT, Ties.HALF, Ties.OPTIMISTIC)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryValues:
+    """Each measure's value per query, and why the others that exist have none: the rankings were cut."""
+
+    values: Mapping[str, Float[ndarray, "n"]]
+    unsupported: Mapping[str, str]
+
+
+def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
+    """Where the right answers stand, images' and captions'.
+
+    Raises `ScoreError` where the rankings are not those of the benchmark, and `InputError` where right is
+    what a rule says: such answers are not kept one by one.
+    """
+    check(benchmark, rankings, where=benchmark.name)
+    gallery = benchmark.gallery
+    found = [
+        _side_ranks(search, placed, sizes)
+        for search, placed, sizes in zip(
+            (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
+        )
+    ]
+    return found[0], found[1]
+
+
+def per_item(
+    benchmark: Benchmark,
+    rankings: Rankings,
+    *,
+    ties: Ties = Ties.STRICT,
+    measures: Sequence[str] | None = None,
+) -> dict[str, Float[ndarray, "n"]]:
+    """Each measure's value per query, in [0, 1]; NaN where it has none. Errors as `measured`."""
+    return dict(measured(benchmark, rankings, ties=ties, measures=measures).values)
+
+
+def measured(
+    benchmark: Benchmark,
+    rankings: Rankings,
+    *,
+    ties: Ties = Ties.STRICT,
+    measures: Sequence[str] | None = None,
+) -> QueryValues:
+    """Each measure's value per query; with `measures` None all that the rankings can support.
+
+    Raises `InputError` where the rankings were cut before what a measure needs that was asked for by name, or
+    before what every measure needs.
+    """
+    check(benchmark, rankings, where=benchmark.name)
+    gallery = benchmark.gallery
+    names = measure_names(benchmark) if measures is None else expand(measures, benchmark)
+    values: dict[str, Float[ndarray, "n"]] = {}
+    unsupported: dict[str, str] = {}
+    found: dict[str, Float[ndarray, "n"] | str] = {}
+    of_side = {
+        side: _values_of(search, placed, sizes, ties)
+        for side, search, placed, sizes in zip(
+            DIRECTIONS,
+            (gallery.i2t, gallery.t2i),
+            (rankings.i2t, rankings.t2i),
+            gallery.sizes,
+            strict=False,
+        )
+    }
+    split = len(gallery.i2t)
+    rows = {"i2t": slice(0, split), "t2i": slice(split, None)}
+    for name in names:
+        side, base = split_direction(name)
+        table = np.full(len(gallery), np.nan)
+        reason = ""
+        for one in ("i2t", "t2i") if side == "mean" else (side,):
+            key = f"{one}_{base}"
+            if key not in found:
+                try:
+                    found[key] = of_side[one](base)
+                except InputError as error:
+                    found[key] = str(error)
+            value = found[key]
+            if isinstance(value, str):
+                reason = reason or f"{DIRECTIONS[one].title.lower()}, {value}"
+            else:
+                table[rows[one]] = value
+        if reason:
+            unsupported[name] = reason
+        else:
+            values[name] = table
+    if unsupported and (measures is not None or not values):
+        name, reason = next(iter(unsupported.items()))
+        raise InputError(f"{name} cannot be measured: {reason}", where=benchmark.name)
+    return QueryValues(values, unsupported)
+
+
+def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+    """Raise `ScoreError` unless `answers` are rankings of every query of the gallery."""
+    if not answers.has_rankings:
+        raise ScoreError(
+            "a gallery is answered by rankings",
+            where=where,
+            given=type(answers).__name__.lower(),
+            allowed="rankings, a similarity of all pairs, or embeddings",
+        )
+    gallery, found = benchmark.gallery, answers.rankings
+    for name, search, placed in (("i2t", gallery.i2t, found.i2t), ("t2i", gallery.t2i, found.t2i)):
+        lengths = {"depth": (len(placed.depth), len(search)), "top": (len(placed.top), len(search))}
+        if isinstance(search.positives, Plausible):
+            thresholds = (len(search.positives.thresholds), len(POLICIES), len(search))
+            if placed.shares is None or placed.shares.shape != thresholds:
+                raise ScoreError(
+                    f"rankings of {name} lack the shares of right answers",
+                    where=where,
+                    given=None if placed.shares is None else placed.shares.shape,
+                    allowed=str(thresholds),
+                )
+        else:
+            pairs = len(search.positives.items)
+            lengths |= {"above": (len(placed.above), pairs), "level": (len(placed.level), pairs)}
+        for part, (given, allowed) in lengths.items():
+            if given != allowed:
+                raise ScoreError(
+                    f"rankings of {name} do not fit the gallery: wrong number of rows in '{part}'",
+                    where=where,
+                    given=given,
+                    allowed=str(allowed),
+                )
+
+
+def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
+    """In which queries a right and a wrong item tie; by rule, where such a tie decides something."""
+    gallery = benchmark.gallery
+    found = []
+    for search, placed, sizes in zip(
+        (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
+    ):
+        if placed.shares is not None and isinstance(search.positives, Plausible):
+            strict, optimistic = placed.shares[:, 0], placed.shares[:, 2]
+            found.append((strict < optimistic).any(axis=0))
+        else:
+            of = _side_ranks(search, placed, sizes)
+            found.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(search)) > 0)
+    return np.concatenate(found)
+
+
+def _values_of(
+    search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"], ties: Ties
+) -> Callable[[str], Float[ndarray, "queries"]]:
+    """The function that gives a measure's values in one direction."""
+    if isinstance(search.positives, Plausible):
+        assert placed.shares is not None  # `check` has seen to it
+        shares = placed.shares[:, POLICIES.index(ties)]
+        return lambda base: _measure(base)(shares)
+    of = _side_ranks(search, placed, sizes)
+    return lambda base: _measure(base)(of, ties=ties)
+
+
+def _measure(base: str) -> Measure:
+    found = find(base, "gallery")
+    assert found is not None  # `expand` has seen to it
+    return found
+
+
+def _side_ranks(search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
+    # Parts may differ in size. A rank does not depend on how large the gallery is, only whether a ranking is
+    # whole does: those that are get the depth of the largest part.
+    largest = int(sizes.max(initial=0))
+    depth = np.where(placed.depth >= sizes, largest, placed.depth)
+    return from_places(_listed(search), placed.above, placed.level, depth=depth, gallery=largest)
+
+
+def _listed(search: Search) -> Positives:
+    if isinstance(search.positives, Plausible):
+        raise InputError("right answers by rule have no ranks", hint="their measure is 'pmrp'")
+    return search.positives
+
+
+def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str, float]:
+    """The value of each measure under a random order of the gallery, in closed form.
+
+    It is what a scorer that returns a constant gets under `half`, where the rankings are whole.
+    """
+    return {name: mean(benchmark, values) for name, values in chance_per_item(benchmark, names).items()}
+
+
+def chance_per_item(
+    benchmark: Benchmark, names: Sequence[str] | None = None
+) -> dict[str, Float[ndarray, "n"]]:
+    """What chance gives each query, as `per_item`."""
+    return per_item(benchmark, constant(benchmark), ties=Ties.HALF, measures=names)
+
+
+def constant(benchmark: Benchmark) -> Rankings:
+    """The answers of a scorer to which all pairs are alike."""
+    gallery = benchmark.gallery
+    of_image, of_caption = gallery.sizes
+    sides = []
+    for search, sizes, parts, of_items in (
+        (gallery.i2t, of_image, gallery.image_parts, gallery.caption_parts),
+        (gallery.t2i, of_caption, gallery.caption_parts, gallery.image_parts),
+    ):
+        none = np.empty((len(search), 0))
+        above, level, shares = np.empty(0, np.int64), np.empty(0, np.int64), None
+        if isinstance(search.positives, Plausible):
+            asked = None if parts is None else parts[search.queries]
+            shares = _constant_shares(search.positives, sizes, asked, of_items)
+        else:
+            found = search.positives
+            present = found.items >= 0
+            above = np.where(present, 0, -1)
+            level = np.where(present, sizes[found.queries], 0)
+        sides.append(
+            DirectionRanks(above, level, sizes, none.astype(np.int32), none.astype(np.float32), shares=shares)
+        )
+    return Rankings(sides[0], sides[1])
+
+
+def _constant_shares(
+    rule: Plausible,
+    sizes: Int[ndarray, "queries"],
+    parts: Int[ndarray, "queries"] | None,
+    item_parts: Int[ndarray, "items"] | None,
+) -> Float[ndarray, "thresholds 3 queries"]:
+    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query.
+
+    Of n items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at
+    least r - (n - p), at most r. Items with the same code are counted once.
+    """
+    shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
+    for part in [None] if parts is None else np.unique(parts):
+        asked = np.arange(len(sizes)) if parts is None else np.flatnonzero(parts == part)
+        items = slice(None) if item_parts is None else item_parts == part
+        codes, of = np.unique(rule.query_codes[asked], axis=0, return_inverse=True)
+        known, many = np.unique(rule.item_codes[items], axis=0, return_counts=True)
+        few = Plausible(codes, known, rule.thresholds, rule.cap)
+        for lo in range(0, len(codes), 1024):
+            distances = few.distances(slice(lo, lo + 1024))
+            inside = (of.reshape(-1) >= lo) & (of.reshape(-1) < lo + 1024)
+            rows = asked[inside]
+            for t, threshold in enumerate(rule.thresholds):
+                p = ((distances <= threshold) @ many)[of.reshape(-1)[inside] - lo]
+                r = p if rule.cap is None else np.minimum(p, rule.cap)
+                n = sizes[rows]
+                values = np.stack([np.maximum(r - (n - p), 0), r * p / n, r])
+                shares[t][:, rows] = np.divide(values, r, out=np.full(values.shape, np.nan), where=r > 0)
+    return shares
+
+
+def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
+    """A measure from its values per query: the mean over directions of the mean over parts of their means.
+
+    NaN where no query has a value. Directions and parts without one do not count.
+    """
+    gallery = benchmark.gallery
+    known = ~np.isnan(values)
+    of_sides = []
+    for direction in (0, 1):
+        chosen = known & (gallery.directions == direction)
+        if chosen.any():
+            parts, inside = gallery.query_parts[chosen], values[chosen]
+            of_sides.append(float(np.mean([inside[parts == part].mean() for part in np.unique(parts)])))
+    return float(np.mean(of_sides)) if of_sides else float("nan")
+
+
+def weights_of(benchmark: Benchmark, rows: Bool[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """What each query counts in a measure that has values in `rows`; 0 in the others, 1 altogether.
+
+    Both directions count the same, and in a direction all parts that have rows.
+    """
+    gallery = benchmark.gallery
+    weights = np.zeros(len(gallery))
+    for direction in (0, 1):
+        chosen = rows & (gallery.directions == direction)
+        if chosen.any():
+            weights += macro_weights(np.where(chosen, gallery.query_parts, -1))
+    total = weights.sum()
+    return weights / round(total) if total else weights
+
+
+def direction_columns(
+    benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
+) -> tuple[Float[ndarray, "n m"], Float[ndarray, "m k"]]:
+    """The columns that measures are made of, one per direction and measure, and which each averages.
+
+    A direction's measure is its own column, and `mean_X` half of one and half of the other, so that no column
+    is worked out twice. Returns the columns and the weights of each, a column of weights per name.
+    """
+    directions = benchmark.gallery.directions
+    found: dict[str, Float[ndarray, "n"]] = {}
+    made_of: list[list[int]] = []
+    for name in names:
+        side, base = split_direction(name)
+        made_of.append([])
+        for direction, one in enumerate(("i2t", "t2i")):
+            if side in (one, "mean"):
+                key = f"{one}_{base}"
+                found.setdefault(key, np.where(directions == direction, values[name], np.nan))
+                made_of[-1].append(list(found).index(key))
+    averages = np.zeros((len(found), len(names)))
+    for k, parts in enumerate(made_of):
+        averages[parts, k] = 1 / len(parts)
+    return np.stack(list(found.values()), axis=1), averages

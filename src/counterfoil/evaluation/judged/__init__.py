@@ -1,1 +1,0 @@
-"""Agreement with people: correlation with ratings, accuracy on preferences, order of systems."""
