@@ -25,7 +25,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding
+from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding, caption_findings
 from counterfoil.evaluation.run import Run, save_run
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import registry as metric_names

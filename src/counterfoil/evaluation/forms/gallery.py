@@ -62,7 +62,7 @@ def evaluate_gallery(
 
     Intervals are from the bootstrap over images with their captions, whose draws all measures share; where
     captions repeat over images from the crossed variance; with `wilson` as if queries had nothing in common.
-    Errors as `retrieval.measured`.
+    Errors as `gallery_values.measured`.
     """
     # All queries look through the same items, so `auto` never takes them as independent.
     shared = dependence(benchmark.sharing, interval)
