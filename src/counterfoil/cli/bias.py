@@ -79,7 +79,7 @@ def command(
     """
     from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.folders import data_folder
-    from counterfoil.cli.report_tables import printed
+    from counterfoil.cli.terminal_tables import printed
     from counterfoil.tasks.bias import bias, gallery
 
     output_paths.check(html=html, json=json, plot=plot)

@@ -129,7 +129,7 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    from counterfoil.cli import caption_tables, output_paths, terminal
+    from counterfoil.cli import output_paths, terminal, terminal_tables
     from counterfoil.cli.folders import cache_folder
     from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
@@ -165,7 +165,7 @@ def score(
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
         over = "images" if n_images(found.inputs) < len(found.inputs) else "captions"
-        for part in caption_tables.values_table(
+        for part in terminal_tables.values_table(
             found.values, title=found.heading, over=over, notes=found.notes
         ):
             console.print(part)
@@ -238,7 +238,7 @@ def systems(
     """
     from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.folders import cache_folder
-    from counterfoil.cli.report_tables import printed
+    from counterfoil.cli.terminal_tables import printed
     from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options

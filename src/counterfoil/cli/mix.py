@@ -76,7 +76,7 @@ def command(
     from functools import partial
 
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.report_tables import printed
+    from counterfoil.cli.terminal_tables import printed
     from counterfoil.errors import InputError
     from counterfoil.outputs.guard import Folder
     from counterfoil.scorers import checkpoint

@@ -54,7 +54,7 @@ def command(
     the same numbers, to the last bit.
     """
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.ranking_tables import correlation_tables, diversity_tables, rank_tables
+    from counterfoil.cli.terminal_tables import correlation_tables, diversity_tables, rank_tables
     from counterfoil.store import write_text
     from counterfoil.tasks.rankings import rank
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from counterfoil.report.ledger.recipes import captions, gallery, printed, questions
+from counterfoil.report.ledger.recipes import printed, released
 from counterfoil.report.ledger.recipes.case import Case, Recomputed
-from counterfoil.report.ledger.recipes.questions import chance
+from counterfoil.report.ledger.recipes.released import chance
 
 __all__ = ["RECIPES", "Case", "Recomputed", "chance"]
 
@@ -12,18 +12,18 @@ __all__ = ["RECIPES", "Case", "Recomputed", "chance"]
 RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
     recipe.__name__: recipe
     for recipe in (
-        questions.mean,
-        questions.count,
-        questions.length_correlation,
-        questions.fold_interval,
-        questions.detector,
-        questions.both_orders,
-        captions.judged,
-        captions.judgements,
-        captions.example,
-        gallery.positives,
-        gallery.left_out,
-        gallery.shown,
+        released.mean,
+        released.count,
+        released.length_correlation,
+        released.fold_interval,
+        released.detector,
+        released.both_orders,
+        released.judged,
+        released.judgements,
+        released.example,
+        released.positives,
+        released.left_out,
+        released.shown,
         printed.printed_mean,
         printed.printed_correlation,
         printed.printed_tau,

@@ -1,0 +1,258 @@
+"""Numbers recomputed from released data: measures, counts, chance, detectors, caption metrics, galleries."""
+
+from itertools import permutations, product
+
+import numpy as np
+
+from counterfoil.data.cards import card
+from counterfoil.data.forms import Gallery, Rated, Search
+from counterfoil.errors import DataError
+from counterfoil.evaluation.forms.rated import points
+from counterfoil.metrics import contrast, detection
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.correlation import MEASURES
+from counterfoil.metrics.ranking import map_at_r, recall_at_k
+from counterfoil.metrics.ranks import Positives, list_ranks
+from counterfoil.report.ledger.entry import Basis
+from counterfoil.report.ledger.evidence import mask
+from counterfoil.report.ledger.recipes.case import Case, Recomputed
+from counterfoil.stats.estimates import t_over_folds
+
+#: The shape of a question's scores by form, and the measures of them.
+_SCORES = {"quad": ((2, 2), contrast.QUAD), "choice": ((2,), contrast.CHOICE)}
+
+
+def mean(case: Case) -> Recomputed:
+    """A measure over a benchmark or over some of its groups, in per cent."""
+    benchmark, measure = case.need("benchmark"), case.need("measure")
+    if case.model is not None and case.model.chance:
+        return chance(card(benchmark).form, measure)
+    file = case.file()
+    weight = mask(case.evidence.asked(benchmark, file), case.spec.groups)
+    return Recomputed(100 * float(case.values(measure) @ weight / weight.sum()), file)
+
+
+def chance(form: str, measure: str) -> Recomputed:
+    """What random scores that are never equal get, in per cent, by going through every order they can have.
+
+    A quad's four scores have 24 orders, a pair's two have 2, and all are equally likely.
+
+    >>> chance("quad", "group")
+    Recomputed(value=16.666..., source='all 24 orders of 4 scores', basis=<Basis.DERIVED: 'derived'>)
+    """
+    shape, measures = _SCORES[form]
+    size = int(np.prod(shape))
+    orders = np.array(list(permutations(range(size))), dtype=np.float64)
+    values = measures[measure](orders.reshape(-1, *shape))
+    return Recomputed(100 * float(values.mean()), f"all {len(orders)} orders of {size} scores", Basis.DERIVED)
+
+
+def count(case: Case) -> Recomputed:
+    """How many questions a benchmark or some of its groups have, or how many labels a grouping has."""
+    benchmark = case.need("benchmark")
+    if case.model is not None and benchmark in case.model.files:
+        source = case.file()
+        asked = case.evidence.asked(benchmark, source)
+    else:
+        asked, source = case.evidence.questions(benchmark)
+    if case.spec.labels is not None:
+        return Recomputed(len(set(asked.questions.groupings[case.spec.labels]) - {""}), source)
+    return Recomputed(int(mask(asked, case.spec.groups).sum()) * (case.spec.examples or 1), source)
+
+
+def length_correlation(case: Case) -> Recomputed:
+    """Pearson's r between a measure and the mean length of the two captions in words, or its p-value.
+
+    Source: Winoground, Table 6 (right).
+    """
+    asked, place = case.evidence.questions(case.need("benchmark"))
+    words = case.evidence.lengths(place)
+    if len(words) != len(asked):
+        raise DataError(
+            "not a length for every question", where=place, given=len(words), allowed=str(len(asked))
+        )
+    return Recomputed(case.pearson(words, case.values(case.need("measure"))), f"{case.file()}, {place}")
+
+
+def fold_interval(case: Case) -> Recomputed:
+    """One end of Student's t interval over four folds, in per cent.
+
+    The paper does not say which examples make a group; see `t_over_folds`.
+
+    Source: Winoground, appendix A.
+    """
+    values = case.values(case.need("measure"))
+    low, high = t_over_folds(values, folds=4, seed=0)
+    return Recomputed(100 * (low if case.need("statistic") == "low" else high), case.file())
+
+
+def both_orders(case: Case) -> Recomputed:
+    """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders.
+
+    A question that it left open counts as wrong, as in the published totals.
+
+    Source: BiVLC, section 5.3 (GPT-4V on SugarCrepe).
+    """
+    folders = case.spec.answers or ()
+    shares = []
+    for folder in folders:
+        right, count, _ = case.evidence.chosen(folder)
+        shares.append(100 * right / count)
+    return Recomputed(float(np.mean(shares)), " and ".join(folders))
+
+
+def detector(case: Case) -> Recomputed:
+    """What detectors of synthetic captions and images get, in per cent.
+
+    On BiVLC: how often each is right about single items (`text`, `image`), and the measures of a quad by the
+    two-step rule. On SugarCrepe: how often the caption of the photograph looks the more natural.
+
+    Source: BiVLC, Table 5 and section 5.3.
+    """
+    benchmark, measure = case.need("benchmark"), case.need("measure")
+    if case.model is not None and case.model.chance:
+        return _coin() if measure in ("text", "image") else chance(card(benchmark).form, measure)
+    file = case.file()
+    captions = case.evidence.detected(file, "text_pred")
+    if measure == "text":
+        return Recomputed(100 * float(detection.accuracy(captions).mean()), file)
+    if measure == "accuracy":
+        return Recomputed(100 * float(detection.likelier(captions).mean()), file)
+    images = case.evidence.detected(file, "img_pred")
+    if measure == "image":
+        return Recomputed(100 * float(detection.accuracy(images).mean()), file)
+    values = contrast.from_directions(detection.two_steps(captions, images))[measure]
+    return Recomputed(100 * float(values.mean()), file)
+
+
+def _coin() -> Recomputed:
+    """How often a detector is right that answers without looking: over all answers to a pair, in per cent."""
+    answers = np.array(list(product((0.0, 1.0), repeat=2)))
+    value = 100 * float(detection.accuracy(answers).mean())
+    return Recomputed(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)
+
+
+def judged(case: Case) -> Recomputed:
+    """How well a caption metric goes with what people gave, times 100.
+
+    Source: PAC-S, section 4.2.
+    """
+    benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
+    if measure not in MEASURES:
+        raise DataError("no such correlation", where=case.row, given=measure, allowed=MEASURES)
+    scores = case.evidence.judged(benchmark, metric)
+    found = points(_rated(case), scores)
+    value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in found]))
+    return Recomputed(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
+
+
+def judgements(case: Case) -> Recomputed:
+    """How many ratings (points), pairs of an image and a caption, or images there are, or which is the
+    lowest or highest rating; `per` divides it.
+    """
+    questions = _rated(case)
+    given = questions.ratings[~np.isnan(questions.ratings)]
+    found = {
+        "points": len(given),
+        "pairs": len(questions),
+        "images": len(np.unique(questions.images)),
+        "lowest": float(given.min()),
+        "highest": float(given.max()),
+    }
+    value = found[case.need("measure")]
+    if case.spec.per is not None:
+        value /= int(case.spec.per)
+    return Recomputed(value, case.evidence.source(case.need("benchmark")))
+
+
+def example(case: Case) -> Recomputed:
+    """What a metric gives to all candidates of a file together, with the references of another.
+
+    Source: the README of clipscore.
+    """
+    files = case.need("candidates"), case.need("references")
+    value = case.evidence.example(*files, case.need("metric"))
+    return Recomputed(value, ", ".join(files))
+
+
+def _rated(case: Case) -> Rated:
+    benchmark, _ = case.evidence.questions(case.need("benchmark"))
+    return benchmark.rated
+
+
+def positives(case: Case) -> Recomputed:
+    """How many right answers (or queries) a benchmark has in one direction.
+
+    `measure` is "pairs", "queries", or the "fewest" or "most" right answers of a query. With `over` only the
+    queries count that another benchmark over the same items has: COCO's right answers for the queries of ECCV
+    Caption. With `per` the number is divided by that of the queries, or by another benchmark's.
+
+    Source: ECCV Caption, Table 3 and section 1.
+    """
+    counts, place = _counts(case, case.need("benchmark"))
+    if not len(counts):
+        raise DataError("no query of both benchmarks", where=place, given=case.row)
+    found = {
+        "pairs": int(counts.sum()),
+        "queries": len(counts),
+        "fewest": int(counts.min()),
+        "most": int(counts.max()),
+    }
+    value = found[case.need("measure")]
+    if case.spec.per is None:
+        return Recomputed(value, place)
+    whole = len(counts) if case.spec.per == "queries" else int(_counts(case, case.spec.per)[0].sum())
+    return Recomputed(value / whole, place)
+
+
+def left_out(case: Case) -> Recomputed:
+    """How many of the ids that the paper lists are neither a query nor a right answer of the benchmark."""
+    benchmark, _ = case.evidence.questions(case.need("benchmark"))
+    gallery, place, used = benchmark.gallery, case.evidence.source(benchmark.name), set()
+    images = [image.id for image in benchmark.images]
+    captions = [caption.id for caption in benchmark.captions]
+    for search, own, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
+        used |= {own[at] for at in search.queries[search.defined].tolist()}
+        used |= {others[at] for at in _positives(search, place).items.tolist() if at >= 0}
+    return Recomputed(len(set(case.spec.listed or ()) - used), place)
+
+
+def shown(case: Case) -> Recomputed:
+    """What a ranking is worth whose first R items are known, R being that of right answers, in per cent.
+
+    Source: ECCV Caption, section 4.1.
+    """
+    marks = case.need("shown")
+    right = iter(range(len(marks)))
+    wrong = iter(range(len(marks), 2 * len(marks)))
+    items = np.array([next(right if mark == "1" else wrong) for mark in marks])
+    ranks = list_ranks([items], Positives.of([list(range(len(marks)))]), gallery=2 * len(marks))
+    name, _, k = case.need("measure").rpartition("_at_")
+    value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))
+    return Recomputed(100 * float(value[0]), f"{name} of {marks}")
+
+
+def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
+    """How many right answers each query has, and where they lie."""
+    gallery, place = _gallery(case, benchmark)
+    search = _search(case, gallery)
+    keep = search.defined
+    if case.spec.over is not None:
+        over = _search(case, _gallery(case, case.spec.over)[0])
+        keep = np.isin(search.queries, over.queries[over.defined])
+    return _positives(search, place).counts[keep], place
+
+
+def _gallery(case: Case, benchmark: str) -> tuple[Gallery, str]:
+    found, _ = case.evidence.questions(benchmark)
+    return found.gallery, case.evidence.source(benchmark)
+
+
+def _search(case: Case, gallery: Gallery) -> Search:
+    return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
+
+
+def _positives(search: Search, place: str) -> Positives:
+    if isinstance(search.positives, Plausible):
+        raise DataError("right answers by rule cannot be counted here", where=place)
+    return search.positives
