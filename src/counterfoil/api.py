@@ -14,6 +14,7 @@ from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.data.decoding import Sampling
+from counterfoil.data.votes import Votes
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError
@@ -40,9 +41,15 @@ from counterfoil.tasks.evaluate import EvaluateOptions
 from counterfoil.tasks.feedback import Feedback, ignore
 from counterfoil.tasks.pool import CandidatePool
 from counterfoil.tasks.pool import pool as pool_task
+from counterfoil.tasks.preferences import VoteStrengths
+from counterfoil.tasks.preferences import preferences as preferences_task
 from counterfoil.tasks.rankings import ModelRankings
 from counterfoil.tasks.rankings import rank as rank_task
+from counterfoil.tasks.reproduce import Ledger
+from counterfoil.tasks.reproduce import reproduce as reproduce_task
 from counterfoil.tasks.results import EvaluationRun
+from counterfoil.tasks.study import StudyReport
+from counterfoil.tasks.study import study as study_task
 from counterfoil.tasks.training import TrainedModel
 from counterfoil.tasks.training import train as train_task
 from counterfoil.train.recipes.base import Recipe
@@ -56,12 +63,16 @@ __all__ = [
     "CounterfoilError",
     "EvaluateOptions",
     "EvaluationRun",
+    "Ledger",
     "ModelRankings",
     "Recipe",
     "RunComparison",
+    "StudyReport",
     "SystemComparison",
     "Tasks",
     "TrainedModel",
+    "VoteStrengths",
+    "Votes",
     "bias",
     "compare",
     "compare_systems",
@@ -71,9 +82,12 @@ __all__ = [
     "load_run",
     "load_scorer",
     "pool",
+    "preferences",
     "rank",
+    "reproduce",
     "score_captions",
     "scorer",
+    "study",
     "train_model",
 ]
 
@@ -502,6 +516,69 @@ def compare_systems(
         policy=references_contain,
         feedback=_feedback(quiet=quiet, progress=progress, note=note),
     )
+
+
+def preferences(
+    votes: str | Path | Votes,
+    *,
+    self_votes: Literal["leave-out", "error"] = "leave-out",
+    draws: int = 10_000,
+    seed: int = 0,
+) -> VoteStrengths:
+    """Bradley-Terry strengths from votes between two at a time, as `counterfoil preferences` has them.
+
+    `votes` are a table with a row per vote (columns `winner`, `loser`; optionally `count`, `judge`), a square
+    table of counts, or `Votes`. Intervals resample whole judges where a column says who voted, else the votes
+    of each pair. Votes for something over itself are left out, or an error (`self_votes`).
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     votes = Path(folder, "votes.csv")
+    ...     _ = votes.write_text("winner,loser,count\\nred,blue,3\\nblue,red,1\\n")
+    ...     found = preferences(votes, draws=100)
+    >>> found
+    <VoteStrengths: red ≈ blue>
+    """
+    return preferences_task(votes, self_votes=self_votes, draws=draws, seed=seed)
+
+
+def reproduce(
+    data: str | Path | None = None, papers: str | Sequence[str] | None = None, *, quiet: bool = False
+) -> Ledger:
+    """What the papers print beside what is recomputed, as `counterfoil reproduce` has it.
+
+    `data` is the folder of released files, by default that of COUNTERFOIL_DATA; where one is not there, its
+    numbers are "no data". `papers` are names such as "bivlc" and "winoground", by default all. Raises
+    `DataError` where a file is there but cannot be used.
+
+    >>> found = reproduce(papers="bivlc", quiet=True).only("same")
+    >>> [(entry.table, entry.printed, entry.rounded) for entry in found.entries][-1]
+    ('Table 7', '0.49', '0.49')
+    """
+    from counterfoil.cli.folders import data_folder
+
+    folder = data_folder(None if data is None else Path(data))
+    return reproduce_task(folder, papers, feedback=_feedback(quiet=quiet))
+
+
+def study(
+    out: str | Path,
+    *,
+    full: bool = False,
+    seed: int = 0,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> StudyReport:
+    """The study of `counterfoil demo`: four models trained on a drawn world, measured, and what held.
+
+    Minutes of work, which the first note estimates. Networks, runs and the report are kept in the folder
+    `out`; a study that was stopped goes on where it was, one with another seed or plan begins anew. `full`
+    takes three seeds per model and two more studies. Raises `MissingExtraError` without the extras `train`
+    and `report`, `InputError` for a folder that holds something else.
+    """
+    feedback = _feedback(quiet=quiet, progress=progress, note=note)
+    return study_task(out, full=full, seed=seed, feedback=feedback)
 
 
 def train_model(

@@ -13,7 +13,9 @@ from cli.annotator_world import World, judged, made
 from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.cli import main
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
+from counterfoil.studies import plan
+from tiny_study import TINY
 
 #: Of a training, what differs from one time to the next.
 MEASURED = ("seconds", "rows_per_second", "waiting")
@@ -179,3 +181,41 @@ def test_a_model_is_trained(monkeypatch: pytest.MonkeyPatch, here: Path) -> None
     assert again.outcome.since == 4
     with pytest.raises(InputError, match="another folder"):
         cf.train_model("coco", "small", "rows.csv", out=here, changed=changed, **common)
+
+
+def test_votes_have_strengths(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    Path("v.csv").write_text("winner,loser,count\na,b,9\nb,a,4\nb,c,5\nc,b,3\na,c,6\nc,a,2\na,a,1\n")
+    command(monkeypatch, "preferences", "v.csv", "--draws", 200, "--json", "v.json")
+    found = cf.preferences("v.csv", draws=200)
+    assert plain(found.to_json()) == written("v.json")
+    check_tables(found, "name", "pair")
+    assert found.plot().axes
+    assert "1 vote" in str(found)
+    with pytest.raises(CounterfoilError, match="itself"):
+        cf.preferences("v.csv", self_votes="error")
+
+
+def test_papers_are_reproduced(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    command(monkeypatch, "reproduce", "--paper", "bivlc", "--only", "same", "--json", "l.json")
+    found = cf.reproduce(papers="bivlc", quiet=True)
+    assert plain(found.only("same").to_json()) == json.loads(Path("l.json").read_text())
+    check_tables(found, "number")
+    assert len(found.entries) > len(found.only("same").entries)
+    with pytest.raises(CounterfoilError, match="no such folder"):
+        cf.reproduce(here / "none")
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_a_study_is_made(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    pytest.importorskip("lightning_fabric")
+    monkeypatch.setattr(plan, "SHORT", TINY)
+    # The command goes on where the function left the study, and so only writes the report again.
+    found = cf.study("mine", quiet=True)
+    numbers = found.to_json()
+    command(monkeypatch, "demo", "--out", "mine", "-q")
+    other = written("mine/findings.json")
+    assert {**numbers, "seconds": 0} == {**other, "seconds": 0}
+    check_tables(found, "finding", "measure")
+    assert found.plot().axes
+    assert found.path == Path("mine/report.html")

@@ -1,7 +1,7 @@
 """`counterfoil demo`: the whole idea on a small world that is drawn on the spot."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from counterfoil.data.benchmark import Benchmark
     from counterfoil.evaluation.findings import Finding
     from counterfoil.evaluation.result import Estimate
     from counterfoil.studies.demo import Study
@@ -57,46 +56,20 @@ def command(
     A demo that was stopped goes on where it was; one with another seed or plan begins anew in the same
     folder. The last line is the path of the report.
     """
-    from dataclasses import replace
-    from time import perf_counter, process_time
+    from time import process_time
 
     from counterfoil.cli import terminal
-    from counterfoil.data.provenance import command
-    from counterfoil.errors import MissingExtraError
-    from counterfoil.store import check_writable
+    from counterfoil.tasks.study import study
 
-    began, worked = perf_counter(), process_time()
-    check_writable(out, folder=True)
-    terminal.check_drawing(out)
-    for library in ("torch", "lightning_fabric", "safetensors"):
-        try:
-            __import__(library)
-        except ModuleNotFoundError:
-            raise MissingExtraError(library, "train") from None
-    from counterfoil.studies import plan as plans
-    from counterfoil.studies.demo import study, write
-
-    plan = plans.FULL if full else plans.SHORT
-    plan = replace(
-        plan,
-        seeds=tuple(seed + each for each in plan.seeds),
-        dialled=tuple(seed + each for each in plan.dialled),
-    )
-
-    def facts(benchmark: "Benchmark", scorer: Any) -> dict[str, Any]:
-        # The engine and the evaluation say all the rest.
-        return {"command": command()}
-
-    with terminal.progress() as report:
-        made = study(plan, out, facts=facts, progress=report, note=terminal.note)
-    with terminal.busy("writing the report"):
-        path = write(made, out, seconds=perf_counter() - began)
-    whole = perf_counter() - began
-    show(made, terminal.out())
-    parts = {**made.seconds, "the report": whole - sum(made.seconds.values())}
+    worked = process_time()
+    found = study(out, full=full, seed=seed, feedback=terminal.feedback())
+    show(found.made, terminal.out())
+    parts = {**found.made.seconds, "the report": found.seconds - sum(found.made.seconds.values())}
     spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in parts.items())
-    terminal.note(f"{whole:.0f} s in all: {spent} ({process_time() - worked:.0f} s of processor time)")
-    terminal.out().print(f"The report is in {path.resolve()}", soft_wrap=True)
+    terminal.note(
+        f"{found.seconds:.0f} s in all: {spent} ({process_time() - worked:.0f} s of processor time)"
+    )
+    terminal.out().print(f"The report is in {found.path.resolve()}", soft_wrap=True)
 
 
 def show(made: "Study", console: "Console") -> None:

@@ -41,52 +41,38 @@ def command(
     the votes of each pair. The same seed gives the same numbers.
     """
     from counterfoil.cli import output_paths, terminal
-    from counterfoil.data.votes import read_votes
-    from counterfoil.errors import DataError
-    from counterfoil.evaluation.preferences import preferences
     from counterfoil.report.labels import amount
+    from counterfoil.tasks.preferences import preferences
 
     output_paths.check(json=json, plot=plot)
-    given = read_votes(votes)
-    if given.own and own == "error":
-        raise DataError(
-            "votes for something over itself",
-            where=votes,
-            given=f"{given.own:,} of {given.own + given.total:,}",
-            hint="correct them, or leave them out with --self-votes leave-out",
-        )
-    found = preferences(given, draws=draws, seed=seed)
+    result = preferences(votes, self_votes=own, draws=draws, seed=seed)
+    found = result.strengths
     console = terminal.err() if json == "-" else terminal.out()
-    for part in _shown(found, console.width):
+    for part in _shown(found, result.heading, console.width):
         console.print(part)
     if found.own:
         terminal.warn(f"left out, since they prefer something to itself: {amount(found.own, 'vote')}")
     if found.separated:
         # Where it is rare it does not reach the ends of a 95 % interval.
         say = terminal.warn if found.separated > 0.02 * draws else terminal.note
-        say(
-            f"in {found.separated:,} of {draws:,} draws one won every vote against the rest: "
-            "half a vote was added both ways to every pair in these"
-        )
+        say(result.separation)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, result.to_json())
     if plot is not None:
-        from counterfoil.report.annotators import strengths
         from counterfoil.report.drawing import save
 
-        save(strengths(found), plot, title="Bradley-Terry strengths")
+        save(result.plot(), plot, title="Bradley-Terry strengths")
         terminal.note(f"strengths drawn in {plot}")
 
 
-def _shown(found: "Preferences", width: int) -> list[Any]:
+def _shown(found: "Preferences", title: str, width: int) -> list[Any]:
     """The table of strengths, with chances against each other where there is room, and the order."""
     from rich.table import Table
     from rich.text import Text
 
     from counterfoil.report.drawing import short
 
-    voted = f"{found.votes:,} votes" + (f" of {found.judges:,} judges" if found.judges else "")
-    heading = Text(f"Bradley-Terry strengths of {len(found.names)}, {voted}", style="bold")
+    heading = Text(title, style="bold")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("name", no_wrap=True)
     table.add_column("strength", justify="right", no_wrap=True)

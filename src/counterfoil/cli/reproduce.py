@@ -32,10 +32,6 @@ Files are looked for in --data under names such as bivlc/ViT-B-32.csv and winogr
 anywhere in it under the names they were published with (BiVLC_ViT-B-32.csv); --files lists all of them."""
 
 
-#: What the totals of each basis are called.
-_LABELS = {"data": "recomputed from data", "derived": f"derived from other printed numbers ({DERIVED_MARK})"}
-
-
 def command(
     paper: Annotated[
         list[str] | None,
@@ -69,7 +65,7 @@ def command(
     from counterfoil.cli import output_paths, terminal
     from counterfoil.cli.folders import data_folder
     from counterfoil.errors import DataError
-    from counterfoil.report.ledger import reproduce
+    from counterfoil.tasks.reproduce import reproduce
 
     folder = data_folder(data)
     if folder is not None and not folder.is_dir():
@@ -78,17 +74,12 @@ def command(
     if files:
         _list_files(folder, paper, json)
         return
-    with terminal.progress() as report:
-        entries = reproduce(data=folder, papers=paper, progress=report)
-    shown = [
-        entry
-        for entry in entries
-        if (only is None or entry.verdict == only.replace("-", " ")) and basis in (None, entry.basis)
-    ]
+    ledger = reproduce(folder, paper, feedback=terminal.feedback())
+    shown = ledger.only(None if only is None else only.replace("-", " "), basis)
     if json is not None:
-        terminal.write_result(json, [entry.to_json() for entry in shown])
+        terminal.write_result(json, shown.to_json())
     if json != "-":
-        _show(shown, entries)
+        _show(shown.entries, ledger.entries)
 
 
 def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str | None) -> None:
@@ -117,6 +108,7 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
 
     from counterfoil.cli import terminal
     from counterfoil.report.ledger import Basis, Verdict, by_basis
+    from counterfoil.tasks.reproduce import BASES
 
     console = terminal.out()
     for (_, title), of_paper in groupby(shown, key=lambda e: (e.paper, e.title)):
@@ -147,8 +139,9 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
             console.print(Padding(head + why, (0, 0, 0, 2)))
     counts = by_basis(entries)
     console.print()
-    for basis, label in _LABELS.items():
-        of = counts[Basis(basis)]
+    for basis, label in BASES.items():
+        of = counts[basis]
+        label += f" ({DERIVED_MARK})" if basis is Basis.DERIVED else ""
         line = f"{label}: {of['same']:,} same, {of['differs']:,} differ, {of['unexplained']:,} unexplained"
         console.print(Text(line, style="bold"))
     console.print(Text(f"no data: {counts[Basis.NONE]['no data']:,}", style="bold"))
