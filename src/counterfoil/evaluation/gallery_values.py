@@ -385,28 +385,3 @@ def weights_of(benchmark: Benchmark, rows: Bool[ndarray, "n"]) -> Float[ndarray,
             weights += macro_weights(np.where(chosen, gallery.query_parts, -1))
     total = weights.sum()
     return weights / round(total) if total else weights
-
-
-def direction_columns(
-    benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
-) -> tuple[Float[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """The columns that measures are made of, one per direction and measure, and which each averages.
-
-    A direction's measure is its own column, and `mean_X` half of one and half of the other, so that no column
-    is worked out twice. Returns the columns and the weights of each, a column of weights per name.
-    """
-    directions = benchmark.gallery.directions
-    found: dict[str, Float[ndarray, "n"]] = {}
-    made_of: list[list[int]] = []
-    for name in names:
-        side, base = split_direction(name)
-        made_of.append([])
-        for direction, one in enumerate(("i2t", "t2i")):
-            if side in (one, "mean"):
-                key = f"{one}_{base}"
-                found.setdefault(key, np.where(directions == direction, values[name], np.nan))
-                made_of[-1].append(list(found).index(key))
-    averages = np.zeros((len(found), len(names)))
-    for k, parts in enumerate(made_of):
-        averages[parts, k] = 1 / len(parts)
-    return np.stack(list(found.values()), axis=1), averages

@@ -17,12 +17,10 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
-from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.gallery_values import direction_columns
+from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Run
 from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
 from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 from counterfoil.stats.tests import holm, paired_permutation
 
 
@@ -184,11 +182,10 @@ class Replicates:
             )
         if self.is_gallery:
             run = self.runs[0]
-            table, averages = direction_columns(run.benchmark, {measure: values}, (measure,))
-            groups = np.where(np.isnan(table), -1, run.benchmark.gallery.query_parts[:, None])
-            low, high = table_spread(
-                np.clip(table, 0.0, 1.0), groups, self.sharing, averages=averages, draws=draws, seed=seed
-            ).wilson(0.95)
+            found = gallery.spread(
+                run.benchmark, {measure: values}, (measure,), self.sharing, draws=draws, seed=seed
+            )
+            low, high = found.wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
             inside = np.clip(values, 0.0, 1.0)[:, None]
@@ -278,18 +275,13 @@ def gallery_differences(
     models = [model for _, one, other in asked for model in (one, other)]
     check_same(models)
     benchmark = models[0].runs[0].benchmark
-    tables, averages = [], np.zeros((0, 0))
-    for model in models:
-        table, averages = direction_columns(benchmark, {measure: model.values(measure)}, (measure,))
-        tables.append(table)
-    groups = np.where(np.isnan(tables[0]), -1, benchmark.gallery.query_parts[:, None])
     pairs = np.arange(len(models)).reshape(-1, 2)
-    value, low, high = macro_table_differences(
-        np.clip(np.stack(tables), 0.0, 1.0),
-        groups,
+    value, low, high = gallery.differences(
+        benchmark,
+        [{measure: model.values(measure)} for model in models],
+        (measure,),
         benchmark.sharing,
         pairs,
-        averages=averages,
         draws=draws,
         seed=seed,
     )

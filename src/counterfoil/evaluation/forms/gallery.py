@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -17,7 +18,6 @@ from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation
 from counterfoil.evaluation.gallery_values import (
     chance,
     chance_per_item,
-    direction_columns,
     mean,
     measured,
     per_item,
@@ -31,9 +31,75 @@ from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 from counterfoil.stats.tests import paired_permutation
+
+
+def direction_columns(
+    benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
+) -> tuple[Float[ndarray, "n m"], Float[ndarray, "m k"]]:
+    """The columns that measures are made of, one per direction and measure, and which each averages.
+
+    A direction's measure is its own column, and `mean_X` half of one and half of the other, so that no column
+    is worked out twice. Returns the columns and the weights of each, a column of weights per name.
+    """
+    directions = benchmark.gallery.directions
+    found: dict[str, Float[ndarray, "n"]] = {}
+    made_of: list[list[int]] = []
+    for name in names:
+        side, base = split_direction(name)
+        made_of.append([])
+        for direction, one in enumerate(("i2t", "t2i")):
+            if side in (one, "mean"):
+                key = f"{one}_{base}"
+                found.setdefault(key, np.where(directions == direction, values[name], np.nan))
+                made_of[-1].append(list(found).index(key))
+    averages = np.zeros((len(found), len(names)))
+    for k, parts in enumerate(made_of):
+        averages[parts, k] = 1 / len(parts)
+    return np.stack(list(found.values()), axis=1), averages
+
+
+def spread(
+    benchmark: Benchmark,
+    values: Mapping[str, Float[ndarray, "n"]],
+    names: Sequence[str],
+    shared: Int[ndarray, "n"] | Sharing,
+    *,
+    draws: int,
+    seed: int,
+) -> Spread:
+    """How far each measure moves with other queries (`table_spread`)."""
+    table, groups, averages = _table(benchmark, values, names)
+    return table_spread(table, groups, shared, averages=averages, draws=draws, seed=seed)
+
+
+def differences(
+    benchmark: Benchmark,
+    of_scorers: Sequence[Mapping[str, Float[ndarray, "n"]]],
+    names: Sequence[str],
+    shared: Int[ndarray, "n"] | Sharing,
+    pairs: Int[ndarray, "p 2"],
+    *,
+    draws: int,
+    seed: int,
+) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
+    """(value, low, high) of the differences between pairs of scorers in each measure."""
+    made = [_table(benchmark, values, names) for values in of_scorers]
+    _, groups, averages = made[0]
+    tables = np.stack([table for table, _, _ in made])
+    return macro_table_differences(tables, groups, shared, pairs, averages=averages, draws=draws, seed=seed)
+
+
+def _table(
+    benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
+) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
+    """`direction_columns` within [0, 1], with the part of each row: -1 where a column has no value."""
+    table, averages = direction_columns(benchmark, values, names)
+    parts = np.where(np.isnan(table), -1, benchmark.gallery.query_parts[:, None])
+    return np.clip(table, 0.0, 1.0), parts, averages
 
 
 def no_folds(benchmark: Benchmark) -> InputError:
@@ -127,11 +193,7 @@ def _estimates(
     if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
-        table, averages = direction_columns(benchmark, values, names)
-        groups = np.where(np.isnan(table), -1, gallery.query_parts[:, None])
-        found = table_spread(
-            np.clip(table, 0.0, 1.0), groups, shared, averages=averages, draws=draws, seed=seed
-        )
+        found = spread(benchmark, values, names, shared, draws=draws, seed=seed)
         low, high = found.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(found.effective().tolist())
@@ -270,19 +332,9 @@ class GalleryEvaluation(FormEvaluation):
             seed=paired.seed,
             draws=paired.permutations,
         )
-        tables, averages = [], np.zeros((0, 0))
-        for table in of_runs:
-            found, averages = direction_columns(benchmark, table, paired.main)
-            tables.append(found)
-        groups = np.where(np.isnan(tables[0]), -1, benchmark.gallery.query_parts[:, None])
-        _, low, high = macro_table_differences(
-            np.clip(np.stack(tables), 0.0, 1.0),
-            groups,
-            shared,
-            np.asarray(paired.of_scorers, dtype=np.int64),
-            averages=averages,
-            seed=paired.seed,
-            draws=paired.draws,
+        of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
+        _, low, high = differences(
+            benchmark, of_runs, paired.main, shared, of_scorers, draws=paired.draws, seed=paired.seed
         )
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
