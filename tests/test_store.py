@@ -10,7 +10,7 @@ import pytest
 from counterfoil import store
 from counterfoil.errors import DataError, StorageError
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -555,7 +555,7 @@ def reproduce(
     >>> [(entry.table, entry.printed, entry.rounded) for entry in found.entries][-1]
     ('Table 7', '0.49', '0.49')
     """
-    from counterfoil.cli.folders import data_folder
+    from counterfoil.cli.paths import data_folder
 
     folder = data_folder(None if data is None else Path(data))
     return reproduce_task(folder, papers, feedback=_feedback(quiet=quiet))
@@ -685,7 +685,7 @@ def _feedback(
 
 
 def _cache(cache: Cache) -> Path | None:
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli.paths import cache_folder
 
     if cache is None:
         return None

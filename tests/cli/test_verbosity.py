@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from counterfoil.cli import app, terminal, verbosity
+from counterfoil.cli import app, terminal, usage
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0)])
 def test_more_or_less_of_it(clock, capsys, monkeypatch, name: str, lines: int) -> None:
-    monkeypatch.setattr(verbosity, name, True)
+    monkeypatch.setattr(usage, name, True)
     _worked(clock, seconds=100)
     terminal.note("decided")
     assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
@@ -70,4 +70,4 @@ def test_quiet_notes_nothing_and_prints_the_same(counterfoil, tmp_path) -> None:
     assert json.loads(loud.out) == json.loads(quiet.out)
     assert "strengths drawn in" in loud.err
     assert "strengths drawn in" not in quiet.err
-    assert (verbosity.quiet, verbosity.verbose) == (False, False)
+    assert (usage.quiet, usage.verbose) == (False, False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from counterfoil.data.tables import DataTable, read_table, stack
 from counterfoil.errors import DataError
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import parse_json
 
 
 def _write(path: Path, text: str, encoding: str = "utf-8") -> Path:

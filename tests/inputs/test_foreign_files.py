@@ -19,8 +19,7 @@ from counterfoil.inputs import memory
 from counterfoil.inputs.amounts import RANGES, check_amount
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns, read_parquet
-from counterfoil.inputs.files import read_bytes, read_text
-from counterfoil.inputs.parsed import MAX_DEPTH, parse_json, parse_toml, read_json
+from counterfoil.inputs.files import MAX_DEPTH, parse_json, parse_toml, read_bytes, read_json, read_text
 from faults.files import flipped, nested, npy_of, npz, truncations
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 from counterfoil.store import write_json
 from counterfoil.studies import plan
 from tiny_study import TINY

@@ -36,7 +36,6 @@ from counterfoil.cli import (
     save,
     train,
     usage,
-    verbosity,
     world,
 )
 from counterfoil.cli.plain_text import complain
@@ -80,7 +79,7 @@ for module in (
 ):
     name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
     app.command(name, cls=usage.Command, help=_flowing(about), epilog=_flowing(module.EPILOG))(
-        verbosity.with_levels(module.command)
+        usage.with_levels(module.command)
     )
 for command in (
     *world.app.registered_commands,
@@ -89,7 +88,7 @@ for command in (
     *cache.app.registered_commands,
 ):
     command.cls = usage.Command
-    command.callback = command.callback and verbosity.with_levels(command.callback)
+    command.callback = command.callback and usage.with_levels(command.callback)
     command.help = _flowing((command.callback and command.callback.__doc__) or "")
     command.epilog = _flowing(command.epilog or "")
 app.add_typer(captions.app, name="captions")

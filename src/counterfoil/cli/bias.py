@@ -77,12 +77,12 @@ def command(
     Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
     that of the annotators themselves, non-self-bias that of the rest.
     """
-    from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.folders import data_folder
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.paths import data_folder
     from counterfoil.cli.terminal_tables import printed
     from counterfoil.tasks.bias import bias, gallery
 
-    output_paths.check(html=html, json=json, plot=plot)
+    paths.check(html=html, json=json, plot=plot)
     terminal.check_drawing(html)
     folder = data_folder(data)
     with terminal.busy("reading benchmarks", quiet=quiet):

@@ -33,7 +33,7 @@ def list_(
     from rich.text import Text
 
     from counterfoil.cli import terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents
     from counterfoil.report.labels import amount
 
@@ -76,7 +76,7 @@ def list_(
 def size(cache: Folder = None) -> None:
     """How much room finished work takes."""
     from counterfoil.cli import terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents
 
     found = contents(cache_folder(cache))
@@ -91,7 +91,7 @@ def limit(
 ) -> None:
     """Remove what was longest not needed, until what stays is no larger than SIZE."""
     from counterfoil.cli import terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import beyond, contents, remove
     from counterfoil.report.labels import amount
 
@@ -127,7 +127,7 @@ def clear(
     import sys
 
     from counterfoil.cli import terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents, remove
     from counterfoil.errors import InputError
     from counterfoil.report.labels import amount

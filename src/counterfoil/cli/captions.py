@@ -129,8 +129,8 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    from counterfoil.cli import output_paths, terminal, terminal_tables
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli import paths, terminal, terminal_tables
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
     from counterfoil.scorers.base import Options
@@ -138,7 +138,7 @@ def score(
     from counterfoil.tasks.caption_values import check_kind, n_images
     from counterfoil.tasks.captions import MetricRequest, score_captions
 
-    output_paths.check(table=out, json=json)
+    paths.check(table=out, json=json)
     check_kind(out)
     feedback = terminal.feedback(quiet=quiet)
     found = score_captions(
@@ -236,8 +236,8 @@ def systems(
 
     All systems must have written captions of the same images.
     """
-    from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.cli.terminal_tables import printed
     from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
@@ -248,7 +248,7 @@ def systems(
     from counterfoil.tasks.caption_values import check_kind
     from counterfoil.tasks.captions import MetricRequest
 
-    output_paths.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
+    paths.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
     check_kind(out)
     feedback = terminal.feedback(quiet=quiet)
     found = compare_systems(

@@ -75,13 +75,13 @@ def command(
 
     The same seed gives the same numbers, to the last bit.
     """
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import comparison_table, differences_table, resting_lines, signature_lines
     from counterfoil.report.tables import signature_of
     from counterfoil.store import write_text
     from counterfoil.tasks.compare import compare
 
-    output_paths.check(html=html, markdown=markdown, latex=latex, csv=csv, json=json)
+    paths.check(html=html, markdown=markdown, latex=latex, csv=csv, json=json)
     terminal.check_drawing(html)
     feedback = terminal.feedback()
     found = compare(runs, baseline=baseline, interval=interval, draws=draws, seed=seed, feedback=feedback)

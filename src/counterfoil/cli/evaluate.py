@@ -240,16 +240,16 @@ def command(
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
     from counterfoil import catalog
-    from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.data.data_paths import Places
     from counterfoil.evaluation.evaluate import IntervalMethod
     from counterfoil.metrics.ties import Ties
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.evaluate import EvaluateOptions, prepare
 
-    output_paths.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
-    output_paths.check(json=json)
+    paths.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
+    paths.check(json=json)
     evaluation = prepare(
         scorer,
         benchmarks,

@@ -35,12 +35,12 @@ def command(
     As in Table 6 of Winoground's paper, with intervals that know which questions share images and captions.
     Of captions that people rated, the score itself is correlated with the caption's length.
     """
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.errors import InputError
     from counterfoil.evaluation.lengths import length_correlations, mean_words
     from counterfoil.evaluation.run import find_runs
 
-    output_paths.check(json=json)
+    paths.check(json=json)
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
     if not loaded:
         raise InputError("galleries alone: their queries have no captions of their own", given=runs[0])

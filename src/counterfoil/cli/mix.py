@@ -75,7 +75,7 @@ def command(
     """
     from functools import partial
 
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.cli.terminal_tables import printed
     from counterfoil.errors import InputError
     from counterfoil.outputs.guard import Folder
@@ -93,7 +93,7 @@ def command(
         if out is None
         else [Folder(out, checkpoint.FILES, partial(checkpoint.why_foreign, origin="mixture"))]
     )
-    output_paths.check(json=json, folders=folders)
+    paths.check(json=json, folders=folders)
     asked = [name for name in (task, held_out) if name is not None]
     found = _benchmarks(asked, data or (), images or (), available=available)
     ends = network(start, allowed=_ALLOWED), network(str(tuned), allowed=_ALLOWED)
@@ -117,7 +117,7 @@ def _benchmarks(
 ) -> "list[Benchmark]":
     """The benchmarks, read before any network is loaded."""
     from counterfoil import catalog
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.data.data_paths import Places
     from counterfoil.engine.content import check_at_hand
 
@@ -130,7 +130,7 @@ def _benchmarks(
             whole, each = len(each), each.available()
             terminal.note(f"{name}: {len(each):,} of {whole:,} questions are at hand")
         check_at_hand(each)
-        output_paths.also_read(each.path)
+        paths.also_read(each.path)
         found.append(each)
     return found
 

@@ -82,12 +82,12 @@ def command(
 
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.data.pools import pool_kind
     from counterfoil.evaluation.pooling import Tasks
     from counterfoil.tasks.pool import pool
 
-    output_paths.check(table=out, json=json, plot=plot)
+    paths.check(table=out, json=json, plot=plot)
     if out is not None:
         pool_kind(out)
     found = pool(

@@ -40,11 +40,11 @@ def command(
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.
     """
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.report.labels import amount
     from counterfoil.tasks.preferences import preferences
 
-    output_paths.check(json=json, plot=plot)
+    paths.check(json=json, plot=plot)
     result = preferences(votes, self_votes=own, draws=draws, seed=seed)
     found = result.strengths
     console = terminal.err() if json == "-" else terminal.out()

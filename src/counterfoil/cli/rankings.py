@@ -53,12 +53,12 @@ def command(
     anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
     the same numbers, to the last bit.
     """
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.cli.terminal_tables import correlation_tables, diversity_tables, rank_tables
     from counterfoil.store import write_text
     from counterfoil.tasks.rankings import rank
 
-    output_paths.check(html=html, json=json, csv=csv)
+    paths.check(html=html, json=json, csv=csv)
     terminal.check_drawing(html)
     found = rank(runs, measures=measure or (), k=k, draws=draws, seed=seed, feedback=terminal.feedback())
     console = terminal.err() if json == "-" else terminal.out()

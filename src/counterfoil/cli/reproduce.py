@@ -62,15 +62,15 @@ def command(
     (with what is missing). Cells that follow from other numbers printed in the same paper are marked and
     counted apart from those recomputed from data.
     """
-    from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.folders import data_folder
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.paths import data_folder
     from counterfoil.errors import DataError
     from counterfoil.tasks.reproduce import reproduce
 
     folder = data_folder(data)
     if folder is not None and not folder.is_dir():
         raise DataError("no such folder", where=folder, hint="check --data")
-    output_paths.check(json=json)
+    paths.check(json=json)
     if files:
         _list_files(folder, paper, json)
         return

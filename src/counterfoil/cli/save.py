@@ -42,15 +42,15 @@ def command(
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
     """
     from counterfoil import catalog
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.data import folder
     from counterfoil.outputs.guard import Folder
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     kind = Folder(out, folder.FILES, partial(folder.why_foreign, name=name), alone=True)
-    output_paths.check(folders=[kind])
+    paths.check(folders=[kind])
     found = catalog.benchmark(benchmark, data=data, images=images)
-    output_paths.also_read(found.path)
+    paths.also_read(found.path)
     if available:
         whole, found = len(found), found.available()
         terminal.note(f"{name}: {len(found):,} of {whole:,} questions are at hand")

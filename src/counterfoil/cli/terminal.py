@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
-from counterfoil.cli import verbosity
+from counterfoil.cli import usage
 from counterfoil.cli.plain_text import clean, escaped
 from counterfoil.engine.progress import Progress as Report
 from counterfoil.store import write_json
@@ -73,7 +73,7 @@ def err() -> Console:
 
 def note(text: str) -> None:
     """One line about what was decided or found, on stderr; none where the command is quiet."""
-    if verbosity.quiet:
+    if usage.quiet:
         return
     err().print(Text(" ".join(text.split()), style="dim"), soft_wrap=True)
 
@@ -121,9 +121,7 @@ def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
     An error that comes up is given a note of it, which `faults` shows.
     """
     console = err()
-    shown = (
-        nullcontext() if quiet or verbosity.quiet or not console.is_terminal else console.status(Text(text))
-    )
+    shown = nullcontext() if quiet or usage.quiet or not console.is_terminal else console.status(Text(text))
     try:
         with shown:
             yield
@@ -140,14 +138,14 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
     where stderr is neither that nor a terminal a line says every half minute how far it is.
     """
     console = err()
-    if quiet or verbosity.quiet:
+    if quiet or usage.quiet:
         yield lambda stage, done, total: None
         return
     if not console.is_terminal and "ipykernel" in sys.modules:
         yield _notebook_bar()
         return
     if not console.is_terminal:
-        yield _lines(VERBOSE_EVERY if verbosity.verbose else EVERY)
+        yield _lines(VERBOSE_EVERY if usage.verbose else EVERY)
         return
     bars = Progress(
         SpinnerColumn(),

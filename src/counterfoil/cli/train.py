@@ -164,8 +164,8 @@ def command(
     """
     from dataclasses import replace
 
-    from counterfoil.cli import output_paths, terminal
-    from counterfoil.cli.folders import cache_folder
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.paths import cache_folder
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
     from counterfoil.tasks.processes import main_process
     from counterfoil.tasks.training import prepare
@@ -204,7 +204,7 @@ def command(
     chosen = recipe_with(read.recipe, changed, settings or ())
     asked.check(dry_run=dry_run)
     folders = [] if dry_run or asked.out is None else [folder(asked.out)]
-    output_paths.check(json=json, folders=folders, reads=asked.reads)
+    paths.check(json=json, folders=folders, reads=asked.reads)
     first = main_process()
     quiet = quiet or not first
     console = terminal.err() if json == "-" else terminal.out()

@@ -1,8 +1,10 @@
-"""Usage of a command: what was mistyped, in one line, and which files its arguments name."""
+"""Usage of commands: mistyped options in one line, files that arguments name, --quiet and --verbose."""
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from functools import wraps
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -25,7 +27,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """As Typer does it, with what the command reads and writes guarded."""
-        from counterfoil.cli.output_paths import guarded
+        from counterfoil.cli.paths import guarded
         from counterfoil.data.data_paths import data_folder
 
         words, above = [], ctx
@@ -84,3 +86,41 @@ def _in_one_line() -> Iterator[None]:
         )
         said = said.removesuffix(".")
         raise InputError(said[:1].lower() + said[1:], hint=f"see '{path} --help'") from None
+
+
+#: What the command that runs was asked for: neither notes nor progress, or progress more often.
+quiet = False
+verbose = False
+
+_OPTIONS: dict[str, Any] = {
+    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")],
+    "verbose": Annotated[
+        bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
+    ],
+}
+
+
+def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs."""
+    signature = inspect.signature(command)
+    added = {name: option for name, option in _OPTIONS.items() if name not in signature.parameters}
+
+    @wraps(command)
+    def levelled(**arguments: Any) -> Any:
+        global quiet, verbose
+        before = quiet, verbose
+        quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
+        try:
+            return command(**{name: value for name, value in arguments.items() if name not in added})
+        finally:
+            quiet, verbose = before
+
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+        for name, option in added.items()
+    ]
+    # Typer reads options from the signature and from the annotations.
+    own = signature.replace(parameters=[*signature.parameters.values(), *more])
+    levelled.__signature__ = own  # type: ignore[attr-defined]
+    levelled.__annotations__ = {**inspect.get_annotations(command), **added}
+    return levelled

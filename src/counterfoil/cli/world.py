@@ -117,7 +117,7 @@ def build(
     TROHN, a fifth of the rows for validation. Training sets and benchmarks share no scene, whatever the
     seeds.
     """
-    from counterfoil.cli import output_paths, terminal, world_building
+    from counterfoil.cli import paths, terminal, world_building
     from counterfoil.errors import UnknownNameError
     from counterfoil.world.sample import check_number, check_size
 
@@ -132,7 +132,7 @@ def build(
     check_number(amount, {"gallery": "images", "training": "rows"}.get(what, "questions"))
     pixels = size if size is not None else _TRAINING_SIZE if what == "training" else _SIZE
     check_size(pixels)
-    output_paths.check(folders=[world_building.folder(out, what)])
+    paths.check(folders=[world_building.folder(out, what)])
     with terminal.progress(quiet=quiet) as report:
         if what == "training":
             rows = world_building.filter_of(precision, recall)
@@ -184,7 +184,7 @@ def sheet(
     """
     from io import BytesIO
 
-    from counterfoil.cli import output_paths, terminal
+    from counterfoil.cli import paths, terminal
     from counterfoil.errors import InputError, UnknownNameError
     from counterfoil.store import write_bytes
     from counterfoil.world.edits import SUBSETS
@@ -201,7 +201,7 @@ def sheet(
         raise UnknownNameError("style", style, STYLES)
     check_number(each, "pairs of each kind")
     check_size(size)
-    output_paths.check(picture=out)
+    paths.check(picture=out)
     # The kinds take turns, so as many sevens have as many of each.
     made = sorted(contrasts(each * len(SUBSETS), seed=seed), key=lambda pair: SUBSETS.index(pair.subset))
     picture = contact_sheet(made, size=size, styles=STYLES if style is None else (style,))

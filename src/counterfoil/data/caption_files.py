@@ -19,8 +19,7 @@ from typing import Any, Literal
 from counterfoil.data.columns import shown
 from counterfoil.data.tables import read_table
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_text
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import parse_json, read_text
 
 #: Names under which entries keep what they are of.
 _IDS = ("image_id", "video_id", "id", "image", "video", "file_name", "filename", "file")

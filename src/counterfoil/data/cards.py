@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 from counterfoil.data.benchmark import Card
+from counterfoil.inputs.files import parse_toml
 from counterfoil.inputs.models import check_model
-from counterfoil.inputs.parsed import parse_toml
 from counterfoil.registry import Registry
 
 

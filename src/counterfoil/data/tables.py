@@ -24,9 +24,8 @@ from counterfoil.data.columns import (
 )
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_parquet, values
-from counterfoil.inputs.files import decoded, read_bytes, read_text, regular, unreadable
+from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_text, regular, unreadable
 from counterfoil.inputs.memory import check_room
-from counterfoil.inputs.parsed import parse_json
 
 __all__ = [
     "EXTENSIONS",

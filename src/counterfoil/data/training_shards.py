@@ -23,8 +23,7 @@ from counterfoil.data.columns import shown
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, Rows, TrainingSet, of_split
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.amounts import check_amount
-from counterfoil.inputs.files import decoded
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import decoded, parse_json
 
 _PICTURES = {"jpg", "jpeg", "png", "webp", "ppm", "bmp", "gif", "tif", "tiff"}
 _BLOCK = 512

@@ -13,7 +13,7 @@ from pathlib import Path
 from counterfoil.engine.cache import KEY_BYTES
 from counterfoil.engine.content import MEMO
 from counterfoil.errors import CounterfoilError, UnknownNameError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 
 #: What stands in for the name of a scorer whose note is gone or cannot be read.
 UNKNOWN = "(unknown)"

@@ -32,8 +32,8 @@ from counterfoil.evaluation.forms import FORMS
 from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.result import Run as Run
 from counterfoil.inputs.columns import read_parquet
+from counterfoil.inputs.files import read_json
 from counterfoil.inputs.models import Stored, check_model
-from counterfoil.inputs.parsed import read_json
 from counterfoil.metrics.ties import Ties
 from counterfoil.store import (
     UNFINISHED,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from counterfoil.errors import CounterfoilError, DataError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 
 #: How pydantic speaks of an object, with the name of our class.
 _INSTANCE = re.compile(r"a valid dictionary( or .*)?$")

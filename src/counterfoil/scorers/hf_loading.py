@@ -13,8 +13,7 @@ from typing import Any
 
 from counterfoil.errors import MissingExtraError, ModelError
 from counterfoil.inputs.amounts import check_network
-from counterfoil.inputs.files import read_text
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.scorers.runtime import NO_NETWORK, causes
 from counterfoil.store import digest_value
 

@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import CounterfoilError, ModelError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 from counterfoil.scorers.base import Ability, Identity, Options, abilities, cosines, stream_pairs
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.matching_probability import RowSimilarity

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from counterfoil.errors import CounterfoilError, DataError, MissingExtraError, ModelError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 from counterfoil.scorers.checkpoint_files import fit, looks_like, metadata_of, nearest, read_checkpoint
 from counterfoil.scorers.runtime import NO_NETWORK, causes
 

@@ -24,8 +24,7 @@ from numpy import ndarray
 from counterfoil.data.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npz
-from counterfoil.inputs.files import read_text
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.given_arrays import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file

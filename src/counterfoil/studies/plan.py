@@ -12,7 +12,7 @@ from typing import Any
 from counterfoil import __version__
 from counterfoil.engine.progress import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 from counterfoil.outputs.guard import overwriting
 from counterfoil.store import UNFINISHED, digest_value, write_json
 from counterfoil.train.recipes import (

@@ -21,9 +21,8 @@ from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import by_group, differences, headline, overview
 from counterfoil.tasks.feedback import SILENT, Feedback
-from counterfoil.tasks.outputs import write
+from counterfoil.tasks.outputs import load_runs, write
 from counterfoil.tasks.results import Tabular, measure_rows
-from counterfoil.tasks.run_folders import load_runs
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
 Pictures = Literal["auto", "always", "never"]

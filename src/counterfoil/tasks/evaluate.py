@@ -31,9 +31,8 @@ from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.store import check_writable
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
-from counterfoil.tasks.outputs import guarded
+from counterfoil.tasks.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.tasks.results import EvaluationRun
-from counterfoil.tasks.run_folders import check_identity, run_folder, run_folders
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,7 +77,7 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
     """
     from counterfoil.data.forms import FORMS, Form
     from counterfoil.errors import DataError
-    from counterfoil.inputs.parsed import read_json
+    from counterfoil.inputs.files import read_json
 
     def form(name: str) -> type[Form] | None:
         if name in catalog.benchmarks():

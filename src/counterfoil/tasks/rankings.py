@@ -12,9 +12,8 @@ from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correl
 from counterfoil.evaluation.result import Run
 from counterfoil.report.markup import Table
 from counterfoil.tasks.feedback import SILENT, Feedback
-from counterfoil.tasks.outputs import write
+from counterfoil.tasks.outputs import load_runs, write
 from counterfoil.tasks.results import Tabular
-from counterfoil.tasks.run_folders import load_runs
 
 
 @dataclass(frozen=True, eq=False, repr=False)

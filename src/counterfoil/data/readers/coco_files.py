@@ -24,8 +24,7 @@ from counterfoil.data.readers.questions import IdPositions
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.inputs.files import read_text
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import parse_json, read_text
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from counterfoil.data.readers.released_captions import read_split, read_tokens
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import labels, read_table, texts
 from counterfoil.errors import DataError
-from counterfoil.inputs.parsed import parse_json
+from counterfoil.inputs.files import parse_json
 
 _KARPATHY = "dataset_flickr30k.json"
 _HUB = "flickr_annotations_30k.csv"

@@ -21,8 +21,7 @@ from counterfoil.data.records import BytesSource, FileSource, Source
 from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, first_double, read_table, stack
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import broken, check_size, values
-from counterfoil.inputs.files import regular
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json, regular
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from counterfoil.engine.progress import Note, warn
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
-from counterfoil.inputs.files import decoded, read_bytes
-from counterfoil.inputs.parsed import parse_json, read_json
+from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics.detection import by_label
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.captions.registry import load as load_metric

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from counterfoil.errors import DataError, UnknownNameError
-from counterfoil.inputs.parsed import parse_toml
+from counterfoil.inputs.files import parse_toml
 from counterfoil.report.ledger.entry import parse
 
 

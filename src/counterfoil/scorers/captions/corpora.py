@@ -12,7 +12,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.errors import DataError
-from counterfoil.inputs.parsed import read_json
+from counterfoil.inputs.files import read_json
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder

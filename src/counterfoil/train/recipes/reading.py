@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.inputs.parsed import read_toml
+from counterfoil.inputs.files import read_toml
 from counterfoil.registry import Registry
 from counterfoil.train.recipes.base import Recipe, check_range
 from counterfoil.train.recipes.contrastive import (

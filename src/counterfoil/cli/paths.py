@@ -1,5 +1,6 @@
-"""Output paths of a command, declared before it does any work."""
+"""Paths of a command: outputs declared before it does any work, and the user's folders."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,3 +84,21 @@ def _texts(value: Any) -> Iterable[object]:
     if isinstance(value, str | Path):
         return (value,)
     return value if isinstance(value, list | tuple) else ()
+
+
+def cache_folder(named: Path | None) -> Path:
+    """The folder of finished work: the one named, else COUNTERFOIL_CACHE, else the user's cache folder."""
+    if named is not None:
+        return named
+    if own := os.environ.get("COUNTERFOIL_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "counterfoil"
+
+
+def data_folder(named: Path | None) -> Path | None:
+    """The folder of real benchmark files: the one named, else COUNTERFOIL_DATA, else none."""
+    if named is not None:
+        return named
+    found = os.environ.get("COUNTERFOIL_DATA")
+    return Path(found) if found else None
