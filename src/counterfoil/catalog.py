@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import BENCHMARKS
+from counterfoil.data.cards import BENCHMARKS, cards_of
 from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
@@ -26,6 +26,18 @@ from counterfoil.scorers.given import GivenEmbeddings
 from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.train.recipes import RECIPES, Recipe, read
+
+#: Reads the scenes behind the world's pictures, which no layer of scorers knows.
+ORACLE = ScorerEntry(
+    "world",
+    "oracle",
+    "knows the scenes behind the world's pictures, and gets everything right",
+    "world:oracle",
+    "counterfoil.studies.oracle:load",
+)
+
+BENCHMARKS.extend(lambda: cards_of("counterfoil.world"))
+SCORERS.extend(lambda: (ORACLE,))
 
 
 def benchmarks() -> Mapping[str, Card]:

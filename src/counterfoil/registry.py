@@ -11,6 +11,7 @@ Names are known from the installed packages' metadata; a package is imported whe
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from counterfoil.errors import InputError, UnknownNameError
@@ -21,7 +22,7 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
 
-    `own` gives counterfoil's entries and is called once, when an entry is first looked up. `group` is the
+    `own` gives counterfoil's entries and is called when an entry is first looked up. `group` is the
     group of entry points.
 
     >>> from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Registry(Mapping[str, T], Generic[T]):
         name: str = "name",
     ) -> None:
         self.kind, self.group = kind, group
-        self._type, self._own, self._name = type_of_entry, own, name
+        self._type, self._sources, self._name = type_of_entry, [own], name
         self._known: dict[str, T] = {}
         self._loaded = False
         self._points: dict[str, EntryPoint] | None = None
@@ -66,6 +67,11 @@ class Registry(Mapping[str, T], Generic[T]):
             raise InputError(f"there is a {self.kind} of this name already", given=name)
         self._known[name] = entry
         return entry
+
+    def extend(self, own: Callable[[], Iterable[T]]) -> None:
+        """Add entries of counterfoil that a higher layer owns, after those of lower layers."""
+        self._sources.append(own)
+        self._loaded = False
 
     def takes(self, entry: object) -> bool:
         """Whether `entry` is of this registry's type."""
@@ -101,7 +107,8 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entries(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            self._known = {getattr(entry, self._name): entry for entry in self._own()} | self._known
+            own = chain.from_iterable(source() for source in self._sources)
+            self._known = {getattr(entry, self._name): entry for entry in own} | self._known
         return self._known
 
     def _offered(self) -> dict[str, EntryPoint]:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from counterfoil.data.cards import BENCHMARKS
+from counterfoil.catalog import benchmarks
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "reproduce", "demo"])
@@ -62,7 +62,7 @@ def test_version(counterfoil) -> None:
 
 def test_lists(counterfoil) -> None:
     names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json").out)]
-    assert names == list(BENCHMARKS)
+    assert names == list(benchmarks())
     assert "winoground" in counterfoil("list", "benchmarks").out
     assert "group_match" in counterfoil("list", "measures").out
     assert "open-clip:ARCH/PRETRAINED" in counterfoil("list", "scorers").out

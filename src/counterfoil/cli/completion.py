@@ -9,6 +9,9 @@ import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
 
+#: Those with a `catalog.toml` of benchmarks.
+_PACKAGES = ("counterfoil.data", "counterfoil.world")
+
 
 def benchmarks(incomplete: str) -> list[str]:
     """Benchmarks of the catalog.
@@ -16,8 +19,8 @@ def benchmarks(incomplete: str) -> list[str]:
     >>> benchmarks("winog")
     ['winoground']
     """
-    text = files("counterfoil.data").joinpath("catalog.toml").read_text(encoding="utf-8")
-    return _beginning(tomllib.loads(text), incomplete)
+    texts = (files(each).joinpath("catalog.toml").read_text("utf-8") for each in _PACKAGES)
+    return _beginning([name for text in texts for name in tomllib.loads(text)], incomplete)
 
 
 def scorers(incomplete: str) -> list[str]:
@@ -26,12 +29,12 @@ def scorers(incomplete: str) -> list[str]:
     >>> scorers("op"), scorers("metric:rou")
     (['open-clip:'], ['metric:rouge-l'])
     """
-    from counterfoil.scorers.registry import SCORERS
+    from counterfoil.catalog import scorers as kinds
 
     kind, colon, _ = incomplete.partition(":")
     if colon and kind == "metric":
         return [f"metric:{name}" for name in metrics(incomplete.removeprefix("metric:"))]
-    return _beginning((f"{prefix}:" for prefix in SCORERS), incomplete)
+    return _beginning((f"{prefix}:" for prefix in kinds()), incomplete)
 
 
 def metrics(incomplete: str) -> list[str]:

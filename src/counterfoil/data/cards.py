@@ -9,14 +9,17 @@ from counterfoil.inputs.models import check_model
 from counterfoil.registry import Registry
 
 
-def _own() -> Iterator[Card]:
-    text = files("counterfoil.data").joinpath("catalog.toml").read_text(encoding="utf-8")
+def cards_of(package: str) -> Iterator[Card]:
+    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file."""
+    text = files(package).joinpath("catalog.toml").read_text(encoding="utf-8")
     for name, facts in parse_toml(text, where="catalog.toml").items():
         yield check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
 
 
-#: The card of every benchmark by name, counterfoil's own in the order of the file.
-BENCHMARKS: Registry[Card] = Registry("benchmark", Card, "counterfoil.benchmarks", _own)
+#: The card of every benchmark by name; `counterfoil.catalog` adds those that are drawn from the world.
+BENCHMARKS: Registry[Card] = Registry(
+    "benchmark", Card, "counterfoil.benchmarks", lambda: cards_of("counterfoil.data")
+)
 
 
 def card(name: str) -> Card:

@@ -93,13 +93,6 @@ _ENTRIES = (
         "counterfoil.scorers.captions.registry:load",
     ),
     ScorerEntry(
-        "world",
-        "oracle",
-        "knows the scenes behind the world's pictures, and gets everything right",
-        "world:oracle",
-        "counterfoil.studies.oracle:load",
-    ),
-    ScorerEntry(
         "pixels",
         "colours",
         "reads colours from pixels and colour words from captions, and nothing else",
@@ -108,6 +101,7 @@ _ENTRIES = (
     ),
 )
 
+#: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
 SCORERS: Registry[ScorerEntry] = Registry(
     "kind of scorer", ScorerEntry, "counterfoil.scorers", lambda: _ENTRIES, name="prefix"
 )

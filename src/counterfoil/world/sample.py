@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.cards import cards_of
 from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
@@ -248,7 +249,12 @@ def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
 
 def card_of(name: str, size: int) -> Card:
     """The card of one of the world's benchmarks, for so many questions."""
-    return card(name).model_copy(update={"size": size})
+    return _cards()[name].model_copy(update={"size": size})
+
+
+@cache
+def _cards() -> dict[str, Card]:
+    return {each.name: each for each in cards_of("counterfoil.world")}
 
 
 def groupings(made: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
