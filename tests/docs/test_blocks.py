@@ -27,6 +27,19 @@ ELSEWHERE = {
 NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe")}
 LANGUAGES = {"sh", "console", "python", "toml"}
 
+#: What commands whose output no page shows are given besides, so that they do the same with less: whole
+#: benchmarks are measured by the commands whose output is shown, in tests/cli and in tests/world.
+SMALLER = {
+    ("evaluate",): {"--draws": "200"},
+    ("compare",): {"--draws": "200"},
+    ("rankings",): {"--draws": "200"},
+    ("bias",): {"--draws": "200"},
+    ("mix", "--task"): {"--points": "3"},
+    ("world", "build"): {"--n": "70"},
+}
+#: Galleries are measured whole: other commands compare and rank their runs.
+GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
+
 
 class Shell:
     """A process that runs one command after another in the stage's folder."""
@@ -96,7 +109,30 @@ def prepared(command: Command, folder: Path) -> list[str]:
             if name in words and name not in known
             for part in ("--data", f"{name}={place}")
         ]
-    return words
+    return words if command.printed is not None else smaller(words)
+
+
+def smaller(words: list[str]) -> list[str]:
+    """A command with fewer draws, pictures and questions."""
+    options = dict(
+        pair
+        for first, given in SMALLER.items()
+        if words[1] == first[0] and set(first) <= set(words)
+        for pair in given.items()
+    )
+    if (
+        words[1] == "evaluate"
+        and GALLERIES.isdisjoint(words)
+        and not words[2].startswith(("given:", "embeddings:"))
+    ):
+        options["--limit"] = "60"
+    kept = list(words)
+    for name, value in options.items():
+        if name in kept:
+            kept[kept.index(name) + 1] = value
+        else:
+            kept += [name, value]
+    return kept
 
 
 @pytest.mark.parametrize("page", PAGES)
