@@ -274,11 +274,11 @@ def test_foreign_folders_are_left_alone(tmp_path):
 def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
     from contextlib import contextmanager
 
-    from counterfoil.world import training
+    from counterfoil.world import training as module
 
     made = training(20, kind="coco", size=32)
     save_training(made, tmp_path / "set")
-    original = training.writing
+    original = module.writing
 
     @contextmanager
     def full(path):
@@ -287,7 +287,7 @@ def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
         with original(path) as file:
             yield file
 
-    monkeypatch.setattr(training, "writing", full)
+    monkeypatch.setattr(module, "writing", full)
     with pytest.raises(StorageError, match="the disk is full"):
         save_training(made, tmp_path / "set")
     assert list((tmp_path / "set").iterdir()) == []

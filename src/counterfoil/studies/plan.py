@@ -200,7 +200,7 @@ PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"
 REPORT, QUESTIONS, NUMBERS = "report.html", "questions.html", "findings.json"
 #: What a study keeps of a network and of a run; everything else in a folder is foreign.
 _OF_NETWORKS = ("card.json", "model.safetensors", "resume.pt", "journal.csv", UNFINISHED)
-_OF_RUNS = ("manifest.json", "result.json", "*.parquet", UNFINISHED)
+_OF_RUNS = ("card.json", "manifest.json", "result.json", "*.parquet", UNFINISHED)
 
 
 def claim(out: Path, plan: Plan) -> bool:
