@@ -13,6 +13,7 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.evaluation.run import is_run_folder
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
@@ -102,6 +103,14 @@ def benchmark(
     """
     data = fetched_data(name) if data is None else Path(data)
     images = None if images is None else Path(images)
+    own = None if name in BENCHMARKS else Path(name)
+    for place in (data, own):
+        if place is not None and is_run_folder(place):
+            raise DataError(
+                "a run, not a benchmark: it holds answers and no pictures",
+                where=place,
+                hint="'counterfoil compare' reads it; evaluate the benchmark that it was made from",
+            )
     if name not in BENCHMARKS and is_benchmark_folder(Path(name)):
         return load_folder(Path(name))
     if name and name not in BENCHMARKS and Path(name).is_dir():

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from counterfoil import catalog
 from counterfoil.data import Image, Outcomes, Scores
+from counterfoil.data.folder import save
 from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
@@ -69,6 +71,18 @@ def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
         find_runs([tmp_path])
     with pytest.raises(DataError, match="no such run folder"):
         find_runs([tmp_path / "nowhere"])
+
+
+def test_a_benchmark_is_no_run_and_a_run_no_benchmark(tmp_path: Path, quads) -> None:
+    # Both folders have a card, tables of questions and a manifest.
+    save(quads(3), tmp_path / "benchmark")
+    with pytest.raises(DataError, match="benchmark: a benchmark, not a run: it holds no answers"):
+        load_run(tmp_path / "benchmark")
+    _saved(tmp_path / "run", quads(3), Scores(np.zeros((3, 2, 2))))
+    with pytest.raises(DataError, match="run: a run, not a benchmark"):
+        catalog.benchmark(str(tmp_path / "run"))
+    with pytest.raises(DataError, match="run: a run, not a benchmark"):
+        catalog.benchmark("pairs", data=tmp_path / "run")
 
 
 def test_runs_without_a_name_are_named_after_their_folders(tmp_path: Path, quads) -> None:

@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field
 
 from counterfoil.data import provenance as origin
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.folder import TABLES, files_of, read_tables, tables_of
+from counterfoil.data.folder import TABLES, files_of, is_benchmark_folder, read_tables, tables_of
 from counterfoil.data.forms.tables import Facts
 from counterfoil.data.scores import Answers
 from counterfoil.errors import DataError, InputError, UnknownNameError
@@ -161,6 +161,11 @@ def save_run(
     return run
 
 
+def is_run_folder(path: Path) -> bool:
+    """Whether the folder holds a run, which is a benchmark's folder without pixels and with answers."""
+    return (path / "manifest.json").is_file() and (path / ANSWERS).is_file()
+
+
 def why_foreign(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> str | None:
     """Why the folder is no run of `scorer`, None where it is one, or was begun as one.
 
@@ -226,6 +231,12 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
             where=folder,
             hint="give a folder written by 'counterfoil evaluate ... --out'",
         )
+    if is_benchmark_folder(folder):
+        raise DataError(
+            "a benchmark, not a run: it holds no answers",
+            where=folder,
+            hint="evaluate a scorer on it with 'counterfoil evaluate ... --out', and give that folder",
+        )
     path = folder / "manifest.json"
     manifest = read_json(path)
     known = check_model(manifest, RunManifest, where=path)
@@ -278,11 +289,11 @@ def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, 
     return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 
-def _to_nobody(text: str) -> None:
-    """The note that is not wanted."""
+def _ignore(text: str) -> None:
+    """Default note: none."""
 
 
-def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _to_nobody) -> list[Run]:
+def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ignore) -> list[Run]:
     """The runs in `paths`: each a run folder, or a folder of run folders (however deep).
 
     Runs have the name that they were given (`evaluate --name`, the `scorer` of `evaluate` in Python). One

@@ -182,7 +182,9 @@ def study(
 
 def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
     """Every metric by the name of its runs."""
-    found: dict[str, CaptionMetric] = {name: metric_names.load(name, Options(), _nobody) for name in READING}
+    found: dict[str, CaptionMetric] = {
+        name: metric_names.load(name, Options(), _no_backbone) for name in READING
+    }
     for network in (name for name in NETWORKS if name in checkpoints):
         from counterfoil.scorers import checkpoint
 
@@ -201,7 +203,7 @@ def _given(model: Any, options: Options) -> Any:
     return model
 
 
-def _nobody(options: Options) -> Any:
+def _no_backbone(options: Options) -> Any:
     raise AssertionError("a metric that reads has no model behind it")
 
 
