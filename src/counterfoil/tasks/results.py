@@ -1,5 +1,6 @@
 """Results as Python users meet them: a run as tables, text, HTML in a notebook, and a figure."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
@@ -16,24 +17,24 @@ from counterfoil.report.notes import rests_on
 from counterfoil.report.page_frame import fragment
 
 
-class Tabular:
+class Tabular(ABC):
     """A result in tables: printed as text, in a notebook as HTML, in `to_arrow` and `to_frame` as rows."""
 
     #: The kinds of row of `to_arrow`, the default first; the docstring of each class describes them.
     rows_by: ClassVar[tuple[str, ...]]
 
     @property
+    @abstractmethod
     def tables(self) -> Sequence[Table]:
         """The tables that are printed."""
-        raise NotImplementedError
 
     @property
     def notes(self) -> Sequence[str]:
         """Lines below the tables: what the numbers rest on, what was left out."""
         return ()
 
-    def _rows(self, by: str) -> pa.Table:
-        raise NotImplementedError
+    @abstractmethod
+    def _rows(self, by: str) -> pa.Table: ...
 
     def to_arrow(self, *, by: str | None = None) -> pa.Table:
         """A `pyarrow.Table` with a row per `by`; raises `UnknownNameError` for another kind of row."""
