@@ -13,7 +13,6 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.evaluation.run import is_run_folder
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
@@ -101,6 +100,9 @@ def benchmark(
     `counts` False, data of the same layout may hold another number of questions than the release. Raises
     `UnknownNameError` for an unknown name and `DataError` for data that does not fit the benchmark's card.
     """
+    # Evaluation loads SciPy, which names alone (a shell that completes them) do not wait for.
+    from counterfoil.evaluation.run import is_run_folder
+
     data = fetched_data(name) if data is None else Path(data)
     images = None if images is None else Path(images)
     own = None if name in BENCHMARKS else Path(name)
