@@ -23,10 +23,9 @@ from counterfoil.evaluation.pooling import Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.metrics.ties import Ties
-from counterfoil.scorers.base import Classifier, Embedder, Options, Scorer
+from counterfoil.scorers.base import Classifier, Embedder, Options, Scorer, identity_of
 from counterfoil.scorers.callables import FunctionScorer, scorer
 from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.runtime import identity_of
 from counterfoil.tasks import compare as compare_task
 from counterfoil.tasks import evaluate as evaluate_task
 from counterfoil.tasks.bias import AnnotatorStudy, gallery

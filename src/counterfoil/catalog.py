@@ -189,9 +189,9 @@ def scorer_name(spec: str) -> tuple[str, str]:
     >>> scorer_name("blind:length")
     ('blind', 'length')
     """
-    if spec and is_checkpoint(Path(spec)):
-        spec = f"ckpt:{spec}"
     prefix, colon, argument = spec.partition(":")
+    if spec and not (colon and prefix in SCORERS) and is_checkpoint(Path(spec)):
+        prefix, colon, argument = "ckpt", ":", spec
     if not colon:
         likely = f"given:{spec}" if Path(spec).exists() else f"{next(iter(SCORERS))}:{spec}"
         raise InputError(

@@ -8,7 +8,7 @@ Another package adds an entry by an entry point in its pyproject.toml, whose nam
 Names are known from the installed packages' metadata; a package is imported when its entry is looked up.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
@@ -22,14 +22,14 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
 
-    `own` gives counterfoil's entries and is called when an entry is first looked up. `group` is the
+    `own` are counterfoil's entries, or what gives them when an entry is first looked up. `group` is the
     group of entry points.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Colour:
     ...     name: str
-    >>> colours = Registry("colour", Colour, "counterfoil.colours", lambda: [Colour("red")])
+    >>> colours = Registry("colour", Colour, "counterfoil.colours", [Colour("red")])
     >>> _ = colours.register(Colour("blue"))
     >>> list(colours), colours["blue"]
     (['red', 'blue'], Colour(name='blue'))
@@ -43,12 +43,13 @@ class Registry(Mapping[str, T], Generic[T]):
         kind: str,
         type_of_entry: type[T],
         group: str,
-        own: Callable[[], Iterable[T]],
+        own: Sequence[T] | Callable[[], Iterable[T]],
         *,
         name: str = "name",
     ) -> None:
         self.kind, self.group = kind, group
-        self._type, self._sources, self._name = type_of_entry, [own], name
+        self._type, self._name = type_of_entry, name
+        self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [own]
         self._known: dict[str, T] = {}
         self._loaded = False
         self._points: dict[str, EntryPoint] | None = None
@@ -107,7 +108,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entries(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            own = chain.from_iterable(source() for source in self._sources)
+            own = chain.from_iterable(each() if callable(each) else each for each in self._sources)
             self._known = {getattr(entry, self._name): entry for entry in own} | self._known
         return self._known
 

@@ -14,8 +14,7 @@ from counterfoil.engine import Session, run
 from counterfoil.errors import InputError
 from counterfoil.evaluation import evaluate
 from counterfoil.evaluation.run import load_run, save_run
-from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.runtime import identity_of
+from counterfoil.scorers.base import Identity, Options, identity_of
 from counterfoil.world import gallery, quads, rated
 
 

@@ -10,8 +10,7 @@ from torch import nn
 
 from counterfoil.engine import Session, run
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.runtime import check_kept, identity_of
+from counterfoil.scorers.base import Identity, check_kept, identity_of
 from counterfoil.world import quads
 
 

@@ -31,8 +31,7 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import member
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.runtime import check_kept, identity_of
+from counterfoil.scorers.base import Identity, check_kept, identity_of
 from counterfoil.store import digest, write_json, writing
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
@@ -93,7 +92,7 @@ class Cache:
         """The shards of a scorer, in a folder that is swept first; with `folder` None none at all.
 
         Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
-        (`counterfoil.scorers.runtime`): what another one of its name left behind would be taken for its own.
+        (`identity_of`): what another one of its name left behind would be taken for its own.
         """
         if folder is None:
             return cls(None, scorer.identity)

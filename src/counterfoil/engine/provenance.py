@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from counterfoil.data.provenance import versions
 from counterfoil.data.scores import Outcomes, Rankings, Scores
 from counterfoil.engine.session import Session
-from counterfoil.scorers.runtime import identity_of
+from counterfoil.scorers.base import identity_of
 
 _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
 
@@ -16,7 +16,7 @@ def signed(answers: _Answers, scorer: Any, *, first: Any = None, session: Sessio
     """The answers with what made them written on them, as a run's manifest has it.
 
     The identity of a scorer without `weights` gets the digest of those that it holds
-    (`counterfoil.scorers.runtime`). `first` is the scorer whose first items `scorer` ranked again, if any.
+    (`identity_of`). `first` is the scorer whose first items `scorer` ranked again, if any.
     """
     identity = identity_of(scorer)
     made_with = dict(getattr(scorer, "provenance", None) or {})

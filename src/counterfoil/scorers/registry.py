@@ -103,7 +103,7 @@ _ENTRIES = (
 
 #: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
 SCORERS: Registry[ScorerEntry] = Registry(
-    "kind of scorer", ScorerEntry, "counterfoil.scorers", lambda: _ENTRIES, name="prefix"
+    "kind of scorer", ScorerEntry, "counterfoil.scorers", _ENTRIES, name="prefix"
 )
 
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.

@@ -97,7 +97,7 @@ _ENTRIES = (
 )
 
 METRICS: Registry[MetricEntry] = Registry(
-    "caption metric", MetricEntry, "counterfoil.caption_metrics", lambda: _ENTRIES
+    "caption metric", MetricEntry, "counterfoil.caption_metrics", _ENTRIES
 )
 
 #: Names that stand for several.

@@ -25,7 +25,7 @@ RECIPES: Registry[Recipe] = Registry(
     "recipe",
     Recipe,
     "counterfoil.recipes",
-    lambda: (
+    (
         Coco(),
         NegClip(),
         NegativeTexts(),
