@@ -32,8 +32,8 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.catalog import benchmark
+from counterfoil.data.answers import Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Rankings
 from counterfoil.engine.blocks import Products, unit
 from counterfoil.engine.gallery import rank
 from counterfoil.evaluation.gallery_values import ranks

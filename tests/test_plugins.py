@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import BENCHMARKS
+from counterfoil.data.benchmark import BENCHMARKS, Card
 from counterfoil.errors import InputError
 from counterfoil.registry import Registry, resolve
 from counterfoil.scorers.registry import ScorerEntry

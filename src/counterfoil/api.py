@@ -15,7 +15,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.votes import Votes
-from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod

@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import BENCHMARKS, cards_of
+from counterfoil.data.benchmark import BENCHMARKS, Benchmark, Card, cards_of
 from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
@@ -37,7 +36,7 @@ ORACLE = ScorerEntry(
 )
 
 BENCHMARKS.extend(lambda: cards_of("counterfoil.world"))
-SCORERS.extend(lambda: (ORACLE,))
+SCORERS.extend((ORACLE,))
 
 
 def benchmarks() -> Mapping[str, Card]:
@@ -127,7 +126,7 @@ def benchmark(
         raise DataError("no such file or folder", where=data, hint="check --data")
     if images is not None and not images.is_dir():
         raise DataError("no such folder", where=images, hint="check --images")
-    if data is not None and is_benchmark_folder(data):
+    if data is not None and data.is_dir() and is_benchmark_folder(data):
         return load_folder(data)
     if not counts:
         title = f"{card.title}, another selection"

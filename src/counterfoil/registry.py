@@ -69,7 +69,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._known[name] = entry
         return entry
 
-    def extend(self, own: Callable[[], Iterable[T]]) -> None:
+    def extend(self, own: Sequence[T] | Callable[[], Iterable[T]]) -> None:
         """Add entries of counterfoil that a higher layer owns, after those of lower layers."""
         self._sources.append(own)
         self._loaded = False

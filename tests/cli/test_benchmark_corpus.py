@@ -138,7 +138,7 @@ def test_the_corpus_beside_the_questions_is_counted(
 
 
 def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: Path) -> None:
-    from counterfoil.data.cards import card
+    from counterfoil.data.benchmark import card
     from counterfoil.data.folder import load, save
     from counterfoil.data.readers.vatex import read
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Scores
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.evaluation import evaluate, save_run
 from counterfoil.metrics.correlation import kendall_tau_b
 from counterfoil.metrics.ranks import Positives

@@ -17,8 +17,8 @@ from counterfoil.cli.tables import (
     ties_line,
 )
 from counterfoil.data import Benchmark, Caption, Card, Image
+from counterfoil.data.answers import DirectionRanks, Rankings, Scores
 from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.scores import DirectionRanks, Rankings, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run

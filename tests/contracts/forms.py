@@ -14,11 +14,11 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
-from counterfoil.data.scores import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 

@@ -14,10 +14,10 @@ import pytest
 
 from contracts import forms
 from counterfoil import catalog
+from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers, Outcomes, Rankings, Scores
 from counterfoil.engine import Session, run
-from counterfoil.engine.abilities import ANSWERS
+from counterfoil.engine.plan import ANSWERS
 from counterfoil.scorers.base import Options, Scorer
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.

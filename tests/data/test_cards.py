@@ -5,8 +5,7 @@ from importlib import import_module
 import pytest
 
 from counterfoil.catalog import benchmarks
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.errors import UnknownNameError
 
 UNCOUNTED = ("coco-captions", "flickr8k-cf")

@@ -195,7 +195,7 @@ def test_the_checksums_are_those_of_the_released_files(shared_data):
 
 
 def test_every_release_serves_benchmarks_that_there_are():
-    from counterfoil.data.cards import BENCHMARKS
+    from counterfoil.data.benchmark import BENCHMARKS
 
     for each in releases().values():
         assert set(each.serves) <= set(BENCHMARKS)

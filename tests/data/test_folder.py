@@ -11,8 +11,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, card
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, card
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError

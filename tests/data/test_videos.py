@@ -14,7 +14,7 @@ from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.content import image_keys
-from counterfoil.engine.progress import silent
+from counterfoil.engine.plan import silent
 from counterfoil.errors import DataError, MissingExtraError
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")

@@ -7,7 +7,7 @@ import pytest
 from contracts import forms
 from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.data import Caption, Image, Outcomes, Scores
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.engine import align, run
 from counterfoil.engine.align import answered, matched

@@ -10,10 +10,10 @@ from numpy import ndarray
 
 import eccv_rankings
 from counterfoil.catalog import benchmark as named
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.given_rankings import rank_given
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking

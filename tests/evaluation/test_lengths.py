@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers import winoground
 from counterfoil.engine import align

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Benchmark, Scores
-from counterfoil.data.provenance import versions
+from counterfoil.data.answers import versions
 from counterfoil.engine import Session, run
 from counterfoil.errors import InputError
 from counterfoil.evaluation import evaluate

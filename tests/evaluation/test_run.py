@@ -10,8 +10,8 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Image, Outcomes, Scores
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.folder import save
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from contracts.forms import pairs_of, ratings_of
+from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
-from counterfoil.data.scores import Scores
 
 from .conftest import NASTY, picture
 

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from counterfoil.data.scores import Scores
+from counterfoil.data.answers import Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.report.markup import written

@@ -9,7 +9,7 @@ from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameStack, Video
 from counterfoil.engine.content import image_keys
-from counterfoil.engine.progress import silent
+from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
 from counterfoil.world.render import draw

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
-from counterfoil.data.scores import Answers, Scores
 from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
 from counterfoil.evaluation.evaluate import evaluate

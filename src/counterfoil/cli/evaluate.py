@@ -239,7 +239,7 @@ def command(
     Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
-    from counterfoil import catalog
+    from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.paths import cache_folder
     from counterfoil.data.data_paths import Places
@@ -248,7 +248,7 @@ def command(
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.evaluate import EvaluateOptions, prepare
 
-    paths.not_read(*(each for each in benchmarks if each in catalog.benchmarks()))
+    paths.not_read(*(each for each in benchmarks if each in known_benchmarks()))
     paths.check(json=json)
     evaluation = prepare(
         scorer,
@@ -275,7 +275,7 @@ def command(
                 seed=seed,
                 ids=ids,
                 backbone=backbone or "",
-                settings=key_values(settings or ()),
+                settings=key_values(settings) if settings else {},
             ),
             first_stage=first_stage,
             depth=depth,

@@ -110,7 +110,7 @@ def doing_what(error: BaseException) -> str:
 
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
-    from counterfoil.data.provenance import versions
+    from counterfoil.data.answers import versions
     from counterfoil.store import write_text
 
     now = datetime.now(UTC)

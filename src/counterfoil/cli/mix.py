@@ -119,7 +119,7 @@ def _benchmarks(
     from counterfoil import catalog
     from counterfoil.cli import paths, terminal
     from counterfoil.data.data_paths import Places
-    from counterfoil.engine.content import check_at_hand
+    from counterfoil.engine.plan import check_at_hand
 
     places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
     found = []

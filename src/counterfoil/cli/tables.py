@@ -17,7 +17,6 @@ from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.measures import find
 from counterfoil.report.drawing import short
 from counterfoil.report.forms import report_of
-from counterfoil.report.forms.rated import reasons
 from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, number
 from counterfoil.report.markup import Table as Report
@@ -59,7 +58,7 @@ def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> 
     asked = report_of(benchmark).amount(benchmark)
     heading, table = _table(f"{result.scorer} on {benchmark.card.title or result.benchmark}, {asked}")
     table.add_column("measure", no_wrap=True)
-    missing = reasons(result)
+    missing = result.undefined
     table.add_column(_unit([*result.measures, *missing]), justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="center", no_wrap=True)
     table.add_column("chance", justify="right", no_wrap=True, style="dim")

@@ -25,7 +25,7 @@ from rich.text import Text
 
 from counterfoil.cli import usage
 from counterfoil.cli.plain_text import clean, escaped
-from counterfoil.engine.progress import Progress as Report
+from counterfoil.engine.plan import Progress as Report
 from counterfoil.store import write_json
 from counterfoil.tasks.feedback import Feedback, ignore
 

@@ -9,7 +9,7 @@ from counterfoil.report.labels import amount
 
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
-    from counterfoil.engine.progress import Progress
+    from counterfoil.engine.plan import Progress
     from counterfoil.world.training import Filter
 
 #: Benchmarks of captions that were judged.

@@ -1,8 +1,12 @@
-"""A benchmark: a card of facts, items, and questions over them. It never sees a model."""
+"""Benchmarks: a card of facts, items, and questions over them; the cards of those that are known.
 
-from collections.abc import Sequence
+A benchmark never sees a model.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +19,8 @@ from counterfoil.data.forms.base import one_of
 from counterfoil.data.forms.tables import FormName
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import check_model, parse_toml
+from counterfoil.registry import Registry
 from counterfoil.stats.sharing import Sharing
 from counterfoil.store import digest, digest_value
 
@@ -291,3 +297,28 @@ def _numbers(values: Sequence[object], positions: NDArray[np.int64]) -> NDArray[
     number: dict[object, int] = {}
     same = np.asarray([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
     return np.where(positions < 0, -1, same[positions])
+
+
+def cards_of(package: str) -> Iterator[Card]:
+    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file."""
+    text = files(package).joinpath("catalog.toml").read_text(encoding="utf-8")
+    for name, facts in parse_toml(text, where="catalog.toml").items():
+        yield check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
+
+
+#: The card of every benchmark by name; `counterfoil.catalog` adds those that are drawn from the world.
+BENCHMARKS: Registry[Card] = Registry(
+    "benchmark", Card, "counterfoil.benchmarks", lambda: cards_of("counterfoil.data")
+)
+
+
+def card(name: str) -> Card:
+    """The card of one benchmark; raises `UnknownNameError` with the nearest name.
+
+    >>> card("bivlc").size
+    2933
+    >>> card("winogrund")
+    Traceback (most recent call last):
+    counterfoil.errors.UnknownNameError: unknown benchmark; given: winogrund; ... did you mean 'winoground'?
+    """
+    return BENCHMARKS.find(name)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from counterfoil.data.cards import BENCHMARKS
+from counterfoil.data.benchmark import BENCHMARKS
 from counterfoil.data.fetching import fetched, serving
 from counterfoil.data.forms import FORMS
 from counterfoil.errors import DataError, InputError

@@ -4,7 +4,7 @@
 """
 
 from counterfoil.engine.align import align
-from counterfoil.engine.progress import Note, Progress, silent
+from counterfoil.engine.plan import Note, Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 

@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
+from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Answers, Outcomes, Scores
-from counterfoil.engine.progress import Note, warn
+from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.rated_rows import pairs_disagree, rows_by_pairs
 from counterfoil.engine.row_matching import (
     can_match,

@@ -12,14 +12,12 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
+from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Image
-from counterfoil.data.scores import Scores
 from counterfoil.data.videos import Video
-from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.caption_inputs import CaptionInputs, row_scorer
-from counterfoil.engine.progress import Note
-from counterfoil.engine.provenance import signed
+from counterfoil.engine.plan import Note, ability_for, signed
 from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.captions.base import CaptionMetric

@@ -15,11 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import FileSource, Image, Pictured, Source
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
-from counterfoil.engine.plan import used_captions, used_images
-from counterfoil.engine.progress import Progress
+from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.store import digest, digest_file, write_parquet
@@ -56,29 +54,6 @@ class _Read:
     stamp: Stamp | None
 
 
-def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool = True) -> None:
-    """Raise one `DataError` where captions, or images, that questions ask about are not at hand."""
-    texts = [benchmark.captions[i] for i in used_captions(benchmark)]
-    without = [caption.id for caption in texts if caption.text is None]
-    if captions and without:
-        raise DataError(
-            "captions have no text",
-            where=benchmark.source or benchmark.name,
-            given=f"{len(without)} of {len(texts)} without, first: {_few(without)}",
-            hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
-        )
-    pictures = [benchmark.images[i] for i in used_images(benchmark)]
-    gone = [image.id for image in pictures if images and not _exists(image.source)]
-    if gone:
-        raise DataError(
-            "images are not at hand",
-            where=benchmark.source or benchmark.name,
-            given=f"{len(gone)} of {len(pictures)} missing, first: {_few(gone)}",
-            hint="give their folder with --images, measure only the questions whose images are there with "
-            "--available, or measure given scores (given:PATH)",
-        )
-
-
 def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
     """A name for the content of each image: the digest of its encoded bytes (or pixels), with its crop.
 
@@ -106,11 +81,6 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
     _save_memo(cache, unread, fresh)
     digests.update((name, read.digest) for name, read in fresh.items())
     return [_key(image, digests) for image in images]
-
-
-def id_key(image: Image) -> str:
-    """A name for an image whose content is not at hand or does not matter."""
-    return digest(f"\0id\0{image.id}\0{image.crop}".encode("utf-8", "surrogatepass"))
 
 
 def _name(source: Source) -> Hashable:
@@ -198,12 +168,6 @@ def _stamp(source: Source) -> Stamp | None:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _exists(source: Source | FrameFeatures | None) -> bool:
-    if isinstance(source, FileSource | FrameFolder | FrameFeatures):
-        return source.path.exists()
-    return source is not None
-
-
 def _path(source: FileSource) -> str:
     return os.path.abspath(source.path)
 
@@ -245,7 +209,3 @@ def _save_memo(
         }
     )
     write_parquet(cache / MEMO, table)
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy import ndarray
 
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Ids, Search
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.blocks import Blocks
-from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.top_k import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r

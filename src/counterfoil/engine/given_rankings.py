@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64
 from numpy import ndarray
 
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Ids, Search
-from counterfoil.data.scores import DirectionRanks, Rankings
-from counterfoil.engine.progress import Note, warn
+from counterfoil.engine.plan import Note, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives

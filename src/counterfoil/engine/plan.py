@@ -1,19 +1,91 @@
-"""Distinct items and distinct pairs that must be scored to answer all questions.
+"""The plan of an evaluation: which ability of a scorer answers, and the distinct items and pairs it needs.
 
-Pure: no file is read here. Two captions are one where their texts are equal, two images where their keys
-are (the digest of their encoded bytes, and the crop).
+No file is read here. Two captions are one where their texts are equal, two images where their keys are (the
+digest of their encoded bytes, and the crop). What made answers is written on them (`signed`).
 """
 
-from collections.abc import Hashable, Sequence
+import platform
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
+from counterfoil.data.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.records import Caption, FileSource, Image, Source
+from counterfoil.data.videos import FrameFeatures, FrameFolder
+from counterfoil.errors import DataError, InputError
+from counterfoil.scorers.base import Ability, abilities, identity_of
 from counterfoil.store import digest
+
+if TYPE_CHECKING:
+    from counterfoil.engine.session import Session
+
+#: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
+#: where the cache knew a part already.
+Progress = Callable[[str, int, int], None]
+
+#: Called with one line about something that did not stop the run but should be known.
+Note = Callable[[str], None]
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Default progress: none."""
+
+
+def warn(message: str) -> None:
+    """Default note: a Python warning."""
+    warnings.warn(message, UserWarning, stacklevel=2)
+
+
+_NO_GALLERY = ("quad", "choice", "preference", "rated")
+
+
+@dataclass(frozen=True)
+class Answering:
+    """The name of a kind of scorer in errors, and the forms that it answers; None is any form."""
+
+    kind: str
+    forms: tuple[str, ...] | None = None
+
+
+#: Who answers which form. Of a scorer with several abilities the first that fits is used.
+ANSWERS: Mapping[Ability, Answering] = {
+    "embeds": Answering("a dual encoder"),
+    "scores_pairs": Answering("a scorer of pairs"),
+    "classifies": Answering("a detector", ("quad", "choice")),
+    "reads_references": Answering("a caption metric", _NO_GALLERY),
+    "given_scores": Answering("a table of answers (csv, json, parquet)", _NO_GALLERY),
+    "given_embeddings": Answering("embeddings (npz)"),
+    "given_similarity": Answering("a similarity (npy)", ("gallery",)),
+    "given_rankings": Answering("rankings (json, npz)", ("gallery",)),
+}
+
+
+def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
+    """The ability with which `scorer` answers `benchmark`.
+
+    Raises `InputError` where it has none for this form, and `TypeError` for what is no scorer.
+    """
+    able, form = abilities(scorer), benchmark.questions.form
+    for ability in able:
+        forms = ANSWERS[ability].forms
+        if forms is None or form in forms:
+            return ability
+    if not able:
+        raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
+    answering = [each.kind for each in ANSWERS.values() if each.forms is None or form in each.forms]
+    raise InputError(
+        f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
+        where=scorer.identity.name,
+        given=benchmark.name,
+        allowed=ANSWERS[able[0]].forms,
+        hint=f"this form is answered by {', '.join(answering)}",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +120,29 @@ def used_images(benchmark: Benchmark) -> Int64[ndarray, "used"]:
 def used_captions(benchmark: Benchmark) -> Int64[ndarray, "used"]:
     """Positions of the captions that some question asks about, in order of first use."""
     return benchmark.questions.used()[0]
+
+
+def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool = True) -> None:
+    """Raise one `DataError` where captions, or images, that questions ask about are not at hand."""
+    texts = [benchmark.captions[i] for i in used_captions(benchmark)]
+    without = [caption.id for caption in texts if caption.text is None]
+    if captions and without:
+        raise DataError(
+            "captions have no text",
+            where=benchmark.source or benchmark.name,
+            given=f"{len(without)} of {len(texts)} without, first: {_few(without)}",
+            hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
+        )
+    pictures = [benchmark.images[i] for i in used_images(benchmark)]
+    gone = [image.id for image in pictures if images and not _exists(image.source)]
+    if gone:
+        raise DataError(
+            "images are not at hand",
+            where=benchmark.source or benchmark.name,
+            given=f"{len(gone)} of {len(pictures)} missing, first: {_few(gone)}",
+            hint="give their folder with --images, measure only the questions whose images are there with "
+            "--available, or measure given scores (given:PATH)",
+        )
 
 
 def plan(
@@ -155,7 +250,55 @@ def _distinct(used: ndarray, names: Sequence[Hashable], items: int) -> tuple[nda
     return of_item, first
 
 
+def id_key(image: Image) -> str:
+    """A name for an image whose content is not at hand or does not matter."""
+    return digest(f"\0id\0{image.id}\0{image.crop}".encode("utf-8", "surrogatepass"))
+
+
 def _caption_key(caption: Caption) -> str:
     # The two kinds of name must never meet: a text cannot start with NUL and "id".
     data = f"\0id\0{caption.id}" if caption.text is None else caption.text
     return digest(data.encode("utf-8", "surrogatepass"))
+
+
+def _exists(source: Source | FrameFeatures | None) -> bool:
+    if isinstance(source, FileSource | FrameFolder | FrameFeatures):
+        return source.path.exists()
+    return source is not None
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+_Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
+
+
+def signed(answers: _Answers, scorer: Any, *, first: Any = None, session: "Session") -> _Answers:
+    """The answers with what made them written on them, as a run's manifest has it.
+
+    The identity of a scorer without `weights` gets the digest of those that it holds
+    (`counterfoil.scorers.base`). `first` is the scorer whose first items `scorer` ranked again, if any.
+    """
+    identity = identity_of(scorer)
+    made_with = dict(getattr(scorer, "provenance", None) or {})
+    device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")
+    made = {
+        "scorer": {
+            **identity.to_json(),
+            "key": identity.key,
+            # What tables call it where its name would say too much.
+            **({"title": title} if (title := getattr(scorer, "title", "")) else {}),
+            # What changes answers by no more than rounding: versions of its libraries, device, towers used.
+            **({"made_with": made_with} if made_with else {}),
+            **({"first_stage": identity_of(first).to_json()} if first is not None else {}),
+        },
+        "machine": {
+            "device": str(device or "cpu"),
+            "batch_size": session.batch_size,
+            "workers": session.workers,
+            "system": platform.platform(),
+        },
+        "versions": versions(),
+    }
+    return replace(answers, made=made)

@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.columns import shown
-from counterfoil.engine.progress import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.score_table_layouts import item_columns

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float, Float64, Int64
 from numpy import ndarray
 
+from counterfoil.data.answers import DirectionRanks
 from counterfoil.data.forms import Gallery, Ids, Search
-from counterfoil.data.scores import DirectionRanks
 from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.top_k import top_k_in_blocks
 from counterfoil.metrics.class_rules import Plausible, precision_at_r

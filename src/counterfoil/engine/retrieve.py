@@ -7,16 +7,15 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine import rerank
-from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Positions, Products, first_equal, unit
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.given_rankings import rank_given
-from counterfoil.engine.provenance import signed
+from counterfoil.engine.plan import ability_for, signed
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities

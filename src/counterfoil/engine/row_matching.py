@@ -13,7 +13,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.progress import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable
 

@@ -6,13 +6,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64
 from numpy import ndarray
 
+from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers, Outcomes, Scores
-from counterfoil.engine.abilities import ability_for
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.plan import ScoringPlan
-from counterfoil.engine.provenance import signed
+from counterfoil.engine.plan import ScoringPlan, ability_for, signed
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
 from counterfoil.metrics import detection
@@ -86,8 +84,8 @@ def run(
 
     Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
     the table holds only those; or the places of a gallery's right answers. What made them is written on them
-    (`counterfoil.engine.provenance`), and from there in results and the manifests of runs.
-    Raises `InputError` where the scorer has no ability for the form (`counterfoil.engine.abilities`),
+    (`counterfoil.engine.plan`), and from there in results and the manifests of runs.
+    Raises `InputError` where the scorer has no ability for the form (`counterfoil.engine.plan`),
     `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray
 from threadpoolctl import threadpool_limits
 
-from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.errors import InputError, ScoreError
 
 Part = TypeVar("Part")

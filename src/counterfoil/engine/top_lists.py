@@ -12,11 +12,11 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.pools import ROLES, Direction
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.engine.blocks import Matrix, unit
-from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.top_k import top_k, top_k_in_blocks
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.given import GivenEmbeddings

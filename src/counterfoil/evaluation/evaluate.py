@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data import provenance as origin
+from counterfoil.data.answers import Answers, provenance_of
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import EvaluationSettings
@@ -92,7 +91,7 @@ def evaluate(
     unknown measure, policy of ties or interval.
 
     >>> import numpy as np
-    >>> from counterfoil.data.scores import Scores
+    >>> from counterfoil.data.answers import Scores
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)
     >>> scores = Scores(np.random.default_rng(0).normal(size=(len(world), 2, 2)))
@@ -104,7 +103,7 @@ def evaluate(
     ties, interval = _named(Ties, "policy of ties", ties), _named(IntervalMethod, "interval", interval)
     scorer = _scorer(answers) if scorer is None else scorer
     check(benchmark, answers, where=scorer)
-    provenance = {**origin.of(benchmark, answers), **(provenance or {})}
+    provenance = {**provenance_of(benchmark, answers), **(provenance or {})}
     settings = EvaluationSettings(scorer, ties, interval, draws, seed, measures, provenance)
     return of(benchmark).evaluate(benchmark, answers, settings)
 

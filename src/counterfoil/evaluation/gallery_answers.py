@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.scores import DirectionRanks, Rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.forms.base import check_answers
 from counterfoil.inputs.columns import ColumnSchema

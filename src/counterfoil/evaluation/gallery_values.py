@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
+from counterfoil.data.answers import Answers, DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Search
-from counterfoil.data.scores import Answers, DirectionRanks, Rankings
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.amounts import check_amount
 from counterfoil.metrics.class_rules import Plausible

@@ -28,8 +28,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from counterfoil.data.answers import DirectionRanks
 from counterfoil.data.forms import Gallery
-from counterfoil.data.scores import DirectionRanks
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.result import Run, or_none

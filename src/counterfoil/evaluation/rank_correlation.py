@@ -146,7 +146,7 @@ def rank_correlation(
     where runs of one benchmark cannot be put side by side (see `compare`); `UnknownNameError` for a measure
     that no run has.
 
-    >>> from counterfoil.data.scores import Scores
+    >>> from counterfoil.data.answers import Scores
     >>> from counterfoil.evaluation.evaluate import evaluate, per_item
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)

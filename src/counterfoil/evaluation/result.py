@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import Answers
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers
 from counterfoil.errors import UnknownNameError
 from counterfoil.metrics.measures import find
 
@@ -75,6 +75,11 @@ class Result:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.measures)
+
+    @property
+    def undefined(self) -> dict[str, str]:
+        """Measures without a value, and why."""
+        return {str(name): str(why) for name, why in (self.provenance.get("undefined") or {}).items()}
 
     def signature(self, measure: str = "") -> str:
         """One line of all that the number of a measure depends on (`evaluation.result.signature`)."""

@@ -21,19 +21,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from counterfoil.data import provenance as origin
+from counterfoil.data.answers import Answers, command, provenance_of
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import TABLES, files_of, is_benchmark_folder, read_tables, tables_of
 from counterfoil.data.forms.tables import Facts
-from counterfoil.data.scores import Answers
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms import FORMS
 from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.result import Run as Run
 from counterfoil.inputs.columns import read_parquet
-from counterfoil.inputs.files import read_json
-from counterfoil.inputs.models import Stored, check_model
+from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.metrics.ties import Ties
 from counterfoil.store import (
     UNFINISHED,
@@ -118,9 +116,9 @@ def measured_run(
     full = {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": origin.command(),
+        "command": command(),
         "scorer": {"name": result.scorer},
-        **origin.of(benchmark, answers),
+        **provenance_of(benchmark, answers),
         **{key: result.provenance[key] for key in _MADE if key in result.provenance},
         **(manifest or {}),
     }

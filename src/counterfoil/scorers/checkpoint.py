@@ -25,8 +25,7 @@ from counterfoil.errors import (
     UnknownNameError,
 )
 from counterfoil.inputs.amounts import check_network
-from counterfoil.inputs.files import read_json
-from counterfoil.inputs.models import Stored, check_model
+from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.outputs.guard import overwriting
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint

@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from counterfoil.data.answers import Answers
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.data.scores import Answers
 from counterfoil.data.videos import Video
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Scores
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate

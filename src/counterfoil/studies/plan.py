@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from counterfoil import __version__
-from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs.guard import overwriting

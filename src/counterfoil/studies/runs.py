@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from counterfoil.data.answers import Answers
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers
 from counterfoil.data.training_rows import TrainingSet
-from counterfoil.engine.progress import Progress, silent
+from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session

@@ -11,7 +11,7 @@ import pyarrow as pa
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.pools import Judgements, JudgementTable, read_judgements
-from counterfoil.engine.progress import Progress
+from counterfoil.engine.plan import Progress
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study

@@ -17,7 +17,7 @@ from counterfoil.data.tables import first_double
 from counterfoil.data.video_files import FEATURES, VIDEOS, find
 from counterfoil.data.videos import Video
 from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.progress import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import DataError, InputError
 from counterfoil.report.labels import amount
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.provenance import versions
+from counterfoil.data.answers import versions
 from counterfoil.data.tables import DataTable, first_double, floats, read_table
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.session import Session

@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil import catalog
-from counterfoil.data.provenance import versions
+from counterfoil.data.answers import versions
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.caption_scoring import metric_for
-from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.report.labels import amount

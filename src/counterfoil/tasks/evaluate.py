@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil import catalog
+from counterfoil.data.answers import Answers, about
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
-from counterfoil.data.provenance import about
-from counterfoil.data.scores import Answers
 from counterfoil.engine.rerank import name as reranked
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run as answer_benchmark

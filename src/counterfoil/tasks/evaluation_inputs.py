@@ -147,7 +147,7 @@ def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
     For dual encoders of a library, alone or as the backbone of a metric, this is known before a model is
     loaded; given embeddings need no items.
     """
-    from counterfoil.engine.content import check_at_hand as check_items
+    from counterfoil.engine.plan import check_at_hand as check_items
 
     kind, _, name = spec.partition(":")
     models = ("open-clip", "hf")

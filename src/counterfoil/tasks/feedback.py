@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 
 
 def ignore(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from counterfoil.data.provenance import command
+from counterfoil.data.answers import command
 from counterfoil.errors import MissingExtraError
 from counterfoil.report.markup import Table
 from counterfoil.store import check_writable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.store import check_writable

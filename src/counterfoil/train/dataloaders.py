@@ -15,7 +15,7 @@ from torch import Tensor
 
 from counterfoil.data.records import Caption
 from counterfoil.data.training_rows import TrainingSet
-from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.scorers.base import text_of
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.batches import BatchPart

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from counterfoil.data.training_rows import TrainingSet
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError
 from counterfoil.scorers import checkpoint
 from counterfoil.scorers.base import Options

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.progress import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.validation import accuracy

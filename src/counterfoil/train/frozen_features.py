@@ -10,7 +10,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.data.training_rows import TrainingSet
-from counterfoil.engine.progress import Note, Progress
+from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.base import text_of
 from counterfoil.scorers.detector import DetectorNetwork, features

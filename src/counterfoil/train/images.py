@@ -12,7 +12,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.records import FileSource, Image
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.images import Preparation, prepared
 from counterfoil.train.recipes.base import Recipe

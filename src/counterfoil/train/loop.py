@@ -15,7 +15,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn, optim
 
 from counterfoil.data.training_rows import TrainingSet
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.scorers.networks import Backbone, Network
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state

@@ -15,10 +15,9 @@ from lightning_fabric import Fabric
 from pydantic import ConfigDict, Field
 
 from counterfoil.data.training_rows import TrainingSet
-from counterfoil.engine.progress import Note
+from counterfoil.engine.plan import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
-from counterfoil.inputs.files import regular
-from counterfoil.inputs.models import Stored, check_model
+from counterfoil.inputs.files import Stored, check_model, regular
 from counterfoil.scorers import checkpoint
 from counterfoil.scorers.checkpoint_files import check_archive
 from counterfoil.scorers.networks import Backbone

@@ -14,7 +14,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.progress import Progress
+from counterfoil.engine.plan import Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError

@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import PIL.Image
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import cards_of
+from counterfoil.data.benchmark import Benchmark, Card, cards_of
 from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError

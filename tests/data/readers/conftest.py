@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.folder import load, save
 from counterfoil.data.forms import Preference
 from counterfoil.data.readers.activitynet import OVERLAP, overlapping, read

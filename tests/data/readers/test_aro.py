@@ -9,8 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.forms import Choice
 from counterfoil.data.readers import aro
 from counterfoil.errors import DataError

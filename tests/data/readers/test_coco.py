@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.readers import coco
 from counterfoil.data.records import FileSource
 from counterfoil.errors import DataError, MissingExtraError

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers.composite import read, read_throughness
 from counterfoil.errors import DataError

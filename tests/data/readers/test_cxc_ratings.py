@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers.cxc import read_ratings
 from counterfoil.errors import CounterfoilError, DataError

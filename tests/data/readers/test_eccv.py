@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.forms import Search
 from counterfoil.data.readers import coco, coco_test, cxc
 from counterfoil.errors import DataError

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.readers import flickr30k
 from counterfoil.data.records import FileSource
 from counterfoil.errors import DataError

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers.flickr8k import read_crowd, read_expert
 from counterfoil.errors import DataError

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, card
 from counterfoil.data.folder import load, save
 from counterfoil.data.readers import gallery
 from counterfoil.data.records import FileSource

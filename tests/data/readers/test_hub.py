@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.readers import bivlc, sugarcrepe
 from counterfoil.data.readers.hub import hub_rows
 from counterfoil.errors import DataError, MissingExtraError

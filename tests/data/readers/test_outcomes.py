@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import card
 from counterfoil.data.readers import sugarcrepe, winoground
 from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.tables import DataTable, read_table

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import card
 from counterfoil.data.readers import own_judged
 from counterfoil.errors import DataError
 

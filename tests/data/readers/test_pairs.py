@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.readers import pairs
 from counterfoil.errors import DataError

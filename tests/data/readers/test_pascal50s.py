@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.forms import Preference
 from counterfoil.data.readers.pascal50s import read_abstract, read_pascal
 from counterfoil.errors import DataError

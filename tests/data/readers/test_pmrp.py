@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.forms import Search
 from counterfoil.data.readers import pmrp
 from counterfoil.errors import DataError

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Card
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers.vatex import read, read_one_reference

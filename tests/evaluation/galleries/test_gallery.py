@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.scores import Rankings
+from counterfoil.data.answers import Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation import gallery_values as gallery_chance

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts.forms import grades, preferred, rated
+from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.data.records import Caption
 from counterfoil.data.references import References
-from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.data.videos import Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.scores import Scores
+from counterfoil.data.answers import Scores
 from counterfoil.evaluation.compare import Comparison, Difference, compare
 from counterfoil.report.forms import FORMS
 from counterfoil.report.markup import to_latex, to_markdown, written

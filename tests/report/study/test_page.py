@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from contracts import forms
+from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.scores import Outcomes, Scores
 from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering

@@ -22,7 +22,7 @@ from counterfoil.data.forms.tables import (
 )
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
-from counterfoil.inputs.models import Stored
+from counterfoil.inputs.files import Stored
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
 

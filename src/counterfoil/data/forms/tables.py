@@ -22,7 +22,7 @@ from pydantic import Field
 from counterfoil.data.references import References
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
-from counterfoil.inputs.models import Stored
+from counterfoil.inputs.files import Stored
 
 QUESTIONS, REFERENCES = "questions.parquet", "references.parquet"
 GROUP = "group:"

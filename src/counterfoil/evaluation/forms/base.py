@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.columns import LARGEST
-from counterfoil.data.scores import Answers, Outcomes, Scores
 from counterfoil.errors import DataError, ScoreError, UnknownNameError
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import Answers, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.scores import Answers, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation import gallery_answers as stored
 from counterfoil.evaluation import gallery_values

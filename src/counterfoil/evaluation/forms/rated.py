@@ -20,9 +20,9 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
-from counterfoil.data.scores import Answers, Scores
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,

@@ -11,7 +11,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report import drawing, tables
 from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
 from counterfoil.report.forms import contrast, rating_levels
@@ -282,7 +282,7 @@ def undefined(comparison: Comparison) -> list[Note]:
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for run in comparison.runs:
         by_reason: dict[str, list[str]] = {}
-        for measure, reason in reasons(run.result).items():
+        for measure, reason in run.result.undefined.items():
             by_reason.setdefault(reason, []).append(measure_label(measure))
         for reason, measures in by_reason.items():
             together.setdefault((reason, tuple(measures)), []).append(run.name)
@@ -290,12 +290,6 @@ def undefined(comparison: Comparison) -> list[Note]:
         Note(f"{listed(measures)} of {listed(who)} has no value: {reason}.", "warning")
         for (reason, measures), who in together.items()
     ]
-
-
-def reasons(result: Result) -> dict[str, str]:
-    """Measures without a value, and why, as a result says it."""
-    said = result.provenance.get("undefined") or {}
-    return {str(measure): str(reason) for measure, reason in said.items()}
 
 
 def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Panels:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.engine.progress import Note, Progress, silent, warn
+from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import UnknownNameError
 from counterfoil.report.ledger.entry import Basis, Entry, Verdict, judge, parse
 from counterfoil.report.ledger.evidence import NoDataError, ReleasedFiles

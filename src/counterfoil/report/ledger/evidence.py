@@ -9,14 +9,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import Benchmark, card
 from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.progress import Note, warn
+from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item

@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from counterfoil.data.cards import card
+from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Gallery, Rated, Search
 from counterfoil.errors import DataError
 from counterfoil.evaluation.forms.rated import points
