@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from counterfoil.data.answers import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.browser_data import Album, richest, spread, to_json
 from counterfoil.report.forms import FORMS
+from counterfoil.report.pictures import Album, richest, spread, to_json
 
 from .conftest import NASTY, quad_answers, quad_benchmark, run_of
 

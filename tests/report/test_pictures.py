@@ -6,7 +6,7 @@ import re
 import PIL.Image
 
 from counterfoil.data.records import BytesSource, Image
-from counterfoil.report.browser_data import BROKEN, Album, data_uri, thumbnail
+from counterfoil.report.pictures import BROKEN, Album, data_uri, thumbnail
 
 
 def drawn(size: tuple[int, int], colour: str = "red", mode: str = "RGB") -> bytes:

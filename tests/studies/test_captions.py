@@ -12,7 +12,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.evaluation.run import find_runs
-from counterfoil.report.study.page import caption_part, page
+from counterfoil.report.study_page import caption_part, page
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.studies import captions

@@ -7,7 +7,7 @@ import pytest
 
 from counterfoil.data.forms import Quad
 from counterfoil.evaluation.run import load_run
-from counterfoil.report.study.page import TrainingSummary
+from counterfoil.report.study_page import TrainingSummary
 from counterfoil.studies import plan
 from counterfoil.studies.demo import DETECTORS, Study
 from counterfoil.studies.runs import FIRST, LEARNED, TUNED, TrainingRuns, combined, world

@@ -10,7 +10,7 @@ from pathlib import Path
 import PIL.Image
 import pytest
 
-from counterfoil.report.study.page import page
+from counterfoil.report.study_page import page
 from counterfoil.studies import demo
 from counterfoil.studies.demo import Study, write
 

@@ -76,7 +76,7 @@ def show(made: "Study", console: "Console") -> None:
     """The end of a demo: a table of the models, then what was asked and what came of it."""
     from rich.text import Text
 
-    from counterfoil.report.study.page import known
+    from counterfoil.report.study_page import known
 
     seeds = made.plan.seeds
     console.print()

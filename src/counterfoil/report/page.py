@@ -16,11 +16,11 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.report import labels, page_frame, tables
-from counterfoil.report.browser_data import BUDGET, Album, richest, to_json
 from counterfoil.report.forms import FORMS, report_of
 from counterfoil.report.forms.base import WORST, Chapter
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.report.page_frame import shareable, shared
+from counterfoil.report.pictures import BUDGET, Album, richest, to_json
 from counterfoil.report.tables import ranking
 
 #: Whose images and captions a page carries along.

@@ -21,7 +21,7 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.run import Run
 from counterfoil.report.page import page as questions_page
-from counterfoil.report.study.page import TrainingSummary, page
+from counterfoil.report.study_page import TrainingSummary, page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies import captions
 from counterfoil.studies.captions import BROWSED, CaptionStudy

@@ -20,7 +20,7 @@ from counterfoil.evaluation import ablations
 from counterfoil.evaluation.ablations import Sweep, Trial
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.report.study.page import TrainingSummary
+from counterfoil.report.study_page import TrainingSummary
 from counterfoil.scorers.base import Options, abilities
 from counterfoil.studies.plan import Plan
 from counterfoil.world.galleries import as_collected, gallery

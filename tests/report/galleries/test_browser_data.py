@@ -14,7 +14,6 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.browser_data import Album, to_json
 from counterfoil.report.forms import FORMS, first_items
 from counterfoil.report.forms.first_items import (
     FIRST,
@@ -24,6 +23,7 @@ from counterfoil.report.forms.first_items import (
     missed,
     sample,
 )
+from counterfoil.report.pictures import Album, to_json
 
 from ..conftest import NASTY, gallery_benchmark, gallery_scores, rankings_of, run_of
 

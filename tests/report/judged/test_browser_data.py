@@ -11,11 +11,11 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Image
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.browser_data import FRAMES, Album, strip, to_json
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms import rated as judged
 from counterfoil.report.forms.rated import NEAR
 from counterfoil.report.forms.rating_levels import distance, places, standing
+from counterfoil.report.pictures import FRAMES, Album, strip, to_json
 
 RATED, PREFERRED = FORMS["rated"], FORMS["preference"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.errors import CounterfoilError
 from counterfoil.report.ledger import Entry, Verdict, all_papers, reproduce, summary
-from counterfoil.report.ledger.entry import judge, parse
+from counterfoil.report.ledger.paper import judge, parse
 from counterfoil.scorers.captions import java
 
 Cell = tuple[str, str, str]

@@ -11,8 +11,16 @@ import pytest
 from scipy.stats import t as student
 
 from counterfoil.errors import DataError
-from counterfoil.report.ledger.entry import parse
-from counterfoil.report.ledger.paper import Paper, PaperCell, PaperRow, PaperTable, Spec, all_papers, chosen
+from counterfoil.report.ledger.paper import (
+    Paper,
+    PaperCell,
+    PaperRow,
+    PaperTable,
+    Spec,
+    all_papers,
+    chosen,
+    parse,
+)
 from counterfoil.report.ledger.recipes import RECIPES
 
 BIVLC, WINOGROUND = all_papers()["bivlc"], all_papers()["winoground"]

@@ -19,10 +19,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Run
-from counterfoil.report import drawing, page_frame
-from counterfoil.report.study import figures as study_figures
-from counterfoil.report.study import figures as study_lines
-from counterfoil.report.study.page import TrainingSummary, page
+from counterfoil.report import drawing, page_frame, study_figures
+from counterfoil.report.study_page import TrainingSummary, page
 
 from ..conftest import quad_benchmark, run_of
 from ..outlines import Outline, own_script
@@ -211,11 +209,13 @@ def test_a_journal_with_gaps_is_drawn_where_it_has_numbers() -> None:
         ],
         "b": [{"step": 0}],
     }
-    (axes,) = study_lines.curves(histories, "loss").axes
+    (axes,) = study_figures.curves(histories, "loss").axes
     (line,) = axes.get_lines()
     assert line.get_xdata().tolist() == [0, 2]
     assert line.get_ydata().tolist() == [1.0, 0.5]
-    (axes,) = study_lines.curves({"a": [{"step": 0, "group": 0.25}, {"step": 4, "group": 0.5}]}, "group").axes
+    (axes,) = study_figures.curves(
+        {"a": [{"step": 0, "group": 0.25}, {"step": 4, "group": 0.5}]}, "group"
+    ).axes
     assert axes.get_lines()[0].get_ydata().tolist() == [25, 50]
 
 
@@ -224,7 +224,7 @@ def test_names_at_the_ends_of_lines_do_not_lie_over_one_another(n: int) -> None:
     histories = {
         f"model {i}": [{"step": 0, "loss": 1.0}, {"step": 1, "loss": 0.3 + 1e-4 * i}] for i in range(n)
     }
-    figure = study_lines.curves(histories, "loss", width=study_figures.NARROW)
+    figure = study_figures.curves(histories, "loss", width=study_figures.NARROW)
     figure.canvas.draw()
     boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
     assert len(boxes) == n

@@ -13,12 +13,11 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report import labels as label_of
-from counterfoil.report.browser_data import Album, richest
-from counterfoil.report.forms.examples import PicturePair, RankedPictures
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.markup import Column, Table
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.page_frame import Drawing, Panels
+from counterfoil.report.pictures import Album, PicturePair, RankedPictures, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8

@@ -12,12 +12,11 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
 from counterfoil.report import figures, tables
-from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
-from counterfoil.report.forms.examples import PicturePair, pairs
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
 from counterfoil.report.page_frame import Drawing, Panels
+from counterfoil.report.pictures import Album, PicturePair, grouping, pairs, shown_scores, spread
 
 _DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 

@@ -18,8 +18,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.browser_data import Album, turns
 from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.pictures import Album, turns
 
 #: How many of a scorer's first items a query shows.
 FIRST = 5

@@ -13,15 +13,14 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import drawing, tables
-from counterfoil.report.browser_data import Album
 from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
-from counterfoil.report.forms.examples import RankedPictures, shelves
 from counterfoil.report.forms.recall_curves import right_answers
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
 from counterfoil.report.markup import Column, Table
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.page_frame import Drawing
+from counterfoil.report.pictures import Album, RankedPictures, shelves
 from counterfoil.report.tables import main_measures
 
 _INTERVALS = {

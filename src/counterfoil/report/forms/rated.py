@@ -13,13 +13,13 @@ from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report import drawing, tables
-from counterfoil.report.browser_data import Album, grouping, shown_scores, spread
 from counterfoil.report.forms import contrast, rating_levels
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
 from counterfoil.report.forms.rating_levels import distance, standing
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
 from counterfoil.report.page_frame import Drawing, Panels
+from counterfoil.report.pictures import Album, grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2

@@ -5,10 +5,20 @@ from pathlib import Path
 
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import UnknownNameError
-from counterfoil.report.ledger.entry import Basis, Entry, Verdict, judge, parse
-from counterfoil.report.ledger.evidence import NoDataError, ReleasedFiles
-from counterfoil.report.ledger.paper import Paper, PaperRow, PaperTable, Spec, chosen
-from counterfoil.report.ledger.recipes import RECIPES, Case, Recomputed
+from counterfoil.report.ledger.evidence import Case, NoDataError, Recomputed, ReleasedFiles
+from counterfoil.report.ledger.paper import (
+    Basis,
+    Entry,
+    Paper,
+    PaperRow,
+    PaperTable,
+    Spec,
+    Verdict,
+    chosen,
+    judge,
+    parse,
+)
+from counterfoil.report.ledger.recipes import RECIPES
 
 
 def reproduce(

@@ -10,14 +10,13 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
-from counterfoil.report import drawing, figures, page_frame, tables
-from counterfoil.report.browser_data import Album
+from counterfoil.report import drawing, figures, page_frame, study_figures, tables
 from counterfoil.report.forms import rated, report_of
 from counterfoil.report.labels import listed, measure_label
 from counterfoil.report.markup import Table
 from counterfoil.report.notes import Note
 from counterfoil.report.page_frame import Drawing, Panels, shareable
-from counterfoil.report.study import figures as study_figures
+from counterfoil.report.pictures import Album
 
 #: What is said of a benchmark under its heading.
 _ASKED = {
