@@ -1,4 +1,4 @@
-"""Pictures of a page as far as a budget lasts: thumbnails, examples of questions, and data of the browsers."""
+"""Pictures of a page as far as a budget lasts: thumbnails, examples, and data of the browsers of questions."""
 
 import base64
 import io

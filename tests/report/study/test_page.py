@@ -213,9 +213,8 @@ def test_a_journal_with_gaps_is_drawn_where_it_has_numbers() -> None:
     (line,) = axes.get_lines()
     assert line.get_xdata().tolist() == [0, 2]
     assert line.get_ydata().tolist() == [1.0, 0.5]
-    (axes,) = study_figures.curves(
-        {"a": [{"step": 0, "group": 0.25}, {"step": 4, "group": 0.5}]}, "group"
-    ).axes
+    grouped = {"a": [{"step": 0, "group": 0.25}, {"step": 4, "group": 0.5}]}
+    (axes,) = study_figures.curves(grouped, "group").axes
     assert axes.get_lines()[0].get_ydata().tolist() == [25, 50]
 
 
