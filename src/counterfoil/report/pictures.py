@@ -1,4 +1,4 @@
-"""Pictures of a page as far as a budget lasts: thumbnails, examples, and data of the browsers of questions."""
+"""Pictures of a page as far as a budget lasts: thumbnails, examples, and data of its browsers."""
 
 import base64
 import io
