@@ -7,14 +7,15 @@ from pathlib import Path, PurePosixPath
 
 import hypothesis
 import pytest
-from jaxtyping import install_import_hook
+
+import shapecheck
 
 # Processes that share the machine take a thread each: two pools on two cores wait for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
-install_import_hook("counterfoil", "shapecheck.check")
+shapecheck.install()
 
 # How long an example takes is up to the machine.
 hypothesis.settings.register_profile("untimed", deadline=None)
