@@ -654,8 +654,16 @@ def _metrics(
     workers: int | None,
     cache: Cache,
 ) -> MetricRequest:
-    options = Options(device=device, precision=precision, backbone=scorer, settings=settings or {})
-    return MetricRequest.of(names, options, cache=_cache(cache), batch_size=batch_size, workers=workers)
+    return MetricRequest.of(
+        names,
+        scorer=scorer,
+        settings=settings,
+        device=device,
+        precision=precision,
+        cache=_cache(cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
 
 
 def _media(

@@ -121,9 +121,9 @@ def test_a_shell_completes_names(typed: tuple[str, ...], completed: set[str]) ->
 def test_completing_loads_nothing_heavy() -> None:
     script = (
         "import sys\n"
-        "from counterfoil.cli import completion\n"
+        "from counterfoil.cli import options\n"
         "for each in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
-        "    assert getattr(completion, each)(''), each\n"
+        "    assert getattr(options, f'complete_{each}')(''), each\n"
         "print(sorted({'torch', 'scipy', 'matplotlib', 'transformers'} & set(sys.modules)))\n"
     )
     done = subprocess.run(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import Draws, Html, Ids, Json, Overwrite, Quiet, Scores, Seed
 from counterfoil.inputs.amounts import most
 
 EPILOG = """Examples:
@@ -21,10 +21,7 @@ judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Pa
 
 
 def command(
-    scores: Annotated[
-        list[Path],
-        typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
-    ],
+    scores: Scores,
     judgements: Annotated[
         Path, typer.Option(help="Judged pairs: direction, image, caption, answer or gain.")
     ],
@@ -57,20 +54,16 @@ def command(
         ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Where the data of those benchmarks are.")] = None,
-    ids: Annotated[
-        Path | None, typer.Option(help="An npz file with image_ids and caption_ids, for files without.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
+    ids: Ids = None,
+    html: Html = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw bias by number of annotators (svg, pdf, png).")
     ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
-    ] = None,
-    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of the bootstrap.")] = 0,
+    json: Json = None,
+    draws: Draws = 2000,
+    seed: Seed = 0,
     overwrite: Overwrite = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
 

@@ -5,18 +5,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from counterfoil.cli import completion
+from counterfoil.cli import options
 from counterfoil.cli.options import (
-    BatchSize,
-    CacheFolder,
-    Device,
-    NoCache,
+    Draws,
+    Html,
+    Json,
+    Media,
+    MetricModel,
     Overwrite,
-    Precision,
-    Workers,
-    key_values,
+    Quiet,
+    Seed,
+    Tables,
+    Work,
 )
-from counterfoil.inputs.amounts import most
 
 app = typer.Typer(
     help="How good captions are, for images or videos, with or without references.",
@@ -28,22 +29,9 @@ Metrics = Annotated[
     str,
     typer.Option(
         help="Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
-        autocompletion=completion.metrics,
+        autocompletion=options.complete_metrics,
     ),
 ]
-Images = Annotated[Path | None, typer.Option(help="Folder of the images; ids are names of its files.")]
-Videos = Annotated[
-    Path | None, typer.Option(help="Folder of the videos, of folders of frames, or of features of frames.")
-]
-Frames = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=most("frames"),
-        help="So many frames of each video, evenly spaced.",
-    ),
-]
-Rate = Annotated[float | None, typer.Option(help="So many frames of each video per second.")]
 Policy = Annotated[
     Literal["keep", "drop-reference", "drop-item"] | None,
     typer.Option(
@@ -51,26 +39,6 @@ Policy = Annotated[
         help="What becomes of a reference that is the candidate itself: it stays, it goes, or the item goes.",
     ),
 ]
-Behind = Annotated[
-    str | None,
-    typer.Option(
-        "--scorer",
-        metavar="SCORER",
-        help="The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
-        rich_help_panel="Model",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="[METRIC.]KEY=VALUE",
-        help="What metrics do otherwise than officially; may be repeated.",
-        rich_help_panel="Model",
-    ),
-]
-Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 
 SCORE_EPILOG = """Examples:
 
@@ -96,10 +64,7 @@ def score(
     references: Annotated[
         Path | None, typer.Option(help="Captions that people wrote: JSON, CSV or Parquet.")
     ] = None,
-    images: Images = None,
-    videos: Videos = None,
-    frames: Frames = None,
-    rate: Rate = None,
+    media: Media = Media(),
     references_contain: Policy = None,
     empty: Annotated[
         Literal["refuse", "leave-out"],
@@ -113,14 +78,8 @@ def score(
         Path | None, typer.Option(help="Write the score of every caption here (.csv, .json, .parquet).")
     ] = None,
     json: Json = None,
-    scorer: Behind = None,
-    settings: Settings = None,
-    device: Device = "auto",
-    precision: Precision = "fp32",
-    batch_size: BatchSize = 32,
-    workers: Workers = None,
-    cache: CacheFolder = None,
-    no_cache: NoCache = False,
+    model: MetricModel = MetricModel(),
+    work: Work = Work(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -130,11 +89,7 @@ def score(
     kept in the cache, so a run that was stopped goes on where it was.
     """
     from counterfoil.cli import paths, terminal, terminal_tables
-    from counterfoil.cli.paths import cache_folder
-    from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
-    from counterfoil.scorers.base import Options
-    from counterfoil.tasks.caption_inputs import MediaFolder
     from counterfoil.tasks.caption_values import check_kind, n_images
     from counterfoil.tasks.captions import MetricRequest, score_captions
 
@@ -143,20 +98,9 @@ def score(
     feedback = terminal.feedback(quiet=quiet)
     found = score_captions(
         candidates,
-        MetricRequest.of(
-            metrics,
-            Options(
-                device=device,
-                precision=precision,
-                backbone=scorer or "",
-                settings=key_values(settings or ()),
-            ),
-            cache=None if no_cache else cache_folder(cache),
-            batch_size=batch_size,
-            workers=workers,
-        ),
+        MetricRequest.of(metrics, **model.asked(), **work.asked()),
         references=references,
-        media=MediaFolder(images, videos, Sampling(frames, rate)),
+        media=media.folder(),
         policy=references_contain,
         empty=empty,
         per_image=per_image,
@@ -206,29 +150,18 @@ def systems(
         Literal["images", "systems"],
         typer.Option(help="What is drawn anew for intervals of correlations, and swapped in their tests."),
     ] = "images",
-    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")] = 0,
-    images: Images = None,
-    videos: Videos = None,
-    frames: Frames = None,
-    rate: Rate = None,
+    draws: Draws = 10_000,
+    seed: Seed = 0,
+    media: Media = Media(),
     references_contain: Policy = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the numbers of systems here (.csv, .json, .parquet).")
     ] = None,
     json: Json = None,
-    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write all tables as Markdown here.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write all tables as LaTeX (booktabs) here.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write all numbers, at full precision, here.")] = None,
-    scorer: Behind = None,
-    settings: Settings = None,
-    device: Device = "auto",
-    precision: Precision = "fp32",
-    batch_size: BatchSize = 32,
-    workers: Workers = None,
-    cache: CacheFolder = None,
-    no_cache: NoCache = False,
+    html: Html = None,
+    tables: Tables = Tables(),
+    model: MetricModel = MetricModel(),
+    work: Work = Work(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -237,40 +170,24 @@ def systems(
     All systems must have written captions of the same images.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.paths import cache_folder
     from counterfoil.cli.terminal_tables import printed
-    from counterfoil.data.decoding import Sampling
     from counterfoil.report.labels import amount
-    from counterfoil.scorers.base import Options
-    from counterfoil.store import write_text
-    from counterfoil.tasks.caption_inputs import MediaFolder
     from counterfoil.tasks.caption_systems import compare_systems
     from counterfoil.tasks.caption_values import check_kind
     from counterfoil.tasks.captions import MetricRequest
 
-    paths.check(table=out, json=json, html=html, markdown=markdown, latex=latex, csv=csv)
+    paths.check(table=out, json=json, html=html, **vars(tables))
     check_kind(out)
     feedback = terminal.feedback(quiet=quiet)
     found = compare_systems(
         [*predictions, *(more or ())],
         references,
-        MetricRequest.of(
-            metrics,
-            Options(
-                device=device,
-                precision=precision,
-                backbone=scorer or "",
-                settings=key_values(settings or ()),
-            ),
-            cache=None if no_cache else cache_folder(cache),
-            batch_size=batch_size,
-            workers=workers,
-        ),
+        MetricRequest.of(metrics, **model.asked(), **work.asked()),
         humans=humans,
         over=over,
         draws=draws,
         seed=seed,
-        media=MediaFolder(images, videos, Sampling(frames, rate)),
+        media=media.folder(),
         policy=references_contain,
         feedback=feedback,
     )
@@ -283,9 +200,7 @@ def systems(
                 console.print(part)
         for note in found.notes:
             console.print(Text(note, style="dim"))
-    for path, written in ((csv, found.to_csv), (markdown, found.to_markdown), (latex, found.to_latex)):
-        if path is not None:
-            write_text(path, written())
+    tables.write(found)
     if html is not None:
         found.to_html(html)
     if out is not None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from counterfoil.cli.options import Overwrite, Private
+from counterfoil.cli.options import Html, Json, Overwrite, Private, Runs, Seed, Signatures, Tables, Title
 from counterfoil.inputs.amounts import most
 
 EPILOG = """Examples:
@@ -18,16 +18,12 @@ EPILOG = """Examples:
 
 
 def command(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
+    runs: Runs,
     baseline: Annotated[str | None, typer.Option(help="Compare every other run with this one.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown here.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write the tables as LaTeX (booktabs) here.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the tables as CSV here.")] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
-    ] = None,
-    title: Annotated[str, typer.Option(help="Title of the HTML page.")] = "counterfoil report",
+    html: Html = None,
+    tables: Tables = Tables(),
+    json: Json = None,
+    title: Title = "counterfoil report",
     pictures: Annotated[
         Literal["auto", "always", "never"],
         typer.Option(help="Images on the page: auto asks the benchmark's licence."),
@@ -42,32 +38,15 @@ def command(
         Literal["auto", "wilson", "bootstrap", "crossed", "folds"] | None,
         typer.Option(
             help="How intervals are made, those of the runs too; by default theirs are kept, and those of "
-            "differences are made as auto makes them.",
+            "differences are made as auto makes them."
         ),
     ] = None,
     draws: Annotated[
         int,
-        typer.Option(
-            min=100,
-            max=most("draws"),
-            help="Bootstrap draws; permutations are at least as many.",
-        ),
+        typer.Option(min=100, max=most("draws"), help="Bootstrap draws; permutations are at least as many."),
     ] = 10_000,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=most("seed"),
-            help="Seed of bootstrap and permutations.",
-        ),
-    ] = 0,
-    signatures: Annotated[
-        bool,
-        typer.Option(
-            "--signatures",
-            help="Also a line per measure of all that its numbers depend on, to be cited with them.",
-        ),
-    ] = False,
+    seed: Seed = 0,
+    signatures: Signatures = False,
     private: Private = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -78,10 +57,9 @@ def command(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import comparison_table, differences_table, resting_lines, signature_lines
     from counterfoil.report.tables import signature_of
-    from counterfoil.store import write_text
     from counterfoil.tasks.compare import compare
 
-    paths.check(html=html, markdown=markdown, latex=latex, csv=csv, json=json)
+    paths.check(html=html, **vars(tables), json=json)
     terminal.check_drawing(html)
     feedback = terminal.feedback()
     found = compare(runs, baseline=baseline, interval=interval, draws=draws, seed=seed, feedback=feedback)
@@ -99,9 +77,7 @@ def command(
             names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
             lines = (signature_of(comparison.runs, name) for name in names)
             console.print(signature_lines(*lines), soft_wrap=True)
-    for path, written in ((markdown, found.to_markdown), (latex, found.to_latex), (csv, found.to_csv)):
-        if path is not None:
-            write_text(path, written())
+    tables.write(found)
     if json is not None:
         results = found.to_json()
         terminal.write_result(json, results[0] if len(results) == 1 else results)

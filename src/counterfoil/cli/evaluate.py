@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from counterfoil.cli import completion
+from counterfoil.cli import options, usage
 from counterfoil.cli.options import (
-    BatchSize,
-    CacheFolder,
+    Available,
     Device,
-    NoCache,
+    Draws,
+    Json,
     Overwrite,
     Precision,
-    Workers,
+    Quiet,
+    Seed,
+    Signatures,
+    Work,
     key_values,
 )
 from counterfoil.inputs.amounts import most
@@ -38,19 +41,27 @@ EPILOG = """Examples:
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/pac.pth"""
 
 
+@usage.panels(
+    Data="data images limit no_counts available",
+    Results="out json name quiet",
+    Statistics="measure ties interval draws seed signatures",
+    Model="prompt column unanswered",
+    Caption_metrics="backbone settings",
+    Galleries="ids first_stage depth top truncated_as_miss",
+)
 def command(
     scorer: Annotated[
         str,
         typer.Argument(
             help="What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
-            autocompletion=completion.scorers,
+            autocompletion=options.complete_scorers,
         ),
     ],
     benchmarks: Annotated[
         list[str],
         typer.Argument(
             help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-            autocompletion=completion.benchmarks,
+            autocompletion=options.complete_benchmarks,
         ),
     ],
     data: Annotated[
@@ -59,7 +70,6 @@ def command(
             metavar="[NAME=]PATH",
             help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
             "that of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
-            rich_help_panel="Data",
         ),
     ] = None,
     images: Annotated[
@@ -67,7 +77,6 @@ def command(
         typer.Option(
             metavar="[NAME=]FOLDER",
             help="Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
-            rich_help_panel="Data",
         ),
     ] = None,
     limit: Annotated[
@@ -75,103 +84,51 @@ def command(
         typer.Option(
             min=1,
             help="A quick look: only so many questions, evenly spread over the benchmark; results say so.",
-            rich_help_panel="Data",
         ),
     ] = None,
     no_counts: Annotated[
-        bool,
-        typer.Option(
-            "--no-counts",
-            help="Data may hold another number of questions than the release.",
-            rich_help_panel="Data",
-        ),
+        bool, typer.Option("--no-counts", help="Data may hold another number of questions than the release.")
     ] = False,
-    available: Annotated[
-        bool,
-        typer.Option(
-            "--available",
-            help="Only the questions whose images and captions are at hand.",
-            rich_help_panel="Data",
-        ),
-    ] = False,
+    available: Available = False,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Write a run folder per benchmark here, for 'compare'.", rich_help_panel="Results"),
+        Path | None, typer.Option(help="Write a run folder per benchmark here, for 'compare'.")
     ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|-", help="Write the machine-readable result here.", rich_help_panel="Results"
-        ),
-    ] = None,
+    json: Json = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
             help="Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; "
-            "of several benchmarks each takes those it has.",
-            rich_help_panel="Statistics",
+            "of several benchmarks each takes those it has."
         ),
     ] = None,
     ties: Annotated[
         Literal["strict", "half", "optimistic"],
-        typer.Option(
-            help="A tie is wrong, worth its chance in a random order, or right.", rich_help_panel="Statistics"
-        ),
+        typer.Option(help="A tie is wrong, worth its chance in a random order, or right."),
     ] = "strict",
     interval: Annotated[
         Literal["auto", "wilson", "bootstrap", "crossed", "folds"],
-        typer.Option(
-            help="How intervals are made; auto knows which questions share images or captions.",
-            rich_help_panel="Statistics",
-        ),
+        typer.Option(help="How intervals are made; auto knows which questions share images or captions."),
     ] = "auto",
-    draws: Annotated[
-        int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.", rich_help_panel="Statistics")
-    ] = 10_000,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=most("seed"),
-            help="Seed of everything random.",
-            rich_help_panel="Statistics",
-        ),
-    ] = 0,
-    signatures: Annotated[
-        bool,
-        typer.Option(
-            "--signatures",
-            help="Also a line per measure of all that its numbers depend on, to be cited with them.",
-            rich_help_panel="Statistics",
-        ),
-    ] = False,
-    name: Annotated[
-        str | None, typer.Option(help="What results call the scorer.", rich_help_panel="Results")
-    ] = None,
+    draws: Draws = 10_000,
+    seed: Seed = 0,
+    signatures: Signatures = False,
+    name: Annotated[str | None, typer.Option(help="What results call the scorer.")] = None,
     device: Device = "auto",
     precision: Precision = "fp32",
     prompt: Annotated[
-        str,
-        typer.Option(help="Template put around captions, with {} for the caption.", rich_help_panel="Model"),
+        str, typer.Option(help="Template put around captions, with {} for the caption.")
     ] = "{}",
     column: Annotated[
-        str | None,
-        typer.Option(help="Column of a given table; default: guessed and said.", rich_help_panel="Model"),
+        str | None, typer.Option(help="Column of a given table; default: guessed and said.")
     ] = None,
     unanswered: Annotated[
         Literal["refuse", "wrong", "leave-out"],
-        typer.Option(
-            help="Questions that given outcomes hold no answer to: an error, wrong, or not asked.",
-            rich_help_panel="Model",
-        ),
+        typer.Option(help="Questions that given outcomes hold no answer to: an error, wrong, or not asked."),
     ] = "refuse",
     backbone: Annotated[
         str | None,
         typer.Option(
-            "--scorer",
-            metavar="SCORER",
-            help="The model that a caption metric looks at images with.",
-            rich_help_panel="Caption metrics",
+            "--scorer", metavar="SCORER", help="The model that a caption metric looks at images with."
         ),
     ] = None,
     settings: Annotated[
@@ -180,41 +137,25 @@ def command(
             "--set",
             metavar="KEY=VALUE",
             help="What a caption metric does otherwise than officially; may be repeated.",
-            rich_help_panel="Caption metrics",
         ),
     ] = None,
     ids: Annotated[
         Path | None,
         typer.Option(
-            help="npz file with image_ids and caption_ids of the rows and columns of a given similarity.",
-            rich_help_panel="Galleries",
+            help="npz file with image_ids and caption_ids of the rows and columns of a given similarity."
         ),
     ] = None,
     first_stage: Annotated[
         str | None,
         typer.Option(
-            metavar="SCORER",
-            help="A dual encoder whose first items a scorer of pairs ranks again.",
-            rich_help_panel="Galleries",
+            metavar="SCORER", help="A dual encoder whose first items a scorer of pairs ranks again."
         ),
     ] = None,
     depth: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=most("k"),
-            help="How many of the first stage's items are ranked again.",
-            rich_help_panel="Galleries",
-        ),
+        int, typer.Option(min=1, max=most("k"), help="How many of the first stage's items are ranked again.")
     ] = 32,
     top: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=most("k"),
-            help="How many first items of each query a run keeps.",
-            rich_help_panel="Galleries",
-        ),
+        int, typer.Option(min=0, max=most("k"), help="How many first items of each query a run keeps.")
     ] = 50,
     truncated_as_miss: Annotated[
         bool,
@@ -222,17 +163,11 @@ def command(
             "--truncated-as-miss",
             help="Count a right answer beyond the end of a truncated ranking as a miss, as published numbers "
             "from truncated lists do.",
-            rich_help_panel="Galleries",
         ),
     ] = False,
-    batch_size: BatchSize = 32,
-    workers: Workers = None,
-    cache: CacheFolder = None,
-    no_cache: NoCache = False,
+    work: Work = Work(),
     overwrite: Overwrite = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Results")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure a scorer on benchmarks: every number with its interval, chance and ties.
 
@@ -241,7 +176,6 @@ def command(
     """
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.paths import cache_folder
     from counterfoil.data.data_paths import Places
     from counterfoil.evaluation.evaluate import IntervalMethod
     from counterfoil.metrics.ties import Ties
@@ -281,9 +215,7 @@ def command(
             depth=depth,
             top=top,
             truncated_as_miss=truncated_as_miss,
-            cache=None if no_cache else cache_folder(cache),
-            batch_size=batch_size,
-            workers=workers,
+            **work.asked(),
         ),
         feedback=terminal.feedback(quiet=quiet),
     )

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from counterfoil.cli.options import Quiet
+
 EPILOG = """Examples:
 
   counterfoil fetch
@@ -34,7 +36,7 @@ def command(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace other files of the same names.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 

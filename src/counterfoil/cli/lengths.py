@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import Json, Overwrite, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +20,12 @@ EPILOG = """Examples:
 
 
 def command(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
+    runs: Runs,
     data: Annotated[
         Path | None,
         typer.Option(help="Data of Winoground, where its captions are not at hand: its tags hold lengths."),
     ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
-    ] = None,
+    json: Json = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Pearson's correlation of a run's main measures with the length of the captions, in words.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli import completion
+from counterfoil.cli import options
 
 app = typer.Typer(
     help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable.")]
 def benchmarks(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show all facts of this one.", autocompletion=completion.benchmarks),
+        typer.Argument(help="Show all facts of this one.", autocompletion=options.complete_benchmarks),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -129,7 +129,8 @@ def measures(json: Json = False) -> None:
 @app.command()
 def recipes(
     name: Annotated[
-        str | None, typer.Argument(help="Show all values of this one.", autocompletion=completion.recipes)
+        str | None,
+        typer.Argument(help="Show all values of this one.", autocompletion=options.complete_recipes),
     ] = None,
     json: Json = False,
 ) -> None:

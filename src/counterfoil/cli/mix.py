@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterfoil.cli import completion
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli import options
+from counterfoil.cli.options import Available, Json, Overwrite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,11 +37,13 @@ def command(
     tuned: Annotated[Path, typer.Argument(help="What came of it: a checkpoint's folder.")],
     task: Annotated[
         str | None,
-        typer.Option(help="Benchmark of what was trained for.", autocompletion=completion.benchmarks),
+        typer.Option(help="Benchmark of what was trained for.", autocompletion=options.complete_benchmarks),
     ] = None,
     held_out: Annotated[
         str | None,
-        typer.Option(help="Benchmark of what should not be forgotten.", autocompletion=completion.benchmarks),
+        typer.Option(
+            help="Benchmark of what should not be forgotten.", autocompletion=options.complete_benchmarks
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
@@ -54,17 +56,13 @@ def command(
         list[str] | None,
         typer.Option(metavar="[NAME=]FOLDER", help="Folder of the images of a benchmark; may be repeated."),
     ] = None,
-    available: Annotated[
-        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
-    ] = False,
+    available: Available = False,
     points: Annotated[int, typer.Option(min=2, max=101, help="Mixtures from start to end.")] = 11,
     alpha: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Keep this mixture: 0 is the start, 1 the end.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the checkpoint to keep it in.")] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")
-    ] = None,
+    json: Json = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Mix the weights of a network before and after training (WiSE-FT): often both tasks are kept.

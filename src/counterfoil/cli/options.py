@@ -1,22 +1,101 @@
-"""Options that several commands share."""
+"""Options that several commands share, groups of them, and the names that a shell completes in them.
 
-from collections.abc import Sequence
+A command takes a group as one argument of the group's class; `usage.with_levels` makes options of its fields.
+"""
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.amounts import most
 
+if TYPE_CHECKING:
+    from counterfoil.tasks.caption_inputs import MediaFolder
+
+#: Those with a `catalog.toml` of benchmarks.
+_PACKAGES = ("counterfoil.data", "counterfoil.world")
+
+
+# A shell waits for completions at every press of the tab key, so only lists of names are read, and no library
+# that computes. A name with a slash in it is a file's, which the shell completes itself.
+def complete_benchmarks(incomplete: str) -> list[str]:
+    """Benchmarks of the catalog.
+
+    >>> complete_benchmarks("winog")
+    ['winoground']
+    """
+    texts = (files(each).joinpath("catalog.toml").read_text("utf-8") for each in _PACKAGES)
+    return _beginning([name for text in texts for name in tomllib.loads(text)], incomplete)
+
+
+def complete_scorers(incomplete: str) -> list[str]:
+    """Kinds of scorer with their colon; behind "metric:" the caption metrics.
+
+    >>> complete_scorers("op"), complete_scorers("metric:rou")
+    (['open-clip:'], ['metric:rouge-l'])
+    """
+    from counterfoil.catalog import scorers
+
+    kind, colon, _ = incomplete.partition(":")
+    if colon and kind == "metric":
+        return [f"metric:{name}" for name in complete_metrics(incomplete.removeprefix("metric:"))]
+    return _beginning((f"{prefix}:" for prefix in scorers()), incomplete)
+
+
+def complete_metrics(incomplete: str) -> list[str]:
+    """Caption metrics, each after the commas of those that were typed before it.
+
+    >>> complete_metrics("cider,rou")
+    ['cider,rouge-l']
+    """
+    from counterfoil.scorers.captions.registry import METRICS, SEVERAL
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in _beginning([*SEVERAL, *METRICS], last)]
+
+
+def complete_recipes(incomplete: str) -> list[str]:
+    """Recipes of training.
+
+    >>> complete_recipes("trohn")
+    ['trohn-text', 'trohn-img']
+    """
+    from counterfoil.train.recipes.reading import RECIPES
+
+    return _beginning(RECIPES, incomplete)
+
+
+def complete_papers(incomplete: str) -> list[str]:
+    """Papers of the ledger.
+
+    >>> complete_papers("e")
+    ['eccv-caption']
+    """
+    folder = files("counterfoil.report").joinpath("papers")
+    names = (file.name.removesuffix(".toml").replace("_", "-") for file in folder.iterdir())
+    return _beginning(sorted(names), incomplete)
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
 Overwrite = Annotated[
     bool,
     typer.Option(
-        "--overwrite",
-        help="Replace what this command did not write, too; never a file that it reads.",
+        "--overwrite", help="Replace what this command did not write, too; never a file that it reads."
     ),
 ]
-
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
+Html = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")]
+Title = Annotated[str, typer.Option(help="Title of the HTML page.")]
 #: Pages are made to be passed on.
 Private = Annotated[
     bool,
@@ -24,24 +103,42 @@ Private = Annotated[
         "--private", help="Keep paths and users of this machine in the page, which leaves them out."
     ),
 ]
-
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")]
-
-Precision = Annotated[
-    Literal["fp32", "bf16", "fp16"],
-    typer.Option(help="Of weights and activations.", rich_help_panel="Model"),
-]
-
-BatchSize = Annotated[
-    int,
+Signatures = Annotated[
+    bool,
     typer.Option(
-        min=1,
-        max=most("batch_size"),
-        help="Items per batch; does not change decisions.",
-        rich_help_panel="Work",
+        "--signatures",
+        help="Also a line per measure of all that its numbers depend on, to be cited with them.",
     ),
 ]
 
+Draws = Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")]
+Seed = Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")]
+
+Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
+Scores = Annotated[
+    list[Path],
+    typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
+]
+Ids = Annotated[
+    Path | None, typer.Option(help="An npz file with image_ids and caption_ids, for files without.")
+]
+ImageFolder = Annotated[Path | None, typer.Option(help="Folder of the images, where the data name files.")]
+Available = Annotated[
+    bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
+]
+MetricScorer = Annotated[
+    str | None,
+    typer.Option(
+        "--scorer",
+        metavar="SCORER",
+        help="The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
+        rich_help_panel="Model",
+    ),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")]
+Precision = Annotated[
+    Literal["fp32", "bf16", "fp16"], typer.Option(help="Of weights and activations.", rich_help_panel="Model")
+]
 Workers = Annotated[
     int | None,
     typer.Option(
@@ -51,15 +148,109 @@ Workers = Annotated[
         rich_help_panel="Work",
     ),
 ]
-
 CacheFolder = Annotated[
     Path | None,
     typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.", rich_help_panel="Work"),
 ]
 
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
-]
+
+@dataclass(frozen=True)
+class Work:
+    """How models are run, and where finished work is kept."""
+
+    batch_size: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=most("batch_size"),
+            help="Items per batch; does not change decisions.",
+            rich_help_panel="Work",
+        ),
+    ] = 32
+    workers: Workers = None
+    cache: CacheFolder = None
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
+    ] = False
+
+    def asked(self) -> dict[str, Any]:
+        """The arguments of the same names of a task."""
+        from counterfoil.cli.paths import cache_folder
+
+        cache = None if self.no_cache else cache_folder(self.cache)
+        return {"cache": cache, "batch_size": self.batch_size, "workers": self.workers}
+
+
+@dataclass(frozen=True)
+class MetricModel:
+    """The model behind caption metrics, and what they do otherwise than officially."""
+
+    scorer: MetricScorer = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="[METRIC.]KEY=VALUE",
+            help="What metrics do otherwise than officially; may be repeated.",
+            rich_help_panel="Model",
+        ),
+    ] = None
+    device: Device = "auto"
+    precision: Precision = "fp32"
+
+    def asked(self) -> dict[str, Any]:
+        """The arguments of the same names of a task."""
+        return {
+            "scorer": self.scorer or "",
+            "settings": key_values(self.settings or ()),
+            "device": self.device,
+            "precision": self.precision,
+        }
+
+
+@dataclass(frozen=True)
+class Media:
+    """Where the images or videos of captions are, and which frames of a video are seen."""
+
+    images: Annotated[Path | None, typer.Option(help="Folder of the images; ids are names of its files.")] = (
+        None
+    )
+    videos: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the videos, of folders of frames, or of features of frames."),
+    ] = None
+    frames: Annotated[
+        int | None,
+        typer.Option(min=1, max=most("frames"), help="So many frames of each video, evenly spaced."),
+    ] = None
+    rate: Annotated[float | None, typer.Option(help="So many frames of each video per second.")] = None
+
+    def folder(self) -> "MediaFolder":
+        """The same for a task."""
+        from counterfoil.data.decoding import Sampling
+        from counterfoil.tasks.caption_inputs import MediaFolder
+
+        return MediaFolder(self.images, self.videos, Sampling(self.frames, self.rate))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Files that tables are written to."""
+
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown here.")] = None
+    latex: Annotated[Path | None, typer.Option(help="Write the tables as LaTeX (booktabs) here.")] = None
+    csv: Annotated[Path | None, typer.Option(help="Write all numbers, at full precision, as CSV here.")] = (
+        None
+    )
+
+    def write(self, found: Any) -> None:
+        """Write what `found` says by its `to_markdown`, `to_latex` and `to_csv`."""
+        from counterfoil.store import write_text
+
+        for kind in ("markdown", "latex", "csv"):
+            path = getattr(self, kind)
+            if path is not None:
+                write_text(path, getattr(found, f"to_{kind}")())
 
 
 def key_values(pairs: Sequence[str]) -> dict[str, str]:

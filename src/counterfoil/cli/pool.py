@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import Ids, Json, Overwrite, Quiet, Scores
 from counterfoil.inputs.amounts import most
 
 if TYPE_CHECKING:
@@ -24,17 +24,9 @@ people the table with a column `answer` to fill in, and hand it to `counterfoil 
 
 
 def command(
-    scores: Annotated[
-        list[Path],
-        typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
-    ],
+    scores: Scores,
     k: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=most("k"),
-            help="How many items each model proposes per query.",
-        ),
+        int, typer.Option(min=1, max=most("k"), help="How many items each model proposes per query.")
     ] = 5,
     queries: Annotated[
         Path | None, typer.Option(help="Ids of the queries: one per line, or a table's column query or id.")
@@ -44,9 +36,7 @@ def command(
         typer.Option(help="Captions ask for images (t2i), images for captions (i2t), or both."),
     ] = "both",
     out: Annotated[Path | None, typer.Option(help="Write the pairs here (.csv or .parquet).")] = None,
-    ids: Annotated[
-        Path | None, typer.Option(help="An npz file with image_ids and caption_ids, for files without.")
-    ] = None,
+    ids: Ids = None,
     exclude_known: Annotated[
         bool,
         typer.Option(
@@ -55,28 +45,16 @@ def command(
     ] = False,
     per_task: Annotated[int, typer.Option(min=1, max=most("people"), help="Pairs to judge per task.")] = 18,
     golden: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=most("people"),
-            help="Pairs of known answer in each task beside them.",
-        ),
+        int, typer.Option(min=0, max=most("people"), help="Pairs of known answer in each task beside them.")
     ] = 2,
     answers: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=most("people"),
-            help="How many people judge each pair.",
-        ),
+        int, typer.Option(min=1, max=most("people"), help="How many people judge each pair.")
     ] = 1,
     price: Annotated[float, typer.Option(min=0, max=most("price"), help="Price of a task.")] = 1.4,
     plot: Annotated[Path | None, typer.Option(help="Draw the yield curve here (svg, pdf, png).")] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
-    ] = None,
+    json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Pool what several models put first, each pair once, with who proposed it at which place.
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from counterfoil.cli.options import Overwrite
-from counterfoil.inputs.amounts import most
+from counterfoil.cli.options import Draws, Json, Overwrite, Seed
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.preferences import Preferences
@@ -24,15 +23,13 @@ in its first column and in its header, each cell the votes for its row against i
 def command(
     votes: Annotated[Path, typer.Argument(help="Votes: CSV, TSV, JSON, JSON Lines or Parquet.")],
     plot: Annotated[Path | None, typer.Option(help="Draw the strengths here (svg, pdf, png).")] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
-    ] = None,
+    json: Json = None,
     own: Annotated[
         Literal["leave-out", "error"],
         typer.Option("--self-votes", help="What becomes of votes for something over itself."),
     ] = "leave-out",
-    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of the bootstrap.")] = 0,
+    draws: Draws = 10_000,
+    seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
     """Who is preferred to whom: Bradley-Terry strengths from votes between two at a time.

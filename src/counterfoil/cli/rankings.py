@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli.options import Overwrite, Private
+from counterfoil.cli.options import Draws, Html, Json, Overwrite, Private, Seed, Title
 from counterfoil.inputs.amounts import most
 
 EPILOG = """Examples:
@@ -29,21 +29,14 @@ def command(
     ] = None,
     k: Annotated[
         int,
-        typer.Option(
-            "--k",
-            min=2,
-            max=most("k"),
-            help="How many first items of each query are compared.",
-        ),
+        typer.Option("--k", min=2, max=most("k"), help="How many first items of each query are compared."),
     ] = 25,
-    draws: Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of the bootstrap.")] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable results here.")
-    ] = None,
+    draws: Draws = 1000,
+    seed: Seed = 0,
+    html: Html = None,
+    json: Json = None,
     csv: Annotated[Path | None, typer.Option(help="Write all numbers as CSV here, one a line.")] = None,
-    title: Annotated[str, typer.Option(help="Title of the HTML page.")] = "What rankings say",
+    title: Title = "What rankings say",
     private: Private = False,
     overwrite: Overwrite = False,
 ) -> None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from counterfoil.cli import completion
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli import options
+from counterfoil.cli.options import Json, Overwrite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def command(
         list[str] | None,
         typer.Option(
             help="bivlc, eccv-caption, pac-s or winoground; may be repeated.",
-            autocompletion=completion.papers,
+            autocompletion=options.complete_papers,
         ),
     ] = None,
     data: Annotated[
@@ -53,7 +53,7 @@ def command(
     files: Annotated[
         bool, typer.Option("--files", help="List the files that are looked for, and which are there.")
     ] = False,
-    json: Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the ledger as JSON here.")] = None,
+    json: Json = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Recompute what the papers print, as far as the data at hand allow, and show both.

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli import completion
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli import options
+from counterfoil.cli.options import Available, Overwrite, Quiet
 
 EPILOG = """Examples:
 
@@ -21,7 +21,7 @@ def command(
         str,
         typer.Argument(
             help="Name of a benchmark (see 'counterfoil list benchmarks').",
-            autocompletion=completion.benchmarks,
+            autocompletion=options.complete_benchmarks,
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder it is saved in.")],
@@ -29,12 +29,10 @@ def command(
     images: Annotated[
         Path | None, typer.Option(help="Folder of the images, where the data name files.")
     ] = None,
-    available: Annotated[
-        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
-    ] = False,
+    available: Available = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
     overwrite: Overwrite = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
 

@@ -22,11 +22,7 @@ _STYLES = {1: "bold", 2: "underline"}
 
 
 def printed(
-    table: Table,
-    width: int,
-    *,
-    label: Callable[[Column], str] | None = None,
-    counted: str = "queries",
+    table: Table, width: int, *, label: Callable[[Column], str] | None = None, counted: str = "queries"
 ) -> list[Any]:
     """A table for the terminal, every value with its interval.
 
@@ -112,11 +108,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int)
 
 
 def values_table(
-    found: "Mapping[str, Value]",
-    *,
-    title: str,
-    over: str = "captions",
-    notes: Sequence[str] = (),
+    found: "Mapping[str, Value]", *, title: str, over: str = "captions", notes: Sequence[str] = ()
 ) -> list[Any]:
     """A row per metric: its value, and its interval where it is a mean over captions, or over images.
 

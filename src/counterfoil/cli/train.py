@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from counterfoil.cli import completion
-from counterfoil.cli.options import CacheFolder, Overwrite
+from counterfoil.cli import options, usage
+from counterfoil.cli.options import CacheFolder, Json, Overwrite, Quiet, Workers
 from counterfoil.inputs.amounts import most
 
 EPILOG = """Examples:
@@ -22,12 +22,17 @@ EPILOG = """Examples:
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/"""
 
 
+@usage.panels(
+    Model_and_data="model data images validation validation_share out",
+    Recipe="steps epochs batch_size lr precision seed settings guard guard_images",
+    Work="resume device devices workers cache tensorboard dry_run json quiet",
+)
 def command(
     recipe: Annotated[
         str,
         typer.Argument(
             help="Name of a recipe (see 'counterfoil list recipes'), or a .toml file.",
-            autocompletion=completion.recipes,
+            autocompletion=options.complete_recipes,
         ),
     ],
     model: Annotated[
@@ -36,64 +41,38 @@ def command(
             metavar="MODEL",
             help="What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, "
             "small, or the folder of a checkpoint.",
-            rich_help_panel="Model and data",
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on.",
-            rich_help_panel="Model and data",
+            help="Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on."
         ),
     ] = None,
     images: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of the images, where the data name files.", rich_help_panel="Model and data"
-        ),
+        Path | None, typer.Option(help="Folder of the images, where the data name files.")
     ] = None,
-    validation: Annotated[
-        Path | None,
-        typer.Option(help="Rows that decide which weights are kept.", rich_help_panel="Model and data"),
-    ] = None,
+    validation: Annotated[Path | None, typer.Option(help="Rows that decide which weights are kept.")] = None,
     validation_share: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=0.99,
             help="Share of the rows held back for that; default: the data's own split, else 0.2.",
-            rich_help_panel="Model and data",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the checkpoint.", rich_help_panel="Model and data"),
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="End after this many steps.", rich_help_panel="Recipe")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes over the data.", rich_help_panel="Recipe")
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(help="Rows per step, over all devices.", rich_help_panel="Recipe")
-    ] = None,
-    lr: Annotated[float | None, typer.Option(help="Highest learning rate.", rich_help_panel="Recipe")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the checkpoint.")] = None,
+    steps: Annotated[int | None, typer.Option(help="End after this many steps.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the data.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows per step, over all devices.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Highest learning rate.")] = None,
     precision: Annotated[
-        Literal["fp32", "bf16"] | None,
-        typer.Option(help="Of activations; weights stay fp32.", rich_help_panel="Recipe"),
+        Literal["fp32", "bf16"] | None, typer.Option(help="Of activations; weights stay fp32.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of everything random.", rich_help_panel="Recipe")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any other field of the recipe; may be repeated.",
-            rich_help_panel="Recipe",
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other field of the recipe; may be repeated."),
     ] = None,
     guard: Annotated[
         str | None,
@@ -101,61 +80,31 @@ def command(
             metavar="BENCHMARK[=PATH]",
             help="Benchmark that must not be forgotten, and where its data lie: measured along the way, on "
             "the questions that are at hand.",
-            rich_help_panel="Recipe",
         ),
     ] = None,
     guard_images: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Folder of the images of that benchmark.", rich_help_panel="Recipe"
-        ),
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the images of that benchmark.")
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Go on where a training into the same folder was stopped.",
-            rich_help_panel="Work",
-        ),
+        typer.Option("--resume/--no-resume", help="Go on where a training into the same folder was stopped."),
     ] = True,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps.", rich_help_panel="Work")] = None,
-    devices: Annotated[
-        int | None, typer.Option(min=1, max=most("devices"), help="How many of them.", rich_help_panel="Work")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=most("workers"),
-            help="Processes that decode images; default: one per core, at most 8.",
-            rich_help_panel="Work",
-        ),
-    ] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps.")] = None,
+    devices: Annotated[int | None, typer.Option(min=1, max=most("devices"), help="How many of them.")] = None,
+    workers: Workers = None,
     cache: CacheFolder = None,
     tensorboard: Annotated[
         bool,
         typer.Option(
-            "--tensorboard",
-            help="Write the journal for TensorBoard as well (extra 'tensorboard').",
-            rich_help_panel="Work",
+            "--tensorboard", help="Write the journal for TensorBoard as well (extra 'tensorboard')."
         ),
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Show the recipe and the plan, train nothing.", rich_help_panel="Work"
-        ),
+        bool, typer.Option("--dry-run", help="Show the recipe and the plan, train nothing.")
     ] = False,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|-", help="Write the machine-readable result here.", rich_help_panel="Work"
-        ),
-    ] = None,
+    json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Work")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a dual encoder by a recipe of the papers, or fine-tune one, and keep its best weights.
 

@@ -74,8 +74,7 @@ def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table
         )
         if recipe.accumulate > 1:
             table.add_row(
-                "",
-                f"{recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all",
+                "", f"{recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all"
             )
         if stage.steps < recipe.warmup:
             reached = recipe.lr * stage.steps / recipe.warmup

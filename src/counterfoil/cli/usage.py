@@ -3,12 +3,14 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from counterfoil.cli.options import Quiet
 from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
@@ -22,8 +24,13 @@ class Command(TyperCommand):
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with what help says of the type of each."""
-        return _shown(super().get_params(ctx), ctx)
+        """The parameters, with what help says of the type of each, under the headings of the command."""
+        headings = getattr(self.callback, "panels", {})
+        params = _shown(super().get_params(ctx), ctx)
+        for each in cast(Any, params):
+            if each.name in headings:
+                each.rich_help_panel = headings[each.name]
+        return params
 
     def invoke(self, ctx: Any) -> Any:
         """As Typer does it, with what the command reads and writes guarded."""
@@ -93,34 +100,61 @@ quiet = False
 verbose = False
 
 _OPTIONS: dict[str, Any] = {
-    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")],
+    "quiet": Quiet,
     "verbose": Annotated[
         bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
     ],
 }
 
 
+def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the headings of a command's help (_ for a blank), each with its options in one text."""
+
+    def marked(command: Callable[..., Any]) -> Callable[..., Any]:
+        cast(Any, command).panels = {
+            name: heading.replace("_", " ") for heading, names in options.items() for name in names.split()
+        }
+        return command
+
+    return marked
+
+
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs."""
-    signature = inspect.signature(command)
-    added = {name: option for name, option in _OPTIONS.items() if name not in signature.parameters}
+    """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs.
+
+    An argument whose type is a group of options (a dataclass) becomes an option per field.
+    """
+    declared: dict[str, inspect.Parameter] = {}
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            declared |= {
+                each.name: _option(each.name, each.type, each.default) for each in fields(groups[name])
+            }
+        else:
+            declared[name] = _option(name, parameter.annotation, parameter.default)
+    added = {name: _option(name, option, False) for name, option in _OPTIONS.items() if name not in declared}
 
     @wraps(command)
     def levelled(**arguments: Any) -> Any:
         global quiet, verbose
         before = quiet, verbose
         quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
+        given = {name: value for name, value in arguments.items() if name not in added}
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
         try:
-            return command(**{name: value for name, value in arguments.items() if name not in added})
+            return command(**given)
         finally:
             quiet, verbose = before
 
-    more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
-        for name, option in added.items()
-    ]
     # Typer reads options from the signature and from the annotations.
-    own = signature.replace(parameters=[*signature.parameters.values(), *more])
-    levelled.__signature__ = own  # type: ignore[attr-defined]
-    levelled.__annotations__ = {**inspect.get_annotations(command), **added}
+    options = {**declared, **added}
+    levelled.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
+    levelled.__annotations__ = {name: option.annotation for name, option in options.items()}
     return levelled
+
+
+def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

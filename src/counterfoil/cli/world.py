@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli.options import Overwrite
+from counterfoil.cli.options import Overwrite, Quiet
 
 app = typer.Typer(
     help="A small world of paper shapes in which everything is known: build benchmarks and training sets.",
@@ -106,7 +106,7 @@ def build(
         ),
     ] = None,
     overwrite: Overwrite = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw a benchmark, or a training set, and save it in a folder.
 
@@ -176,7 +176,7 @@ def sheet(
         typer.Option(metavar="natural|synthetic", help="Only this one; default: both, side by side."),
     ] = None,
     overwrite: Overwrite = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw a contact sheet: pairs of pictures with the captions that tell them apart.
 
@@ -210,6 +210,5 @@ def sheet(
     write_bytes(out, encoded.getvalue())
     if not quiet:
         terminal.out().print(
-            f"{len(made)} pairs, {picture.width} x {picture.height} pixels: {out}",
-            soft_wrap=True,
+            f"{len(made)} pairs, {picture.width} x {picture.height} pixels: {out}", soft_wrap=True
         )

@@ -53,10 +53,24 @@ class MetricRequest:
     workers: int | None = None
 
     @classmethod
-    def of(cls, metrics: str | Sequence[str], options: Options, **work: Any) -> "MetricRequest":
-        """The request for some names; raises `InputError` for those that cannot be computed."""
+    def of(
+        cls,
+        metrics: str | Sequence[str],
+        *,
+        scorer: str = "",
+        settings: Mapping[str, str] | None = None,
+        device: str = "auto",
+        precision: str = "fp32",
+        **work: Any,
+    ) -> "MetricRequest":
+        """The request for some names; raises `InputError` for those that cannot be computed.
+
+        `scorer` is the model that metrics look with, `settings` are KEY or METRIC.KEY and a value; `work` are
+        the other fields.
+        """
         names = several([metrics] if isinstance(metrics, str) else metrics)
-        _check(names, options.backbone, options.settings)
+        _check(names, scorer, settings or {})
+        options = Options(device=device, precision=precision, backbone=scorer, settings=settings or {})
         return cls(names, options, **work)
 
     def read(
