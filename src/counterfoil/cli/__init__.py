@@ -18,22 +18,17 @@ import typer
 
 from counterfoil import __version__
 from counterfoil.cli import (
-    bias,
+    annotation,
+    benchmark_files,
     cache,
     captions,
-    compare,
     demo,
     evaluate,
     faults,
-    fetch,
-    lengths,
     list,
     mix,
-    pool,
-    preferences,
-    rankings,
     reproduce,
-    save,
+    runs,
     train,
     usage,
     world,
@@ -62,24 +57,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (
-    evaluate,
-    fetch,
-    compare,
-    pool,
-    bias,
-    preferences,
-    rankings,
-    lengths,
-    reproduce,
-    save,
-    train,
-    mix,
-    demo,
+for function, epilog in (
+    (evaluate.command, evaluate.EPILOG),
+    (benchmark_files.fetch, benchmark_files.FETCH_EPILOG),
+    (runs.compare, runs.COMPARE_EPILOG),
+    (annotation.pool, annotation.POOL_EPILOG),
+    (annotation.bias, annotation.BIAS_EPILOG),
+    (annotation.preferences, annotation.PREFERENCES_EPILOG),
+    (runs.rankings, runs.RANKINGS_EPILOG),
+    (runs.lengths, runs.LENGTHS_EPILOG),
+    (reproduce.command, reproduce.EPILOG),
+    (benchmark_files.save, benchmark_files.SAVE_EPILOG),
+    (train.command, train.EPILOG),
+    (mix.command, mix.EPILOG),
+    (demo.command, demo.EPILOG),
 ):
-    name, about = module.__name__.rpartition(".")[2], module.command.__doc__ or ""
-    app.command(name, cls=usage.Command, help=_flowing(about), epilog=_flowing(module.EPILOG))(
-        usage.with_levels(module.command)
+    name = function.__name__ if function.__name__ != "command" else function.__module__.rpartition(".")[2]
+    app.command(name, cls=usage.Command, help=_flowing(function.__doc__ or ""), epilog=_flowing(epilog))(
+        usage.with_levels(function)
     )
 for command in (
     *world.app.registered_commands,

@@ -1,13 +1,15 @@
-"""`counterfoil fetch`: the released files of benchmarks, at a pinned commit and with checksums."""
+"""`counterfoil fetch | save`: released files of benchmarks, and a benchmark in a folder of its own."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterfoil.cli.options import Quiet
+from counterfoil.cli import options
+from counterfoil.cli.options import Available, Overwrite, Quiet
 
-EPILOG = """Examples:
+FETCH_EPILOG = """Examples:
 
   counterfoil fetch
 
@@ -16,7 +18,7 @@ EPILOG = """Examples:
   counterfoil fetch winoground-scores --to data/"""
 
 
-def command(
+def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(help="Benchmarks or releases; without any, what can be fetched is listed."),
@@ -50,7 +52,7 @@ def command(
     from counterfoil.data.fetching import fetch, release
 
     if not names:
-        _list()
+        _list_releases()
         return
     wanted = list(dict.fromkeys(release(name).name for name in names))
     folder = data_folder() if to is None else to
@@ -79,7 +81,7 @@ def command(
             say(f"{name}: {found.needs}")
 
 
-def _list() -> None:
+def _list_releases() -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -97,3 +99,55 @@ def _list() -> None:
         table.add_row(Text(each.name), here, known, Text(each.title))
     terminal.out().print(table)
     terminal.out().print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
+
+
+SAVE_EPILOG = """Examples:
+
+  counterfoil save sugarcrepe --images val2017/ --out sets/sugarcrepe
+
+  counterfoil save pairs --data my.csv --images photos/ --available --out sets/mine"""
+
+
+def save(
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a benchmark (see 'counterfoil list benchmarks').",
+            autocompletion=options.complete_benchmarks,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder it is saved in.")],
+    data: Annotated[Path | None, typer.Option(help="File or folder of the benchmark.")] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the images, where the data name files.")
+    ] = None,
+    available: Available = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
+
+    Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
+    changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
+    """
+    from counterfoil import catalog
+    from counterfoil.cli import paths, terminal
+    from counterfoil.data import folder
+    from counterfoil.outputs.guard import Folder
+
+    name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
+    kind = Folder(out, folder.FILES, partial(folder.why_foreign, name=name), alone=True)
+    paths.check(folders=[kind])
+    found = catalog.benchmark(benchmark, data=data, images=images)
+    paths.also_read(found.path)
+    if available:
+        whole, found = len(found), found.available()
+        terminal.note(f"{name}: {len(found):,} of {whole:,} questions are at hand")
+    if limit is not None:
+        found = found.limited(limit)
+    with terminal.progress(quiet=quiet) as report:
+        folder.save(found, out, progress=report)
+    print(f"{len(found):,} questions, {len(found.images):,} images, {len(found.captions):,} captions: {out}")
+    if not found.card.redistributable and not quiet:
+        terminal.warn(f"{name} may not be passed on: {found.card.licence}")

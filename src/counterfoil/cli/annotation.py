@@ -1,0 +1,324 @@
+"""`counterfoil pool | bias | preferences`: pairs for people to verify, machine annotators, votes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from counterfoil.cli.options import Draws, Html, Ids, Json, Overwrite, Quiet, Scores, Seed
+from counterfoil.inputs.amounts import most
+
+if TYPE_CHECKING:
+    from counterfoil.evaluation.pooling import Summary
+    from counterfoil.evaluation.preferences import Preferences
+
+POOL_EPILOG = """Examples:
+
+  counterfoil pool runs/*/eccv --k 5 --out pool.csv
+
+  counterfoil pool pvse.npz vsrn.npz clip.npz --queries queries.txt --direction t2i --out pool.parquet
+
+  counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
+
+queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
+people the table with a column `answer` to fill in, and hand it to `counterfoil bias --judgements`."""
+
+
+def pool(
+    scores: Scores,
+    k: Annotated[
+        int, typer.Option(min=1, max=most("k"), help="How many items each model proposes per query.")
+    ] = 5,
+    queries: Annotated[
+        Path | None, typer.Option(help="Ids of the queries: one per line, or a table's column query or id.")
+    ] = None,
+    direction: Annotated[
+        Literal["t2i", "i2t", "both"],
+        typer.Option(help="Captions ask for images (t2i), images for captions (i2t), or both."),
+    ] = "both",
+    out: Annotated[Path | None, typer.Option(help="Write the pairs here (.csv or .parquet).")] = None,
+    ids: Ids = None,
+    exclude_known: Annotated[
+        bool,
+        typer.Option(
+            "--exclude-known", help="Leave out pairs that are right in the runs' benchmark already."
+        ),
+    ] = False,
+    per_task: Annotated[int, typer.Option(min=1, max=most("people"), help="Pairs to judge per task.")] = 18,
+    golden: Annotated[
+        int, typer.Option(min=0, max=most("people"), help="Pairs of known answer in each task beside them.")
+    ] = 2,
+    answers: Annotated[
+        int, typer.Option(min=1, max=most("people"), help="How many people judge each pair.")
+    ] = 1,
+    price: Annotated[float, typer.Option(min=0, max=most("price"), help="Price of a task.")] = 1.4,
+    plot: Annotated[Path | None, typer.Option(help="Draw the yield curve here (svg, pdf, png).")] = None,
+    json: Json = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Pool what several models put first, each pair once, with who proposed it at which place.
+
+    Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
+    """
+    from counterfoil.cli import paths, terminal
+    from counterfoil.data.pools import pool_kind
+    from counterfoil.evaluation.pooling import Tasks
+    from counterfoil.tasks.pool import pool
+
+    paths.check(table=out, json=json, plot=plot)
+    if out is not None:
+        pool_kind(out)
+    found = pool(
+        scores,
+        k=k,
+        queries=queries,
+        direction=direction,
+        ids=ids,
+        exclude_known=exclude_known,
+        tasks=Tasks(per_task, golden, answers, price),
+        feedback=terminal.feedback(quiet=quiet),
+    )
+    console = terminal.err() if json == "-" else terminal.out()
+    for part in () if quiet and json == "-" else _pooled(found.summary, console.width):
+        console.print(part)
+    if out is not None:
+        found.save(out)
+        if not quiet:
+            terminal.note(f"{len(found.pairs):,} rows written to {out}")
+    if json is not None:
+        terminal.write_result(json, found.to_json())
+    if plot is not None:
+        from counterfoil.report.drawing import save
+
+        save(found.plot(), plot, title="Pairs to verify by models and k")
+        if not quiet:
+            terminal.note(f"yield curve drawn in {plot}")
+
+
+def _pooled(found: "Summary", width: int) -> list[Any]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from counterfoil.report.drawing import short
+
+    heading = Text(found.heading, style="bold")
+    by_model = Table(box=None, pad_edge=False, header_style="dim")
+    by_model.add_column("model", no_wrap=True)
+    for head in ("proposes", "alone", "new in this order"):
+        by_model.add_column(head, justify="right")
+    for name, proposed, alone, new in zip(found.models, found.proposed, found.alone, found.new, strict=True):
+        by_model.add_row(Text(short(name, max(12, width - 47))), f"{proposed:,}", f"{alone:,}", f"{new:,}")
+    curve = Table(box=None, pad_edge=False, header_style="dim")
+    curve.add_column("pairs by k", no_wrap=True)
+    ks = _columns(found.k, max(1, (width - 12) // 11))
+    for j in ks:
+        curve.add_column(str(j), justify="right", no_wrap=True)
+    for m, row in enumerate(found.curve):
+        curve.add_row(f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
+    lines = [Text(line) for line in found.lines()]
+    return [heading, by_model, Text(), curve, Text(), *lines]
+
+
+def _columns(k: int, most: int) -> list[int]:
+    """The numbers from 1 to k that fit, both ends among them."""
+    if k <= most:
+        return list(range(1, k + 1))
+    most = max(most, 2)
+    return sorted({1 + round(i * (k - 1) / (most - 1)) for i in range(most)})
+
+
+BIAS_EPILOG = """Examples:
+
+  counterfoil bias runs/*/eccv --judgements judged.csv
+
+  counterfoil bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
+
+  counterfoil bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
+
+judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Partially YES, Mostly NO,
+100% NO) or `gain` (1 to 0). Several rows per pair are several people's answers."""
+
+
+def bias(
+    scores: Scores,
+    judgements: Annotated[
+        Path, typer.Option(help="Judged pairs: direction, image, caption, answer or gain.")
+    ],
+    k: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=most("k"),
+            help="How many items each model proposes: all in the table's places, else 5.",
+        ),
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(help="recall_at_1, r_precision, and both with graded_ before them; commas between.")
+    ] = "graded_recall_at_1,graded_r_precision",
+    direction: Annotated[
+        Literal["i2t", "t2i"] | None,
+        typer.Option(help="Only this one; that of all judgements where the table does not say."),
+    ] = None,
+    aggregate: Annotated[
+        Literal["majority", "mean"], typer.Option(help="How several answers to one pair are aggregated.")
+    ] = "majority",
+    undefined: Annotated[
+        Literal["out", "zero"],
+        typer.Option(help="Queries for which a set of annotators found nothing: left out, or 0."),
+    ] = "out",
+    positives: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A benchmark or folder whose right answers to hold against the judgements; repeat."
+        ),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Where the data of those benchmarks are.")] = None,
+    ids: Ids = None,
+    html: Html = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw bias by number of annotators (svg, pdf, png).")
+    ] = None,
+    json: Json = None,
+    draws: Draws = 2000,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
+
+    Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
+    that of the annotators themselves, non-self-bias that of the rest.
+    """
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.paths import data_folder
+    from counterfoil.cli.terminal_tables import printed
+    from counterfoil.tasks.bias import bias, gallery
+
+    paths.check(html=html, json=json, plot=plot)
+    terminal.check_drawing(html)
+    folder = data_folder(data)
+    with terminal.busy("reading benchmarks", quiet=quiet):
+        sets = [gallery(name, folder) for name in positives or ()]
+    found = bias(
+        scores,
+        judgements,
+        k=k,
+        measures=tuple(dict.fromkeys(name.strip() for name in measure.split(","))),
+        direction=direction,
+        aggregate=aggregate,
+        undefined=undefined,
+        positives=sets,
+        ids=ids,
+        draws=draws,
+        seed=seed,
+        feedback=terminal.feedback(quiet=quiet),
+    )
+    console = terminal.err() if json == "-" else terminal.out()
+    for table in () if quiet and json == "-" else found.tables:
+        for part in printed(table, console.width):
+            console.print(part)
+    if not quiet:
+        for note in found.notes:
+            terminal.note(note)
+    if json is not None:
+        terminal.write_result(json, found.to_json())
+    if plot is not None:
+        from counterfoil.report.drawing import save
+
+        save(found.plot(), plot, title="Bias by number of annotators")
+    if html is not None:
+        found.to_html(html)
+        if not quiet:
+            terminal.note(f"page written to {html}")
+
+
+PREFERENCES_EPILOG = """Examples:
+
+  counterfoil preferences votes.csv
+
+  counterfoil preferences votes.csv --plot strengths.svg --json strengths.json
+
+votes.csv has a row per vote (columns winner, loser; optionally count, judge), or is a square table: the names
+in its first column and in its header, each cell the votes for its row against its column."""
+
+
+def preferences(
+    votes: Annotated[Path, typer.Argument(help="Votes: CSV, TSV, JSON, JSON Lines or Parquet.")],
+    plot: Annotated[Path | None, typer.Option(help="Draw the strengths here (svg, pdf, png).")] = None,
+    json: Json = None,
+    own: Annotated[
+        Literal["leave-out", "error"],
+        typer.Option("--self-votes", help="What becomes of votes for something over itself."),
+    ] = "leave-out",
+    draws: Draws = 10_000,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Who is preferred to whom: Bradley-Terry strengths from votes between two at a time.
+
+    Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
+    the votes of each pair. The same seed gives the same numbers.
+    """
+    from counterfoil.cli import paths, terminal
+    from counterfoil.report.labels import amount
+    from counterfoil.tasks.preferences import preferences
+
+    paths.check(json=json, plot=plot)
+    result = preferences(votes, self_votes=own, draws=draws, seed=seed)
+    found = result.strengths
+    console = terminal.err() if json == "-" else terminal.out()
+    for part in _strengths(found, result.heading, console.width):
+        console.print(part)
+    if found.own:
+        terminal.warn(f"left out, since they prefer something to itself: {amount(found.own, 'vote')}")
+    if found.separated:
+        # Where it is rare it does not reach the ends of a 95 % interval.
+        say = terminal.warn if found.separated > 0.02 * draws else terminal.note
+        say(result.separation)
+    if json is not None:
+        terminal.write_result(json, result.to_json())
+    if plot is not None:
+        from counterfoil.report.drawing import save
+
+        save(result.plot(), plot, title="Bradley-Terry strengths")
+        terminal.note(f"strengths drawn in {plot}")
+
+
+def _strengths(found: "Preferences", title: str, width: int) -> list[Any]:
+    """The table of strengths, with chances against each other where there is room, and the order."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from counterfoil.report.drawing import short
+
+    heading = Text(title, style="bold")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("name", no_wrap=True)
+    table.add_column("strength", justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="center", no_wrap=True)
+    table.add_column("rank", justify="center", no_wrap=True)
+    # Each chance is about as wide as its name or "100 %".
+    against = [i for i in found.order if max(len(found.names[j]) for j in found.order) <= 16]
+    room = sum(max(len(found.names[i]) + 5, 7) + 1 for i in against)
+    beside = bool(against) and room + max(len(n) for n in found.names) + 38 <= width
+    for i in against if beside else ():
+        table.add_column(Text(f"over {found.names[i]}"), justify="right", no_wrap=True)
+    for i in found.order:
+        low, high = found.ranks[i]
+        cells = []
+        for j in against if beside else ():
+            surely = "bold" if found.apart[i, j] and found.chance[i, j] > 0.5 else ""
+            cells.append(Text("" if i == j else f"{100 * found.chance[i, j]:.1f} %", style=surely))
+        table.add_row(
+            Text(short(found.names[i], max(12, width - 38))),
+            Text(f"{found.strength[i]:.2f}", style="bold"),
+            Text(f"[{found.low[i]:.2f}, {found.high[i]:.2f}]"),
+            str(low) if low == high else f"{low} to {high}",
+            *cells,
+        )
+    order = Text("order: ", style="dim").append(Text(found.written_order, style="not dim"))
+    parts: list[Any] = [heading, table, order]
+    if " ≈ " in found.written_order:
+        parts.append(Text("≈: neighbours that these votes do not tell apart", style="dim"))
+    return parts
