@@ -166,16 +166,18 @@ def _read(given: GivenTable, name: str, *ours: Sequence[tuple[str, ...]] | None)
     cells = [_cell(cell) for cell in given.table[name]]
     names, texts = ours[0], ours[1] if len(ours) > 1 else None
     assert names is not None
+    distinct, own = set(cells), set(chain(*names))
     for reading in _READINGS:
-        theirs = list(map(reading, cells))
-        own = [tuple(map(reading, each)) for each in names]
-        held = set(theirs)
+        read = {text: reading(text) for text in distinct | own}
+        held = {read[cell] for cell in distinct}
         if (
-            all(any(each in held for each in mine) for mine in own)
-            and len(held) == len(set(cells))
-            and len(set(chain(*own))) == len(set(chain(*names)))
+            len(held) == len(distinct)
+            and len({read[text] for text in own}) == len(own)
+            and all(any(read[each] in held for each in mine) for mine in set(names))
         ):
-            return _Column(name, theirs, own)
+            return _Column(
+                name, [read[cell] for cell in cells], [tuple(read[e] for e in mine) for mine in names]
+            )
     if texts is not None:
         spoken = list(map(_plain, cells))
         held = set(spoken)
