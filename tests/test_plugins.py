@@ -1,4 +1,4 @@
-"""Another package adds a benchmark, a scorer, a measure, a caption metric and a recipe, in a module each.
+"""Another package adds a benchmark, a scorer, a measure, a caption metric, a recipe and a form of question.
 
 The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
 and everything is used through commands in processes of their own.
@@ -15,13 +15,18 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import BENCHMARKS, Card
+from counterfoil.data.forms import FormEntry
 from counterfoil.errors import InputError
 from counterfoil.registry import Registry, resolve
 from counterfoil.scorers.registry import ScorerEntry
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = ROOT / "examples" / "plugin"
-MODULES = ("squares", "hue", "pairs_right", "vowels", "sigmoid")
+COLOURS = ("red", "green", "blue")
+MODULES = (
+    *("squares", "hue", "pairs_right", "vowels", "sigmoid"),
+    *("order", "order_evaluation", "order_report"),
+)
 
 
 @pytest.fixture
@@ -79,6 +84,47 @@ def test_benchmark_and_scorer_from_another_package(installed: Path) -> None:
     wrong = command(installed, "evaluate", "example-hue:all", "example-squares", code=2)
     assert wrong.stderr.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
     assert wrong.stderr.count("\n") == 1
+
+
+def test_form_of_question_from_another_package(installed: Path) -> None:
+    folder = installed.parent
+    hue = json.loads(
+        command(
+            installed,
+            *("evaluate", "example-hue:primary", "example-degrees", "--out", folder / "runs" / "hue"),
+            *("--json", "-"),
+        ).stdout
+    )
+    # "a square" names no colour, so it scores below a wrong one: of three pairs of captions two are in order.
+    assert hue["measures"]["concordance"]["value"] == pytest.approx(2 / 3)
+    assert hue["measures"]["accuracy"]["value"] == 0
+    assert hue["measures"]["accuracy"]["chance"] == pytest.approx(1 / 6)
+    assert hue["groups"]["red"]["concordance"]["n"] == 2
+    # The benchmark's folder, and given scores, as of any form.
+    command(installed, "save", "example-degrees", "--out", folder / "degrees")
+    rows = [f"{name}-{other},3,2,2" for name in COLOURS for other in COLOURS if name != other]
+    (folder / "given.csv").write_text("\n".join(["id,s0,s1,s2", *rows]) + "\n")
+    given = json.loads(
+        command(
+            installed,
+            *("evaluate", "given:given.csv", folder / "degrees", "--ties", "half"),
+            *("--out", folder / "runs" / "given", "--json", "-"),
+        ).stdout
+    )
+    assert given["measures"]["concordance"]["value"] == pytest.approx(2.5 / 3)
+    assert given["measures"]["accuracy"]["value"] == 0.5
+    command(installed, "evaluate", "blind:constant", "example-degrees", "--out", folder / "runs" / "constant")
+    compared = command(
+        installed,
+        *("compare", folder / "runs" / "hue", folder / "runs" / "constant"),
+        *("--html", folder / "report.html"),
+    )
+    assert "Concordance" in compared.stdout
+    page = (folder / "report.html").read_text()
+    assert "Each holds an image and 3 captions, the truest first." in page
+    assert "<dt>Concordance</dt>" in page
+    assert '"in order"' in page
+    assert "concordance" in command(installed, "list", "measures").stdout
 
 
 def test_caption_metric_from_another_package(installed: Path) -> None:
@@ -149,6 +195,8 @@ def test_register_adds_an_entry_for_this_process() -> None:
         registry.register(ScorerEntry("mine", "Y", "another", "mine:y", "somewhere:load"))
     with pytest.raises(InputError, match="there is a benchmark of this name already; given: bivlc"):
         catalog.register(Card(name="bivlc", title="another", form="quad"))
+    with pytest.raises(InputError, match="there is a form of question of this name already; given: quad"):
+        catalog.register(FormEntry("quad", "", "", ""))
     with pytest.raises(InputError, match="nothing that can be registered; given: int"):
         catalog.register(3)
     assert "mine" not in BENCHMARKS

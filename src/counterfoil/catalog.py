@@ -10,9 +10,11 @@ from counterfoil.data.benchmark import BENCHMARKS, Benchmark, Card, cards_of
 from counterfoil.data.data_paths import fetched_data
 from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
+from counterfoil.data.forms import FORMS
+from counterfoil.data.forms.registry import ENTRIES
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
@@ -70,19 +72,22 @@ def recipe(name: str) -> Recipe:
 
 
 def register(entry: Any) -> None:
-    """Add a benchmark (`Card`), a kind of scorer, a measure, a caption metric or a recipe to those known.
+    """Add a benchmark (`Card`), scorer, measure, caption metric, recipe or form of question to those known.
 
     What another package adds for all its users it declares as an entry point (`counterfoil.registry`).
-    Raises `InputError` for other values, and where the name is taken by another entry.
+    Raises `InputError` for other values, where the name is taken by another entry, and for a measure of an
+    unknown form.
     """
-    for registry in (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES):
+    if isinstance(entry, Declared) and entry.form not in FORMS:
+        raise InputError("no such form of question", where=entry.name, given=entry.form, allowed=list(FORMS))
+    for registry in (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES, ENTRIES):
         if registry.takes(entry):
             registry.register(entry)
             return
     raise InputError(
         "nothing that can be registered",
         given=type(entry).__name__,
-        allowed=["Card", "ScorerEntry", "Measure", "MeasureAtK", "MetricEntry", "Recipe"],
+        allowed=["Card", "ScorerEntry", "Measure", "MeasureAtK", "MetricEntry", "Recipe", "FormEntry"],
     )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from counterfoil.catalog import register
 from counterfoil.errors import InputError
 from counterfoil.metrics.measure import DIRECTIONS, FORMS, Measure
 from counterfoil.metrics.measures import MEASURES, every, find, of_form
@@ -49,7 +50,7 @@ def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1() -> None:
     with pytest.raises(InputError, match=r"must be in \[0, 1\]"):
         Measure("wide", "quad", "Wide", "too wide", "0", first_above_0, range=(-1.0, 1.0))
     with pytest.raises(InputError, match="no such form of question; given: triple"):
-        Measure("other", "triple", "Other", "of another form", "0", first_above_0)
+        register(Measure("other", "triple", "Other", "of another form", "0", first_above_0))
     with pytest.raises(InputError, match="a mean over groups"):
         find("accuracy_macro")()
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from counterfoil.data.forms import Choice, Gallery, Judged, Listed, Preference, Quad, Rated
 from counterfoil.data.forms.base import one_of
-from counterfoil.data.forms.tables import FormName
+from counterfoil.data.forms.registry import FormName
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import check_model, parse_toml

@@ -26,7 +26,8 @@ import pyarrow as pa
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import FORMS
-from counterfoil.data.forms.tables import Facts, FormName, Positive
+from counterfoil.data.forms.registry import FormName
+from counterfoil.data.forms.tables import Facts, Positive
 from counterfoil.data.records import Caption
 from counterfoil.data.stored_items import (
     IMAGES,
@@ -62,8 +63,8 @@ _FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
 _CORPUS = "corpus.json"
 _CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
-#: Every table of questions that some form has.
-TABLES = tuple(dict.fromkeys(name for form in FORMS.values() for name in form.schemas))
+#: Every table of questions that one of counterfoil's own forms has.
+TABLES = tuple(dict.fromkeys(name for form in FORMS.own.values() for name in form.schemas))
 #: All that a benchmark's folder holds, whatever its form.
 FILES = (_MANIFEST, _IMAGES, _CORPUS, *_FILES, *TABLES, UNFINISHED)
 
@@ -197,7 +198,9 @@ def check_target(folder: Path) -> None:
     names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
     # What a machine that stopped while saving leaves behind is ours too.
     names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
-    strange = sorted(set(names) - set(FILES))
+    # Forms of other packages may have tables of other names.
+    saved = set(read_json(folder / _MANIFEST).get("files") or ()) if is_benchmark_folder(folder) else set()
+    strange = sorted(set(names) - set(FILES) - saved)
     if not strange and names and begun(folder) is None and not is_benchmark_folder(folder):
         # Files of the right names that no benchmark came with, such as a folder of one's own images.
         strange = sorted(names)

@@ -86,22 +86,6 @@ def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Bench
     return given.take(kept), benchmark.part(kept, title)
 
 
-#: What a table must hold, by the form of the questions.
-_WANTED = {
-    "quad": "scores or outcomes of quads (2 captions x 2 images), or a row per pair with ids like '17_c0_i1'",
-    "choice": "scores of candidates, or right and wrong per question",
-    "rated": "a score per question",
-    "preference": "the scores of two candidates: columns s0 and s1 (a and b), or rows of id, side (0 or 1) "
-    "and score; or right and wrong per question",
-}
-_KINDS = {
-    "quad": ("quad_scores", "quad_outcomes"),
-    "choice": ("choice_scores", "choice_outcome"),
-    "rated": ("rated_scores",),
-    "preference": ("choice_scores", "drawn_scores", "choice_outcome"),
-}
-
-
 def _per_question(given: GivenTable) -> GivenTable:
     """The same table as a score per question, where its header or its ids made it look like something else.
 
@@ -124,16 +108,16 @@ def _per_question(given: GivenTable) -> GivenTable:
 
 def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
     """That the table answers the kind of question that is asked."""
-    form = benchmark.listed.form
-    if given.kind not in _KINDS[form]:
+    questions = benchmark.listed
+    if given.kind not in questions.given:
         raise ScoreError(
             f"the table answers questions of another form than those of {benchmark.name}",
             where=given.table.source,
             given=given.described,
-            allowed=_WANTED[form],
+            allowed=questions.given_as,
         )
     if given.values is not None and given.kind != "drawn_scores":
-        asked = benchmark.listed.shape[1:]
+        asked = questions.shape[1:]
         if given.values.shape[1:] != asked:
             raise ScoreError(
                 f"the table has another number of candidates than {benchmark.name}",

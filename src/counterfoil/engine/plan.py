@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import FORMS
 from counterfoil.data.records import Caption, FileSource, Image, Source
 from counterfoil.data.videos import FrameFeatures, FrameFolder
 from counterfoil.errors import DataError, InputError
@@ -42,15 +43,17 @@ def warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=2)
 
 
-_NO_GALLERY = ("quad", "choice", "preference", "rated")
-
-
 @dataclass(frozen=True)
 class Answering:
-    """The name of a kind of scorer in errors, and the forms that it answers; None is any form."""
+    """The name of a kind of scorer in errors, and the forms it answers: `forms`, or all but `without`."""
 
     kind: str
     forms: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+
+    def answers(self, form: str) -> bool:
+        """Whether it answers questions of a form."""
+        return form not in self.without and (self.forms is None or form in self.forms)
 
 
 #: Who answers which form. Of a scorer with several abilities the first that fits is used.
@@ -58,8 +61,8 @@ ANSWERS: Mapping[Ability, Answering] = {
     "embeds": Answering("a dual encoder"),
     "scores_pairs": Answering("a scorer of pairs"),
     "classifies": Answering("a detector", ("quad", "choice")),
-    "reads_references": Answering("a caption metric", _NO_GALLERY),
-    "given_scores": Answering("a table of answers (csv, json, parquet)", _NO_GALLERY),
+    "reads_references": Answering("a caption metric", without=("gallery",)),
+    "given_scores": Answering("a table of answers (csv, json, parquet)", without=("gallery",)),
     "given_embeddings": Answering("embeddings (npz)"),
     "given_similarity": Answering("a similarity (npy)", ("gallery",)),
     "given_rankings": Answering("rankings (json, npz)", ("gallery",)),
@@ -73,17 +76,16 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
     """
     able, form = abilities(scorer), benchmark.questions.form
     for ability in able:
-        forms = ANSWERS[ability].forms
-        if forms is None or form in forms:
+        if ANSWERS[ability].answers(form):
             return ability
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
-    answering = [each.kind for each in ANSWERS.values() if each.forms is None or form in each.forms]
+    answering = [each.kind for each in ANSWERS.values() if each.answers(form)]
     raise InputError(
         f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
         where=scorer.identity.name,
         given=benchmark.name,
-        allowed=ANSWERS[able[0]].forms,
+        allowed=[each for each in FORMS if ANSWERS[able[0]].answers(each)],
         hint=f"this form is answered by {', '.join(answering)}",
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from counterfoil.errors import InputError
 
-#: The forms of question, in the order of lists.
+#: counterfoil's own forms of question, in the order of lists.
 FORMS = ("quad", "choice", "preference", "rated", "gallery")
 
 
@@ -102,8 +102,6 @@ class Measure(Declared):
     needs: Literal["", "gains", "classes"] = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.form not in FORMS:
-            raise InputError("no such form of question", where=self.name, given=self.form, allowed=FORMS)
         if sum(map(bool, (self.per_item, self.of_all, self.macro_of))) != 1:
             raise InputError(
                 "a measure needs one arithmetic", where=self.name, allowed="per_item, of_all or macro_of"

@@ -98,7 +98,7 @@ def find(name: str, form: str = "") -> Measure | None:
     >>> find("i2t_recall_at_20").label, find("accuracy", "preference").meaning, find("recall_at_0")
     ('I2T R@20', 'the preferred caption scores above the other', None)
     """
-    for each in (form,) if form else FORMS:
+    for each in (form,) if form else _forms():
         found = MEASURES.get(f"{each}.{name}")
         if isinstance(found, Measure):
             return found
@@ -125,10 +125,15 @@ def every() -> tuple[Measure, ...]:
     """All measures as lists show them: those that take a K for the usual ones and for any."""
     return tuple(
         measure
-        for form in FORMS
+        for form in _forms()
         for each in _of(form)
         for measure in (*_reported(each), *((each.general,) if isinstance(each, MeasureAtK) else ()))
     )
+
+
+def _forms() -> list[str]:
+    """All forms that have measures, counterfoil's own first."""
+    return list(dict.fromkeys((*FORMS, *(key.partition(".")[0] for key in MEASURES))))
 
 
 def _of(form: str) -> list[Declared]:

@@ -95,7 +95,8 @@ def page(
         chapters.append(report.chapter(comparison, anchor, said))
         scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
     # One browser for all forms whose questions stand in one place.
-    shown = list({each.place: each for each in FORMS.values() if each.key in data}.values())
+    asked = {each.runs[0].benchmark.questions.form for each in comparisons}
+    shown = list({each.place: each for each in (FORMS[name] for name in FORMS if name in asked)}.values())
     return page_frame.render(
         "page.html",
         title=title,

@@ -5,17 +5,18 @@ against a whole gallery (`Gallery`); rated: captions with human ratings (`Rated`
 knows no model. `FORMS` is the one mapping from the name in a card or a manifest to the class.
 """
 
-from collections.abc import Mapping
-
 from counterfoil.data.forms.base import Form, Ids, Judged, Listed
 from counterfoil.data.forms.contrast import Choice, Preference, Quad
 from counterfoil.data.forms.gallery import Gallery, Search
 from counterfoil.data.forms.rated import Rated
+from counterfoil.data.forms.registry import FormEntry, Forms
 
 __all__ = [
     "FORMS",
     "Choice",
     "Form",
+    "FormEntry",
+    "Forms",
     "Gallery",
     "Ids",
     "Judged",
@@ -27,4 +28,6 @@ __all__ = [
 ]
 
 #: Every form, by its name.
-FORMS: Mapping[str, type[Form]] = {form.form: form for form in (Quad, Choice, Gallery, Rated, Preference)}
+FORMS: Forms[type[Form]] = Forms(
+    {form.form: form for form in (Quad, Choice, Preference, Rated, Gallery)}, "questions"
+)

@@ -51,6 +51,9 @@ class Form(ABC):
     directed: ClassVar[bool] = False
     #: Whether each row of a table of given scores answers a question of its own, whatever its ids look like.
     row_per_question: ClassVar[bool] = False
+    #: The layouts of tables of given scores that answer the questions, and what such a table holds, in words.
+    given: ClassVar[tuple[str, ...]] = ("choice_scores",)
+    given_as: ClassVar[str] = "scores of candidates: columns s0, s1, ..."
     #: By what two questions share an image: the photograph it shows, or the item itself.
     images_by: ClassVar[Identity] = "photo"
     #: The oldest version of a benchmark folder that can hold the form.

@@ -68,6 +68,10 @@ class Quad(Listed):
     images: Ids = field(kw_only=True)
 
     form: ClassVar[str] = "quad"
+    given: ClassVar[tuple[str, ...]] = ("quad_scores", "quad_outcomes")
+    given_as: ClassVar[str] = (
+        "scores or outcomes of quads (2 captions x 2 images), or a row per pair with ids like '17_c0_i1'"
+    )
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             {f"{kind}_{at}": POSITION for kind in ("caption", "image") for at in (0, 1)}
@@ -138,6 +142,8 @@ class Choice(Listed):
     asks: Literal["image", "caption"] = field(default="image", kw_only=True)
 
     form: ClassVar[str] = "choice"
+    given: ClassVar[tuple[str, ...]] = ("choice_scores", "choice_outcome")
+    given_as: ClassVar[str] = "scores of candidates, or right and wrong per question"
     known: ClassVar[type[Facts]] = _ChoiceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
@@ -245,6 +251,11 @@ class Preference(Judged):
     seed: int = field(default=0, kw_only=True)
 
     form: ClassVar[str] = "preference"
+    given: ClassVar[tuple[str, ...]] = ("choice_scores", "drawn_scores", "choice_outcome")
+    given_as: ClassVar[str] = (
+        "the scores of two candidates: columns s0 and s1 (a and b), or rows of id, side (0 or 1) "
+        "and score; or right and wrong per question"
+    )
     known: ClassVar[type[Facts]] = _PreferenceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(

@@ -52,6 +52,8 @@ class Rated(Judged):
     decimals: int | None = field(default=None, kw_only=True)
 
     form: ClassVar[str] = "rated"
+    given: ClassVar[tuple[str, ...]] = ("rated_scores",)
+    given_as: ClassVar[str] = "a score per question"
     row_per_question: ClassVar[bool] = True
     known: ClassVar[type[Facts]] = _RatedFacts
     schemas: ClassVar[Mapping[str, Schema]] = {

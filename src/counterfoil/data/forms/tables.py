@@ -12,13 +12,14 @@ listed. Which direction has which, and how many of the questions ask for caption
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
+from counterfoil.data.forms.registry import FormName
 from counterfoil.data.references import References
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
@@ -27,7 +28,6 @@ from counterfoil.inputs.files import Stored
 QUESTIONS, REFERENCES = "questions.parquet", "references.parquet"
 GROUP = "group:"
 
-FormName = Literal["quad", "choice", "gallery", "rated", "preference"]
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
 

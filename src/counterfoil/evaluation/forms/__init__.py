@@ -1,21 +1,23 @@
 """Evaluation by form of question: a module per family, and the one mapping from a form to its evaluation."""
 
-from collections.abc import Mapping
-
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Forms
 from counterfoil.evaluation.forms.base import FormEvaluation
 from counterfoil.evaluation.forms.contrast import ChoiceEvaluation, PreferenceEvaluation, QuadEvaluation
 from counterfoil.evaluation.forms.gallery import GalleryEvaluation
 from counterfoil.evaluation.forms.rated import RatedEvaluation
 
 #: The evaluation of every form, by the form's name.
-FORMS: Mapping[str, FormEvaluation] = {
-    "quad": QuadEvaluation(),
-    "choice": ChoiceEvaluation(),
-    "preference": PreferenceEvaluation(),
-    "gallery": GalleryEvaluation(),
-    "rated": RatedEvaluation(),
-}
+FORMS: Forms[FormEvaluation] = Forms(
+    {
+        "quad": QuadEvaluation(),
+        "choice": ChoiceEvaluation(),
+        "preference": PreferenceEvaluation(),
+        "gallery": GalleryEvaluation(),
+        "rated": RatedEvaluation(),
+    },
+    "evaluation",
+)
 
 
 def of(benchmark: Benchmark) -> FormEvaluation:

@@ -1,4 +1,4 @@
-"""Evaluation of quads, choices and preferences: every question counts the same."""
+"""Evaluation of contrasts (quads, choices, preferences): every question counts the same."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -33,16 +33,16 @@ _SIDES = ("a", "b")
 
 
 class ContrastEvaluation(FormEvaluation):
-    """All contrasts."""
+    """All contrasts; quads, choices and preferences say what differs, and so may forms of other packages."""
 
     #: The things that are right or wrong in released result tables.
     outcomes: ClassVar[tuple[str, ...]] = ("accuracy",)
 
-    @abstractmethod
     def values(
         self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
     ) -> NDArray[np.float64]:
         """A measure of each of the first questions, from their scores."""
+        return np.asarray(measure(scores, ties=ties), dtype=np.float64)
 
     @abstractmethod
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
@@ -55,6 +55,21 @@ class ContrastEvaluation(FormEvaluation):
     def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
         """The measures that right and wrong decide."""
         return {"accuracy": right["accuracy"].astype(np.float64)}
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return [f"s{i}" for i in range(shape[1])]
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The captions with their ids, and the ids of the images, a column for each that a question shows."""
+        captions, images = benchmark.listed.slots()
+        columns: dict[str, pa.Array] = {}
+        for k, column in enumerate(captions.T):
+            shown = [benchmark.captions[i] for i in column]
+            columns[f"caption_{k}_id"] = pa.array([caption.id for caption in shown], pa.string())
+            columns[f"caption_{k}"] = pa.array([caption.text for caption in shown], pa.string())
+        for k, column in enumerate(images.T):
+            columns[f"image_{k}"] = pa.array([benchmark.images[i].id for i in column], pa.string())
+        return columns
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """As declared, else what a constant scorer gets under `half`."""
@@ -195,19 +210,6 @@ class ContrastEvaluation(FormEvaluation):
         )
 
 
-def _slot_columns(benchmark: Benchmark) -> dict[str, pa.Array]:
-    """The captions with their ids, and the ids of the images, a column for each that a question shows."""
-    captions, images = benchmark.paired.slots()
-    columns: dict[str, pa.Array] = {}
-    for k, column in enumerate(captions.T):
-        shown = [benchmark.captions[i] for i in column]
-        columns[f"caption_{k}_id"] = pa.array([caption.id for caption in shown], pa.string())
-        columns[f"caption_{k}"] = pa.array([caption.text for caption in shown], pa.string())
-    for k, column in enumerate(images.T):
-        columns[f"image_{k}"] = pa.array([benchmark.images[i].id for i in column], pa.string())
-    return columns
-
-
 class QuadEvaluation(ContrastEvaluation):
     """Quads."""
 
@@ -216,14 +218,6 @@ class QuadEvaluation(ContrastEvaluation):
 
     def score_columns(self, shape: tuple[int, ...]) -> list[str]:
         return ["c0_i0", "c0_i1", "c1_i0", "c1_i1"]
-
-    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        return _slot_columns(benchmark)
-
-    def values(
-        self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
-    ) -> NDArray[np.float64]:
-        return measure(scores, ties=ties)
 
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
         return contrast.quad_tied(scores)
@@ -238,12 +232,6 @@ class QuadEvaluation(ContrastEvaluation):
 
 class ChoiceEvaluation(ContrastEvaluation):
     """Choices."""
-
-    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
-        return [f"s{i}" for i in range(shape[1])]
-
-    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        return _slot_columns(benchmark)
 
     def values(
         self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties

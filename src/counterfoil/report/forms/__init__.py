@@ -1,21 +1,23 @@
 """Reports by form of question: a module per family, and the one mapping from a form to its report."""
 
-from collections.abc import Mapping
-
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Forms
 from counterfoil.report.forms.base import FormReport
 from counterfoil.report.forms.contrast import ChoiceReport, QuadReport
 from counterfoil.report.forms.gallery import GalleryReport
 from counterfoil.report.forms.rated import PreferenceReport, RatedReport
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.
-FORMS: Mapping[str, FormReport] = {
-    "quad": QuadReport(),
-    "choice": ChoiceReport(),
-    "gallery": GalleryReport(),
-    "rated": RatedReport(),
-    "preference": PreferenceReport(),
-}
+FORMS: Forms[FormReport] = Forms(
+    {
+        "quad": QuadReport(),
+        "choice": ChoiceReport(),
+        "gallery": GalleryReport(),
+        "rated": RatedReport(),
+        "preference": PreferenceReport(),
+    },
+    "report",
+)
 
 
 def report_of(benchmark: Benchmark) -> FormReport:

@@ -22,8 +22,9 @@ _DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
 
 class ContrastReport(FormReport):
-    """Both forms."""
+    """All contrasts but preferences."""
 
+    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     key = "benchmarks"
     place = "questions"
     script = "pairs.js"
@@ -43,6 +44,9 @@ class ContrastReport(FormReport):
             *outcomes(comparison),
             *intervals(comparison),
         ]
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        return below_one(run)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
         return failures(run)
@@ -76,7 +80,7 @@ class ContrastReport(FormReport):
         self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
     ) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
-        questions = benchmark.paired
+        questions = benchmark.listed
         caption_at, image_at = questions.slots()
         order = spread(comparison, self.kinds) if pictures else []
         shown = album.add(benchmark.images, [image_at[i].tolist() for i in order]) if pictures else {}
@@ -151,16 +155,11 @@ class QuadReport(ContrastReport):
 class ChoiceReport(ContrastReport):
     """Choices."""
 
-    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
-
     def about(self, benchmark: Benchmark) -> str:
         questions = benchmark.choices
         held, others = ("an image", "captions") if questions.asks == "image" else ("a caption", "images")
         width = questions.candidates.shape[1]
         return f"{len(benchmark):,} questions. Each holds {held} and {width} {others} to choose from."
-
-    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
-        return below_one(run)
 
 
 def below_one(run: Run) -> Int[ndarray, "questions"]:
