@@ -46,7 +46,7 @@ def captions(data: Path, images: int | None) -> list[list[str]]:
 
 def ours(candidates: list[str], references: list[list[str]]) -> Work:
     """What this package does."""
-    from counterfoil.metrics.captions import bleu, cider, rouge
+    from counterfoil.metrics.captions import cider, ngrams
     from counterfoil.metrics.captions.ngrams import load
     from counterfoil.metrics.captions.ptb import tokenize_all
 
@@ -62,10 +62,10 @@ def ours(candidates: list[str], references: list[list[str]]) -> Work:
 
     def scored_bleu() -> None:
         made["load"] = load(*made["tokens"])
-        made["BLEU"] = bleu.of_load(made["load"]).items
+        made["BLEU"] = ngrams.bleu_of_load(made["load"]).items
 
     def scored_rouge() -> None:
-        made["ROUGE-L"] = rouge.of_load(made["load"])
+        made["ROUGE-L"] = ngrams.rouge_of_load(made["load"])
 
     def scored_cider() -> None:
         made["CIDEr"] = cider.of_load(made["load"])

@@ -16,8 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation
-from counterfoil.metrics.weighted_pairs import ByBits, ByClusters
+from counterfoil.metrics.weighted_correlation import ByBits, ByClusters, WeightedCorrelation
 from counterfoil.stats.resampling import cluster_draws
 
 PAIRS, IMAGES = 44_722, 5_000

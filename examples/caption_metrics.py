@@ -14,10 +14,9 @@ from pathlib import Path
 from counterfoil import catalog
 from counterfoil.engine import run
 from counterfoil.evaluation import compare, evaluate, save_run
-from counterfoil.metrics.captions.bleu import bleu
 from counterfoil.metrics.captions.cider import cider
+from counterfoil.metrics.captions.ngrams import bleu, rouge_l
 from counterfoil.metrics.captions.ptb import tokenize_all
-from counterfoil.metrics.captions.rouge import rouge_l
 from counterfoil.world import rated
 
 CANDIDATES = ("A dog runs along the beach.", "A cat sleeps.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import kendalltau
 
-from counterfoil.metrics.captions import bleu, cider, rouge
+from counterfoil.metrics.captions import cider, ngrams
 from counterfoil.metrics.captions.ngrams import load
 from counterfoil.metrics.captions.ptb import tokenize_all
 from flickr8k_files import captions, expert
@@ -25,11 +25,11 @@ def test_flickr8k_expert(shared_data: Path) -> None:
     rows = expert(shared_data)
     assert len(rows) == 16_992
     pairs = load(tokenize_all([text for _, text, _ in rows]), [references[image] for image, _, _ in rows])
-    by_order = bleu.of_load(pairs).items
+    by_order = ngrams.bleu_of_load(pairs).items
     scores = {
         "bleu-1": by_order[:, 0],
         "bleu-4": by_order[:, 3],
-        "rouge-l": rouge.of_load(pairs),
+        "rouge-l": ngrams.rouge_of_load(pairs),
         "cider": cider.of_load(pairs),
     }
     ratings = [rating for _, _, rating in rows]
@@ -46,6 +46,6 @@ def test_the_example_of_clipscore(shared_data: Path) -> None:
     pairs = load(
         tokenize_all([candidates[name] for name in names]), [tokenize_all(references[name]) for name in names]
     )
-    assert bleu.of_load(pairs).corpus.tolist() == pytest.approx([0.6667, 0.4899, 0.3469, 0], abs=5e-5)
-    assert rouge.of_load(pairs).mean() == pytest.approx(0.4280, abs=5e-5)
+    assert ngrams.bleu_of_load(pairs).corpus.tolist() == pytest.approx([0.6667, 0.4899, 0.3469, 0], abs=5e-5)
+    assert ngrams.rouge_of_load(pairs).mean() == pytest.approx(0.4280, abs=5e-5)
     assert cider.of_load(pairs).mean() == pytest.approx(0.5637, abs=5e-5)

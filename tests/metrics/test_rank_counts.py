@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.metrics import rank_counts as module
-from counterfoil.metrics.rank_counts import tally
-from counterfoil.metrics.ranks import Positives, distinct_pairs, from_counts, positive_ranks
+from counterfoil.metrics import ranks as module
+from counterfoil.metrics.ranks import Positives, distinct_pairs, from_counts, positive_ranks, tally
 
 
 @st.composite

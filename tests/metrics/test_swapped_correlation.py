@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
-from counterfoil.metrics.swapped_correlation import contributions
+from counterfoil.metrics.correlation_influence import contributions
 
 
 def _four(ranks, standardised, ratings):

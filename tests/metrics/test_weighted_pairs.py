@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.metrics import weighted_pairs
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation
-from counterfoil.metrics.weighted_pairs import ByBits, ByClusters
+from counterfoil.metrics import weighted_correlation
+from counterfoil.metrics.weighted_correlation import ByBits, ByClusters, WeightedCorrelation
 
 
 def _every_pair(x, y, clusters, weights):
@@ -53,6 +52,6 @@ def test_many_samples_and_few_have_the_same_bits(monkeypatch: pytest.MonkeyPatch
     few = [WeightedCorrelation.of(x, y, clusters).correlations(row[None])[0] for row in weights]
     assert (many == np.array(few)).all()
     # Where the table would be too large, pairs are counted by bits.
-    monkeypatch.setattr(weighted_pairs, "_MOST", 124)
+    monkeypatch.setattr(weighted_correlation, "_MOST", 124)
     assert not ByClusters.fits(WeightedCorrelation.of(x, y, clusters).entries)
     assert (WeightedCorrelation.of(x, y, clusters).correlations(weights) == many).all()

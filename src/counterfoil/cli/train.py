@@ -118,8 +118,7 @@ def command(
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
     from counterfoil.tasks.processes import main_process
     from counterfoil.tasks.training import prepare
-    from counterfoil.tasks.training_inputs import folder
-    from counterfoil.tasks.training_options import recipe_with, train_options
+    from counterfoil.tasks.training_inputs import folder, recipe_with, train_options
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)

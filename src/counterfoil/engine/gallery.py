@@ -22,8 +22,7 @@ from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.top_k import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.rank_counts import tally
-from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts
+from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts, tally
 
 #: Bytes of a block of scores.
 _BLOCK = 50_000_000

@@ -20,8 +20,7 @@ from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded as guarding
 from counterfoil.tasks.processes import processes
 from counterfoil.tasks.results import Tabular
-from counterfoil.tasks.training_inputs import Data, Stage
-from counterfoil.tasks.training_options import TrainOptions, recipe_with, train_options
+from counterfoil.tasks.training_inputs import Data, Stage, TrainOptions, recipe_with, train_options
 from counterfoil.train.recipes import Detection, Recipe, read_file
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from counterfoil.errors import InputError
 from counterfoil.evaluation.system_scores import MEASURES, SystemScores, together
 from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
-from counterfoil.metrics.captions import bleu
+from counterfoil.metrics.captions import ngrams
 from counterfoil.metrics.captions.ngrams import load
 from counterfoil.stats.resampling import cluster_draws, sign_draws
 from counterfoil.stats.tests import holm, williams
@@ -150,12 +150,12 @@ def test_bleu_of_drawn_images_is_that_of_their_captions_written_out() -> None:
         ["a man on a horse"],
         ["birds fly by"],
     ]
-    sums = bleu.counted(load(candidates, references))
-    scores = SystemScores.summed(("s",), sums[None], lambda each: bleu.of_sums(each)[..., 1])
+    sums = ngrams.bleu_counts(load(candidates, references))
+    scores = SystemScores.summed(("s",), sums[None], lambda each: ngrams.bleu_of_sums(each)[..., 1])
     weights = np.array([[1.0, 1, 1, 1], [2, 0, 1, 1], [0, 0, 4, 0]])
     for drawn, row in zip(scores.drawn(weights)[:, 0], weights.astype(int), strict=True):
         chosen = np.repeat(np.arange(4), row)
-        whole = bleu.bleu([candidates[i] for i in chosen], [references[i] for i in chosen])
+        whole = ngrams.bleu([candidates[i] for i in chosen], [references[i] for i in chosen])
         assert drawn == pytest.approx(whole.corpus[1], abs=1e-12)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coco_tool_kit import against_the_others, same, scored
 from counterfoil.errors import InputError
-from counterfoil.metrics.captions.bleu import bleu
+from counterfoil.metrics.captions.ngrams import bleu
 from counterfoil.metrics.captions.ptb import tokenize_all
 from flickr8k_files import captions
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coco_tool_kit import against_the_others, same, scored
+from counterfoil.metrics.captions.ngrams import rouge_l
 from counterfoil.metrics.captions.ptb import tokenize_all
-from counterfoil.metrics.captions.rouge import rouge_l
 from flickr8k_files import captions
 
 CAPTION = st.lists(st.sampled_from(["a", "b", "c", "dog", "runs"]), max_size=12).map(" ".join)

@@ -33,9 +33,8 @@ from counterfoil.evaluation.forms.base import (
 )
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.correlation_influence import influences
+from counterfoil.metrics.correlation_influence import contributions, influences
 from counterfoil.metrics.measures import of_form
-from counterfoil.metrics.swapped_correlation import contributions
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation

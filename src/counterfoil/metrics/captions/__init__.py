@@ -7,7 +7,7 @@ tokens and frames. METEOR and SPICE are programs, and metrics with a model behin
 `counterfoil.scorers.captions`.
 
 >>> from counterfoil.metrics.captions.ptb import tokenize_all
->>> from counterfoil.metrics.captions.rouge import rouge_l
+>>> from counterfoil.metrics.captions.ngrams import rouge_l
 >>> rouge_l(tokenize_all(["A cat sleeps."]), [tokenize_all(["A cat sleeps on a sofa."])]).round(4)
 array([0.6289])
 """

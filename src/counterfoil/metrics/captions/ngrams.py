@@ -1,17 +1,19 @@
-"""Candidates with their references, and the n-grams of every distinct text counted once.
+"""BLEU and ROUGE-L of captions as the COCO tool kit computes them, and the n-grams that they and CIDEr count.
 
-What BLEU, ROUGE-L and CIDEr share. Texts come tokenised (`metrics.ptb`): tokens parted by blanks. A load
-of captions names few distinct texts many times, so everything that belongs to a text alone is computed for
-distinct texts, and what belongs to a candidate and a reference for all pairs at once.
+BLEU is of n-grams up to 1, 2, 3, 4, per item and of a corpus; ROUGE-L of the longest common subsequence of
+tokens. Texts come tokenised (`metrics.ptb`): tokens parted by blanks. A load of captions names few distinct
+texts many times, so everything that belongs to a text alone is computed for distinct texts, and what belongs
+to a candidate and a reference for all pairs at once.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy import ndarray
 from scipy import sparse
 
@@ -164,3 +166,172 @@ def load(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Load
         references=np.array([place[text] for listed in references for text in listed]),
         starts=np.concatenate([[0], np.cumsum([len(listed) for listed in references])]),
     )
+
+
+#: Which length of reference a candidate is held against: the nearest (of two the shorter), the shortest, or
+#: the mean of all.
+Length = Literal["closest", "shortest", "average"]
+
+# The tool kit's guards against division by zero; they keep a precision of 0 from making BLEU quite 0.
+_SMALL, _TINY = 1e-9, 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Bleu:
+    """BLEU-1 to BLEU-4 of each item, (items, 4), and of all items as one corpus, (4,)."""
+
+    items: Float[ndarray, "items 4"]
+    corpus: Float[ndarray, "4"]
+
+
+def bleu(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, length: Length = "closest"
+) -> Bleu:
+    """BLEU-1 to BLEU-4 of tokenised candidates, each against its references.
+
+        BLEU-N = BP * (p_1 * ... * p_N)^(1/N),  BP = min(1, exp(1 - r/c))
+
+    p_n is the share of the candidate's n-grams that a reference has too, an n-gram counting at most as often
+    as in the reference that has it most; c and r are the lengths of the candidate and of its references, see
+    `Length`. Of a corpus, n-grams and lengths are summed over items first. Values are from 0 to 1.
+
+    As in the tool kit every p_n is (matches + 1e-15) / (n-grams + 1e-9), which makes a caption that equals
+    its reference fall short of 1 by about 1e-9, and one without matches nearly but not quite 0. A candidate
+    with fewer than N tokens has no n-gram for BLEU-N and gets next to nothing even when it is right. A
+    candidate without tokens gets 0.
+
+    Raises `InputError` as `ngrams.load` does. Source: K. Papineni et al., BLEU, 2002, section 2; the tool
+    kit's `bleu_scorer.py`.
+
+    >>> result = bleu(["a dog runs on grass"], [["a dog runs on the grass", "dogs run"]])
+    >>> result.items.round(4).tolist()
+    [[0.8187, 0.709, 0.6498, 0.5789]]
+    """
+    return bleu_of_load(load(candidates, references), length=length)
+
+
+def bleu_of_load(load: Load, *, length: Length = "closest") -> Bleu:
+    """`bleu` of captions whose n-grams are already counted, as for several metrics of one load."""
+    sums = bleu_counts(load, length=length)
+    return Bleu(items=bleu_of_sums(sums), corpus=bleu_of_sums(sums.sum(axis=0)))
+
+
+def bleu_counts(load: Load, *, length: Length = "closest") -> Float[ndarray, "items 10"]:
+    """What adds up to BLEU: of each item its matches and n-grams by order, and both lengths."""
+    if length not in get_args(Length):
+        raise InputError("unknown length of references", given=length, allowed=get_args(Length))
+    own = load.grams.lengths[load.candidates]
+    guesses = np.maximum(own[:, None] - np.arange(ORDERS), 0)
+    lengths = np.stack([own, _held_against(load, length)], axis=1)
+    return np.concatenate([_matches(load), guesses, lengths], axis=1).astype(np.float64)
+
+
+def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
+    """BLEU-1 to BLEU-4 of sums of what `counted` counts."""
+    matches, guesses = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
+    own, held = sums[..., 2 * ORDERS], sums[..., 2 * ORDERS + 1]
+    precisions = (matches + _TINY) / (guesses + _SMALL)
+    means = np.cumprod(precisions, axis=-1) ** (1 / np.arange(1, ORDERS + 1))
+    ratio = (own + _TINY) / (held + _SMALL)
+    penalty = np.exp(np.minimum(1 - 1 / ratio, 0))
+    return np.asarray(means * penalty[..., None])
+
+
+def _matches(load: Load) -> Float[ndarray, "items 4"]:
+    """How many of each candidate's n-grams are in a reference, none more often than there."""
+    counts, empty = load.grams.counts, len(load.texts)
+    found = np.empty((len(load), ORDERS))
+    for block in load.blocks():
+        starts, ends = load.starts[:-1][block], load.starts[1:][block]
+        most = counts[load.references[starts]]
+        for turn in range(1, int((ends - starts).max())):
+            more = starts + turn < ends
+            most = most.maximum(
+                counts[np.where(more, load.references[np.minimum(starts + turn, ends - 1)], empty)]
+            )
+        found[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
+    return found
+
+
+def _held_against(load: Load, length: Length) -> ndarray:
+    """(items,) the length of the references."""
+    lengths, starts = load.grams.lengths[load.references], load.starts[:-1]
+    if length == "shortest":
+        return np.asarray(np.minimum.reduceat(lengths, starts))
+    if length == "average":
+        return np.add.reduceat(lengths, starts) / np.diff(load.starts)
+    # Nearest first, then shortest, as one number whose remainder is the length.
+    scale = int(lengths.max()) + 1
+    distance = np.abs(lengths - load.grams.lengths[load.against])
+    return np.asarray(np.minimum.reduceat(distance * scale + lengths, starts) % scale)
+
+
+#: How much more recall counts than precision, as the tool kit has it.
+BETA = 1.2
+
+
+def rouge_l(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA
+) -> Float[ndarray, "items"]:
+    """(items,) ROUGE-L of tokenised candidates, each against its references.
+
+        P = max_j lcs(c, s_j) / |c|,  R = max_j lcs(c, s_j) / |s_j|,  F = (1 + b^2) P R / (R + b^2 P)
+
+    with lcs the length of the longest common subsequence of tokens. The best precision and the best recall
+    may come from different references. Values are from 0 to 1; 1 where the candidate equals a reference; 0
+    where no token is shared, so also for a candidate without tokens, unless a reference has none either: the
+    tool kit sees one empty token in both and gives 1.
+
+    Raises `InputError` as `ngrams.load` does. Source: C.-Y. Lin, ROUGE, 2004, section 3.1; the tool kit's
+    `rouge.py`.
+
+    >>> rouge_l(["a dog runs"], [["a big dog", "the dog runs fast"]]).round(4).tolist()
+    [0.6667]
+    """
+    return rouge_of_load(load(candidates, references), beta=beta)
+
+
+def rouge_of_load(load: Load, *, beta: float = BETA) -> Float[ndarray, "items"]:
+    """`rouge_l` of captions that are already paired."""
+    numbers: dict[str, int] = {}
+    # One blank parts tokens here, where BLEU and CIDEr take any white space: so does the tool kit.
+    texts = [[numbers.setdefault(token, len(numbers)) for token in text.split(" ")] for text in load.texts]
+    lengths = np.array([len(text) for text in texts])
+    common = _common(texts, load.against, load.references)
+    precision = load.best(common / lengths[load.against])
+    recall = load.best(common / lengths[load.references])
+    with np.errstate(invalid="ignore"):
+        score = (1 + beta**2) * precision * recall / (recall + beta**2 * precision)
+    return np.where((precision > 0) & (recall > 0), score, 0.0)
+
+
+def _common(
+    texts: Sequence[Sequence[int]], left: Int[ndarray, "pairs"], right: Int[ndarray, "pairs"]
+) -> Int[ndarray, "pairs"]:
+    """The length of the longest common subsequence of each pair of texts; each two texts are compared once.
+
+    A row of the table that is filled in to find it changes from column to column by 0 or 1. With these steps
+    as the bits of one number, a row follows from the one above by four operations (M. Crochemore et al., A
+    fast and practical bit-vector algorithm for the longest common subsequence problem, 2001).
+    """
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    keys, which = np.unique(low * len(texts) + high, return_inverse=True)
+    found = np.empty(len(keys), dtype=np.int64)
+    current, size, full = -1, 0, 0
+    places: dict[int, int] = {}
+    for row, (one, other) in enumerate(
+        zip((keys // len(texts)).tolist(), (keys % len(texts)).tolist(), strict=True)
+    ):
+        if one != current:
+            current, size, places = one, len(texts[one]), {}
+            for place, token in enumerate(texts[one]):
+                places[token] = places.get(token, 0) | 1 << place
+            full = (1 << size) - 1
+        steps = full
+        for token in texts[other]:
+            at = places.get(token)
+            if at is not None:
+                kept = steps & at
+                steps = (steps + kept) | (steps - kept)
+        found[row] = size - (steps & full).bit_count()
+    return np.asarray(found[which.reshape(-1)])

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int64
 from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.metrics.captions import bleu, cider, ngrams, ptb, rouge
+from counterfoil.metrics.captions import cider, ngrams, ptb
 from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions import meteor, spice
 from counterfoil.scorers.captions.corpora import documents
@@ -131,8 +131,8 @@ def _load(candidates: Texts, references: Lists) -> ngrams.Load:
 
 
 @lru_cache(maxsize=1)
-def _bleu_of(candidates: Texts, references: Lists, length: bleu.Length) -> bleu.Bleu:
-    return bleu.of_load(_load(candidates, references), length=length)
+def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngrams.Bleu:
+    return ngrams.bleu_of_load(_load(candidates, references), length=length)
 
 
 @lru_cache(maxsize=1)
@@ -218,13 +218,13 @@ class _Settings:
 def _bleu(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "length")
     order = int(name.removeprefix("bleu-")) - 1
-    length: Any = settings.one_of("length", get_args(bleu.Length))
+    length: Any = settings.one_of("length", get_args(ngrams.Length))
     return settings.metric_of(
         lambda candidates, references, _: _bleu_of(candidates, references, length).items[:, order],
         whole=lambda candidates, references: float(_bleu_of(candidates, references, length).corpus[order]),
         sums=Sums(
-            lambda candidates, references: bleu.counted(_load(candidates, references), length=length),
-            lambda sums: bleu.of_sums(sums)[..., order],
+            lambda candidates, references: ngrams.bleu_counts(_load(candidates, references), length=length),
+            lambda sums: ngrams.bleu_of_sums(sums)[..., order],
         ),
         length=length,
     )
@@ -232,7 +232,9 @@ def _bleu(name: str, settings: _Settings) -> TextMeasure:
 
 def _rouge(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens")
-    return settings.metric_of(lambda candidates, references, _: rouge.of_load(_load(candidates, references)))
+    return settings.metric_of(
+        lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
+    )
 
 
 def _cider(name: str, settings: _Settings) -> TextMeasure:
