@@ -30,7 +30,7 @@ import numpy as np
 
 from counterfoil.data.readers.released_captions import read_tokens
 from counterfoil.metrics.captions import ptb
-from counterfoil.scorers.captions.meteor import meteor
+from counterfoil.scorers.captions.java import meteor
 
 Load = tuple[list[str], list[list[str]]]
 

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from counterfoil.world.painting import HOLES, LOOKS, OUTLINES
-from counterfoil.world.render import RADII, draw_many
+from counterfoil.world.painting import HOLES, LOOKS, OUTLINES, RADII, draw_many
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 
 OVER = 8

@@ -48,7 +48,7 @@ class TestTheModelBehind:
     @pytest.fixture
     def spec(self, tmp_path: Path) -> str:
         pytest.importorskip("open_clip")
-        from counterfoil.scorers.tiny import write_random_checkpoint
+        from counterfoil.scorers.open_clip_loading import write_random_checkpoint
 
         return write_random_checkpoint(tmp_path / "tiny")
 

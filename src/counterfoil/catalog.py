@@ -23,7 +23,7 @@ from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
 from counterfoil.scorers.captions.registry import METRICS, MetricEntry
 from counterfoil.scorers.checkpoint import is_checkpoint
 from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.train.recipes import RECIPES, Recipe, read

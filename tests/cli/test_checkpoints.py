@@ -13,12 +13,8 @@ from contracts import forms  # noqa: E402
 from counterfoil.data import Caption, Image  # noqa: E402
 from counterfoil.data.folder import save  # noqa: E402
 from counterfoil.data.records import PixelSource  # noqa: E402
-from counterfoil.scorers import (  # noqa: E402
-    checkpoint,
-    detector,
-    registry,
-)
-from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
+from counterfoil.scorers import checkpoint, networks, registry  # noqa: E402
+from counterfoil.scorers.open_clip_loading import write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -56,7 +52,7 @@ def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, coun
 
 def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> None:
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
-    checkpoint.save(tmp_path / "detector", detector.on(backbone), {})
+    checkpoint.save(tmp_path / "detector", networks.detector(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"
     said = counterfoil(
         "evaluate", tmp_path / "detector", questions, "--device", "cpu", "--out", run, "--json", out

@@ -116,9 +116,9 @@ def test_the_same_seed_gives_the_same_page(counterfoil, runs: Path, tmp_path: Pa
 
 
 def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
+    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     # As many as the catalog says take long to make up.
-    monkeypatch.setattr("counterfoil.world.readers._questions", lambda card, data: 8)
+    monkeypatch.setattr("counterfoil.world.benchmarks._questions", lambda card, data: 8)
     for scorer in ("blind:length", "blind:constant"):
         name = scorer.rpartition(":")[2]
         said = counterfoil(

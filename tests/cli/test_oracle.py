@@ -11,8 +11,8 @@ from counterfoil.errors import DataError, UnknownNameError
 
 def test_the_oracle_gets_everything_right(counterfoil, monkeypatch) -> None:
     # Small pictures and galleries are drawn faster, and an oracle does not look.
-    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
-    monkeypatch.setattr("counterfoil.world.readers.IMAGES", 60)
+    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
+    monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 60)
     worlds = "world-quads", "world-choices", "world-gallery"
     options = "--ties", "strict", "--draws", 100, "--json", "-", "--quiet"
     said = counterfoil("evaluate", "world:oracle", *worlds, *options)

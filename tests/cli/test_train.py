@@ -145,7 +145,7 @@ def test_a_file_may_say_everything(counterfoil, rows: Path, tmp_path: Path) -> N
 
 def test_a_guard_is_measured_on_the_way(train, monkeypatch) -> None:
     # Small pictures are drawn faster.
-    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
+    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     said = train("coco", "--steps", 3, "--guard", "world-choices", "--json", "-", "--quiet")
     assert said.code == 0, said.err
     moments = json.loads(said.out)["points"]

@@ -8,10 +8,9 @@ import pytest
 
 from counterfoil.data.folder import load
 from counterfoil.data.training_files import read
-from counterfoil.world.galleries import gallery
+from counterfoil.world.benchmarks import clips, gallery
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import choices, quads
-from counterfoil.world.video_benchmark import clips
 
 
 def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:
@@ -70,8 +69,8 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
 
 def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, monkeypatch) -> None:
     # A few small pictures; the slow test below has those of the catalog.
-    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
-    monkeypatch.setattr("counterfoil.world.readers.IMAGES", 20)
+    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
+    monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 20)
     said = counterfoil(
         "evaluate", "blind:constant", "world-gallery", "--ties", "half", "--json", "-", "--draws", 100
     )
@@ -86,7 +85,7 @@ def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, 
 @pytest.mark.slow
 def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path, monkeypatch) -> None:
     # Small pictures are drawn faster, and a constant does not look at them.
-    monkeypatch.setattr("counterfoil.world.readers.SIZE", 32)
+    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     target = tmp_path / "drawn.json"
     names = ("world-quads", "world-choices", "world-gallery")
     said = counterfoil(

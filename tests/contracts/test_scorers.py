@@ -151,10 +151,10 @@ def _models(folder: Path, texts: list[str]) -> None:
         import transformers  # noqa: F401
     except ModuleNotFoundError:
         return
-    from counterfoil.scorers import checkpoint, detector, pcme, small, tiny
+    from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, small
     from tiny_families import save_clip
 
-    tiny.write_random_checkpoint(folder / "open-clip")
+    open_clip_loading.write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
 
     def saved(name: str, backbone: Any) -> None:
@@ -166,7 +166,7 @@ def _models(folder: Path, texts: list[str]) -> None:
         for end, seed in (("", 0), ("-2", 1)):
             torch.manual_seed(seed)
             saved(f"small{end}", small.backbone(texts, seed=seed))
-            saved(f"detector{end}", detector.on(small.backbone(texts, seed=seed)))
+            saved(f"detector{end}", networks.detector(small.backbone(texts, seed=seed)))
         saved("pvse", pcme.pvse(small.backbone(texts)))
         saved("pcme", pcme.pcme(small.backbone(texts)))
 

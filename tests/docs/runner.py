@@ -23,10 +23,10 @@ def run(words: list[str]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    from counterfoil.world import readers
+    from counterfoil.world import benchmarks
 
     # Worlds by name are small ones here: tests/world and `make slow` have those of the catalog.
-    readers.SIZE, readers.IMAGES = 48, 60
+    benchmarks.SIZE, benchmarks.IMAGES = 48, 60
     for line in sys.stdin:
         sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -13,7 +13,7 @@ from counterfoil.engine import align, run
 from counterfoil.engine.align import answered, matched
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.metrics import contrast
-from counterfoil.scorers import given
+from counterfoil.scorers import given, given_galleries
 from counterfoil.scorers.base import Identity, Options
 
 
@@ -448,7 +448,9 @@ def means(answers):
 
 
 def test_winoground_embeddings(shared_data, winoground_tags):
-    loaded = given.load_embeddings(str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz"))
+    loaded = given_galleries.load_embeddings(
+        str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")
+    )
     answers = align(loaded, winoground_tags, note=never)
     # The README of the data names the first three; 270 of 400 right matchings is the fourth.
     assert means(answers) == (34.75, 11.0, 7.5)
@@ -541,7 +543,9 @@ def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_item
         align(loaded, sugarcrepe_items)
     with pytest.raises(DataError, match="number of image embeddings"):
         align(
-            given.load_embeddings(str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")),
+            given_galleries.load_embeddings(
+                str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")
+            ),
             sugarcrepe_items,
         )
 

@@ -12,7 +12,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 
 from .metric_fakes import Best, Cosine, Overlap, Words, frames, preferred, rated
 

@@ -20,7 +20,7 @@ from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives, Ranks, from_places, positive_ranks
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.rankings import GivenRankings, to_lists
+from counterfoil.scorers.given_galleries import GivenRankings, to_lists
 
 IMAGES, CAPTIONS = 4, 7
 

@@ -11,7 +11,7 @@ from counterfoil.data import Caption, Image
 from counterfoil.engine import Session, run
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.errors import ScoreError
-from counterfoil.scorers import blind, pixels
+from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Ability, Options
 from counterfoil.scorers.lazy import LazyPairScorer, lazy
 from counterfoil.world import quads
@@ -69,7 +69,7 @@ def test_a_stream_is_closed_and_its_end_is_an_error(fakes: Any) -> None:
 
 def test_a_stream_ranks_a_gallery() -> None:
     gallery = several(np.random.default_rng(0), 4, 6)[0]
-    plain = blind.load("random")
+    plain = baselines.load_blind("random")
     streamed = Streaming(plain)
     streamed.needs = plain.needs
     one, two = (rank_galleries([gallery], each)[0] for each in (plain, streamed))
@@ -79,7 +79,7 @@ def test_a_stream_ranks_a_gallery() -> None:
 
 def test_colours_are_counted_in_workers_with_the_same_bits() -> None:
     benchmark = quads(6, seed=0)
-    scorer = pixels.load("colours")
+    scorer = baselines.load_pixels("colours")
     alone, beside = (run(benchmark, scorer, session=Session(batch_size=5, workers=n)) for n in (0, 2))
     assert alone.values.tobytes() == beside.values.tobytes()
 

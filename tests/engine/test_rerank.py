@@ -15,10 +15,10 @@ from counterfoil.engine.rerank import name
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.scorers import blind
+from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.given_arrays import GivenSimilarity
+from counterfoil.scorers.given import GivenTable
+from counterfoil.scorers.given_galleries import GivenEmbeddings, GivenSimilarity
 from small_galleries import benchmark, same, several, twin
 
 #: Above every score of a first stage here.
@@ -114,7 +114,7 @@ def test_galleries_of_other_items_are_ranked_apart():
 
 def test_a_constant_scorer_ties_with_everything():
     each = benchmark(np.random.default_rng(3), 5, 7)
-    found = run(each, blind.load("constant"))
+    found = run(each, baselines.load_blind("constant"))
     assert (found.i2t.level[found.i2t.above >= 0] == 7).all()
     assert (found.t2i.level[found.t2i.above >= 0] == 5).all()
 

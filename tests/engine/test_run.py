@@ -10,7 +10,7 @@ from counterfoil.data import Caption, Image
 from counterfoil.engine import Session, run
 from counterfoil.engine.cache import SCHEMA
 from counterfoil.errors import DataError, InputError, ScoreError, StorageError
-from counterfoil.scorers import blind
+from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Identity
 
 
@@ -264,16 +264,16 @@ def test_missing_images_stop_before_the_model_runs(fakes):
 
 def test_blind_scorers_need_nothing_at_hand_and_leave_nothing_in_the_cache(fakes, tmp_path):
     benchmark = fakes.choices(3)
-    full = run(benchmark, blind.load("random"), session=Session(tmp_path)).values
+    full = run(benchmark, baselines.load_blind("random"), session=Session(tmp_path)).values
     object.__setattr__(benchmark, "images", tuple(Image(i.id) for i in benchmark.images))
     np.testing.assert_array_equal(
-        run(benchmark, blind.load("random"), session=Session(tmp_path)).values, full
+        run(benchmark, baselines.load_blind("random"), session=Session(tmp_path)).values, full
     )
-    assert run(benchmark, blind.load("length")).values.tolist() == [[3.0, 3.0]] * 3
+    assert run(benchmark, baselines.load_blind("length")).values.tolist() == [[3.0, 3.0]] * 3
     object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
-    assert run(benchmark, blind.load("constant")).values.tolist() == [[0.0, 0.0]] * 3
+    assert run(benchmark, baselines.load_blind("constant")).values.tolist() == [[0.0, 0.0]] * 3
     with pytest.raises(DataError, match="6 of 6 without"):
-        run(benchmark, blind.load("length"))
+        run(benchmark, baselines.load_blind("length"))
     assert not list(tmp_path.rglob("*.npz"))
 
 

@@ -17,7 +17,7 @@ from counterfoil.engine.top_lists import (
 )
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 from small_galleries import benchmark
 
 IMAGES, CAPTIONS = 6, 11

@@ -84,7 +84,7 @@ def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
 
 def test_pac_s_through_another_model_says_so(tmp_path: Path) -> None:
     from counterfoil.scorers.captions import embedding
-    from counterfoil.scorers.given import GivenEmbeddings
+    from counterfoil.scorers.given_galleries import GivenEmbeddings
 
     given = GivenEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
 

@@ -9,7 +9,7 @@ from counterfoil.data.training_files import read
 from counterfoil.engine import Session, run
 from counterfoil.evaluation import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
-from counterfoil.scorers.blind import load as blind
+from counterfoil.scorers.baselines import load_blind as blind
 from counterfoil.world.sample import quads
 
 

@@ -184,7 +184,7 @@ def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
     def made(kind: str) -> Any:
         import torch
 
-        from counterfoil.scorers import detector, pcme, registry
+        from counterfoil.scorers import networks, pcme, registry
 
         torch.manual_seed(8)
         if kind == "small":
@@ -197,7 +197,7 @@ def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
         if kind.partition("-")[0] in ("pvse", "pcme"):
             found = getattr(pcme, kind.partition("-")[0])(found)
         if kind == "detector":
-            found = detector.on(found)
+            found = networks.detector(found)
         for each in found.network.parameters():
             each.data += 0.05 * torch.randn_like(each)
         return found

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.scorers import blind
+from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Options, Scorer
 
 
@@ -29,7 +29,7 @@ CAPTIONS = [
 
 @pytest.mark.parametrize("name", ["constant", "random", "length"])
 def test_is_a_scorer_that_opens_nothing(name: str) -> None:
-    scorer = blind.load(name)
+    scorer = baselines.load_blind(name)
     assert isinstance(scorer, Scorer)
     assert scorer.identity.name == f"blind:{name}"
     scores = scorer.score(IMAGES, CAPTIONS)
@@ -38,21 +38,21 @@ def test_is_a_scorer_that_opens_nothing(name: str) -> None:
 
 
 def test_constant_is_one_number() -> None:
-    assert blind.load("constant").score(IMAGES, CAPTIONS).tolist() == [0, 0, 0, 0]
+    assert baselines.load_blind("constant").score(IMAGES, CAPTIONS).tolist() == [0, 0, 0, 0]
 
 
 def test_length_counts_words_between_blanks() -> None:
-    assert blind.load("length").score(IMAGES, CAPTIONS).tolist() == [2, 5, 2, 1]
+    assert baselines.load_blind("length").score(IMAGES, CAPTIONS).tolist() == [2, 5, 2, 1]
 
 
 def test_length_needs_the_text() -> None:
     with pytest.raises(DataError, match="caption 'x' is not at hand"):
-        blind.load("length").score(IMAGES[:1], [Caption("x")])
+        baselines.load_blind("length").score(IMAGES[:1], [Caption("x")])
 
 
 @given(st.permutations(range(16)), st.integers(1, 16))
 def test_random_does_not_depend_on_order_or_batch(order: list[int], size: int) -> None:
-    scorer = blind.load("random", Options(seed=7))
+    scorer = baselines.load_blind("random", Options(seed=7))
     pairs = [(image, caption) for image in IMAGES for caption in CAPTIONS]
     whole = scorer.score(*zip(*pairs, strict=True))
     shuffled = [pairs[i] for i in order]
@@ -62,7 +62,9 @@ def test_random_does_not_depend_on_order_or_batch(order: list[int], size: int) -
 
 def test_random_differs_by_seed_image_and_caption() -> None:
     draw = {
-        (seed, image.id, caption.id): blind.load("random", Options(seed=seed)).score([image], [caption])[0]
+        (seed, image.id, caption.id): baselines.load_blind("random", Options(seed=seed)).score(
+            [image], [caption]
+        )[0]
         for seed in (0, 1)
         for image in IMAGES
         for caption in CAPTIONS
@@ -71,7 +73,7 @@ def test_random_differs_by_seed_image_and_caption() -> None:
 
 
 def test_random_goes_by_the_text_not_the_captions_name() -> None:
-    scorer = blind.load("random")
+    scorer = baselines.load_blind("random")
     image = IMAGES[0]
     assert (
         scorer.score([image], [Caption("x", "a cat")])[0] == scorer.score([image], [Caption("y", "a cat")])[0]
@@ -81,7 +83,7 @@ def test_random_goes_by_the_text_not_the_captions_name() -> None:
 def test_random_is_uniform() -> None:
     # 4,000 draws: the mean of a uniform is 1/2 with standard error 0.0046; ten of them allowed.
     captions = [Caption(str(i), f"caption {i}") for i in range(4000)]
-    draws = blind.load("random").score([IMAGES[0]] * 4000, captions)
+    draws = baselines.load_blind("random").score([IMAGES[0]] * 4000, captions)
     assert abs(draws.mean() - 0.5) < 0.046
     assert draws.min() >= 0
     assert draws.max() < 1
@@ -89,9 +91,9 @@ def test_random_is_uniform() -> None:
 
 def test_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'length'"):
-        blind.load("lenght")
+        baselines.load_blind("lenght")
 
 
 def test_options_without_use_are_refused() -> None:
     with pytest.raises(InputError, match="has no use for the option 'precision'"):
-        blind.load("length", Options(precision="bf16"))
+        baselines.load_blind("length", Options(precision="bf16"))

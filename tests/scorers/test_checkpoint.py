@@ -95,7 +95,7 @@ def test_a_checkpoint_is_an_embedder(
     found = rows(scorer, drawn_images, 4, "images"), rows(scorer, captions, 3, "captions")
     assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
     assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
-    how = pcme.comparison(network)
+    how = network.comparison()
     exact = (
         (texts[:10] * images[: len(texts[:10])]).sum(axis=1)
         if how is None

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import CounterfoilError, DataError, InputError, ScoreError
-from counterfoil.scorers import given
+from counterfoil.scorers import given, given_galleries
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.score_table_layouts import recognise
 
@@ -340,7 +340,7 @@ CAPTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 0.0]], dtype=np.float32)
     ("image", "caption"), [("images", "captions"), ("img", "cap"), ("image", "text"), ("images", "texts")]
 )
 def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
-    found = given.load_embeddings(save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS}))
+    found = given_galleries.load_embeddings(save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS}))
     assert found.images.tolist() == IMAGES.tolist()
     assert found.captions.tolist() == CAPTIONS.tolist()
     assert found.image_ids is None
@@ -348,7 +348,7 @@ def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
 
 
 def test_compare_normalises(tmp_path: Path) -> None:
-    found = given.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
+    found = given_galleries.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
     scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
     # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
     np.testing.assert_allclose(scores, [0.6, 0.8, 0.0], atol=1e-12)
@@ -361,14 +361,16 @@ def test_types_and_ids(dtype: type, tmp_path: Path) -> None:
         tmp_path / "e.npz", images=IMAGES.astype(dtype), captions=CAPTIONS.astype(dtype),
         image_ids=np.array([17, 3]), caption_ids=np.array(["a", "b", "ü"]),
     )  # fmt: skip
-    found = given.load_embeddings(path)
+    found = given_galleries.load_embeddings(path)
     assert found.images.dtype == (np.float64 if dtype is np.float64 else np.float32)
     assert found.image_ids == ("17", "3")
     assert found.caption_ids == ("a", "b", "ü")
 
 
 def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
-    found = given.load_embeddings(str(shared_data / "winoground" / "clip_vit_b32_laion2b_embeddings.npz"))
+    found = given_galleries.load_embeddings(
+        str(shared_data / "winoground" / "clip_vit_b32_laion2b_embeddings.npz")
+    )
     images, captions = found.images.reshape(400, 2, -1), found.captions.reshape(400, 2, -1)
     s = np.empty((400, 2, 2))
     for c in (0, 1):
@@ -429,7 +431,7 @@ def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
 )
 def test_embeddings_that_cannot_be_right(arrays: dict[str, object], pattern: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=pattern) as error:
-        given.load_embeddings(save(tmp_path / "e.npz", **arrays))
+        given_galleries.load_embeddings(save(tmp_path / "e.npz", **arrays))
     assert "\n" not in str(error.value)
     assert "e.npz" in str(error.value)
 
@@ -437,7 +439,7 @@ def test_embeddings_that_cannot_be_right(arrays: dict[str, object], pattern: str
 def test_files_that_are_no_embeddings(tmp_path: Path) -> None:
     def refused(path: Path, pattern: str) -> None:
         with pytest.raises(CounterfoilError, match=pattern):
-            given.load_embeddings(str(path))
+            given_galleries.load_embeddings(str(path))
 
     data = Path(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS)).read_bytes()
     (tmp_path / "cut.npz").write_bytes(data[: len(data) // 2])

@@ -157,7 +157,7 @@ def test_names_on_a_hub_are_not_remembered(tmp_path: Path) -> None:
 def test_a_second_run_of_the_command_does_not_import_torch(tmp_path: Path) -> None:
     pytest.importorskip("open_clip")
     from counterfoil.data.folder import save
-    from counterfoil.scorers.tiny import write_random_checkpoint
+    from counterfoil.scorers.open_clip_loading import write_random_checkpoint
     from counterfoil.world.sample import quads
 
     save(quads(7, seed=0, size=32), tmp_path / "world")

@@ -20,7 +20,7 @@ from counterfoil.scorers.matching_probability import (  # noqa: E402
 from counterfoil.scorers.networks import Backbone, Encoded, Local, Network  # noqa: E402
 from counterfoil.scorers.pcme import Heads  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
-from counterfoil.train.pcme_loss import soft_contrastive  # noqa: E402
+from counterfoil.train.losses import soft_contrastive  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -155,7 +155,7 @@ def test_one_head_gives_one_point():
     assert found.points.shape == (5, WIDTH)
     assert found.residuals.shape == (5, 1, WIDTH)
     assert pcme.rows(found).shape == (5, WIDTH)
-    assert pcme.comparison(network) is None
+    assert network.comparison() is None
 
 
 def test_the_mean_of_pcme_is_a_head_and_its_variance_begins_where_it_is_told():
@@ -259,11 +259,11 @@ def test_rows_are_compared_as_the_losses_compare():
     images, texts = (pcme.rows(side).detach().numpy() for side in (answer.images, answer.texts))
     assert images.dtype == np.float32
     assert images.shape == (5, 3 * WIDTH)
-    comparison = pcme.comparison(network)
+    comparison = network.comparison()
     assert comparison == MostSimilarHeads(3)
     expected = losses.similarity(answer.images.points, answer.texts.points).detach().numpy()
     np.testing.assert_allclose(comparison.block(images, texts), expected, atol=1e-6)
-    assert pcme.comparison(small().network) is None
+    assert small().network.comparison() is None
 
 
 def test_gaussian_rows_are_compared_as_the_loss_compares_them():
@@ -272,8 +272,8 @@ def test_gaussian_rows_are_compared_as_the_loss_compares_them():
     answer = network(pixels, tokens)
     images, texts = (pcme.rows(side).detach().numpy() for side in (answer.images, answer.texts))
     assert images.shape == (5, 2 * WIDTH)
-    assert pcme.comparison(network, seed=5) == Sampled(3.0, 2.0, samples=4, seed=5)
-    assert pcme.comparison(network, probability="expected") == Expected(3.0, 2.0)
+    assert network.comparison(seed=5) == Sampled(3.0, 2.0, samples=4, seed=5)
+    assert network.comparison(probability="expected") == Expected(3.0, 2.0)
     # The likelihood of right and wrong pairs that the loss adds up, from the rows' probabilities: both are
     # means over their own draws, so over many seeds they are the same number.
     found = np.mean(
@@ -335,7 +335,7 @@ def test_training_reaches_every_weight_and_finds_the_pairs(make, places):
     with torch.no_grad():
         answer = network(pixels, tokens)
     images, texts = (pcme.rows(side).numpy() for side in (answer.images, answer.texts))
-    comparison = pcme.comparison(network)
+    comparison = network.comparison()
     scores = comparison.block(images, texts)
     assert (scores.argmax(1) == np.arange(8)).all()
     assert (scores.argmax(0) == np.arange(8)).all()

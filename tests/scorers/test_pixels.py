@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.scorers.base import Options, Scorer
-from counterfoil.scorers.pixels import ANCHORS, agreement, colour_words, load, shares
+from counterfoil.scorers.baselines import ANCHORS, agreement, colour_words, load_pixels, shares
 
 
 def picture(*bands: str, side: int = 64) -> PIL.Image.Image:
@@ -30,14 +30,14 @@ def image(*bands: str, name: str = "") -> Image:
 
 def score(images: Sequence[Image], texts: Sequence[str]) -> list[float]:
     captions = [Caption(str(i), text) for i, text in enumerate(texts)]
-    return load("colours").score(images, captions).tolist()
+    return load_pixels("colours").score(images, captions).tolist()
 
 
 def test_it_is_a_scorer_with_a_name():
-    scorer = load("colours")
+    scorer = load_pixels("colours")
     assert isinstance(scorer, Scorer)
     assert scorer.identity.name == "pixels:colours"
-    assert scorer.identity == load("colours", Options(seed=5)).identity
+    assert scorer.identity == load_pixels("colours", Options(seed=5)).identity
 
 
 @pytest.mark.parametrize("name", ANCHORS)
@@ -149,14 +149,14 @@ def test_what_is_not_at_hand_is_named():
     with pytest.raises(DataError, match="image 'gone' is not at hand"):
         score([Image("gone")], ["a red cat"])
     with pytest.raises(DataError, match="caption 'c' is not at hand"):
-        load("colours").score([image("red")], [Caption("c")])
+        load_pixels("colours").score([image("red")], [Caption("c")])
 
 
 def test_unknown_names_and_options():
     with pytest.raises(UnknownNameError, match="did you mean 'colours'"):
-        load("colors")
+        load_pixels("colors")
     with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        load("colours", Options(prompt="a {}"))
+        load_pixels("colours", Options(prompt="a {}"))
 
 
 def test_the_world_is_read_from_its_pixels():
@@ -169,7 +169,7 @@ def test_the_world_is_read_from_its_pixels():
     benchmark = quads(210)
     captions, images = (part.ravel() for part in benchmark.questions.pairs())
     scores = (
-        load("colours")
+        load_pixels("colours")
         .score([benchmark.images[i] for i in images], [benchmark.captions[i] for i in captions])
         .reshape(-1, 2, 2)
     )

@@ -11,7 +11,7 @@ from counterfoil.catalog import scorer
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.given import GivenTable
-from counterfoil.scorers.rankings import GivenRankings, load_rankings
+from counterfoil.scorers.given_galleries import GivenRankings, load_rankings
 
 I2T = {"10": [3, 1, 2], "11": [], "4": [2]}
 T2I = {"1": [4, 10], "2": [11, 4, 10], "3": [10]}

@@ -9,7 +9,7 @@ from numpy import ndarray
 from counterfoil.catalog import scorer
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.given_arrays import GivenSimilarity, load_similarity
+from counterfoil.scorers.given_galleries import GivenSimilarity, load_similarity
 
 SCORES = np.array([[0.5, 1.0, -2.0], [0.25, 0.0, 8.0]])
 

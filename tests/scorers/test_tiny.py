@@ -9,7 +9,7 @@ from counterfoil.errors import MissingExtraError
 from counterfoil.metrics.contrast import QUAD as MEASURES
 from counterfoil.scorers import Embedder
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.tiny import write_random_checkpoint
+from counterfoil.scorers.open_clip_loading import write_random_checkpoint
 from counterfoil.world import quads
 
 torch = pytest.importorskip("torch")

@@ -14,7 +14,7 @@ from counterfoil.data.decoding import Sampling, evenly
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import DataError, ModelError
-from counterfoil.scorers import clip_fast, hf, open_clip, token_encoder
+from counterfoil.scorers import clip_fast, dual, hf, open_clip
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions.base import LocalEmbedder
 
@@ -213,10 +213,10 @@ def test_frames_are_streamed(checkpoint: Callable[[str], Path]) -> None:
     scorer = load("tiny", checkpoint("tiny"))
     counting = Counting(scorer.preparation)
     parts = replace(scorer, preparation=counting).local
-    film = Grey(3 * token_encoder.FRAMES + 5)
+    film = Grey(3 * dual.FRAMES + 5)
     ((rows,),) = parts.embed_frames([[Video("film", film)]])
     assert rows.shape == (len(film), 32)
-    assert counting.most <= token_encoder.FRAMES + 1
+    assert counting.most <= dual.FRAMES + 1
     # In order, whatever piece of the film a frame was in.
     alone = np.concatenate(
         [next(parts.embed_frames([[Video("film", Grey(n + 1))]]))[0][-1:] for n in (0, 40, len(film) - 1)]

@@ -9,7 +9,7 @@ from counterfoil.errors import InputError
 from counterfoil.studies import runs
 from counterfoil.studies.demo import Study
 from counterfoil.studies.runs import EvaluationRuns, TrainingRuns, world
-from counterfoil.world.galleries import as_collected
+from counterfoil.world.benchmarks import as_collected
 from tiny_study import TINY, facts
 
 

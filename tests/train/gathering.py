@@ -1,6 +1,6 @@
 """One of several processes that train as one: its share of a batch, gathered, and the gradients it ends with.
 
-Run as a script by the test of `counterfoil.train.devices`, with a world size, a rank, a port and a file.
+Run as a script by the test of `counterfoil.train.optim`, with a world size, a rank, a port and a file.
 """
 
 import os
@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402
 
 from counterfoil.train import losses  # noqa: E402
-from counterfoil.train.pcme_loss import soft_contrastive  # noqa: E402
+from counterfoil.train.losses import soft_contrastive  # noqa: E402
 
 ROWS, INPUTS, WIDTH = 6, 5, 4
 Sides = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -118,7 +118,7 @@ def main(world: int, rank: int, port: int, out: str) -> None:
     from lightning_fabric import Fabric
     from torch.nn.parallel import DistributedDataParallel
 
-    from counterfoil.train.devices import gather
+    from counterfoil.train.optim import gather
 
     os.environ.update(
         MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(world), RANK=str(rank),

@@ -16,7 +16,7 @@ from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine import Session, run  # noqa: E402
 from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402
-from counterfoil.scorers import checkpoint, detector  # noqa: E402
+from counterfoil.scorers import checkpoint, networks  # noqa: E402
 from counterfoil.scorers.base import Classifier, Options  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.recipes import Detection  # noqa: E402
@@ -81,7 +81,7 @@ def test_units_learn_what_a_slow_loop_learns() -> None:
     data, backbone = told(37), thumb()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(FAST.seed)
-        start = detector.on(thumb()).network.state_dict()
+        start = networks.detector(thumb()).network.state_dict()
     network = backbone.network.eval()
     with torch.inference_mode():
         images = network.encode_images(
@@ -272,7 +272,7 @@ def test_a_folder_that_cannot_be_written_is_told_first(
 
 def test_a_detector_on_a_detector() -> None:
     with pytest.raises(InputError, match="a detector stands on an encoder"):
-        detector.on(detector.on(thumb()))
+        networks.detector(networks.detector(thumb()))
 
 
 def test_choices_are_made_by_captions_alone() -> None:

@@ -8,10 +8,10 @@ pytest.importorskip("lightning_fabric")
 import thumbnails  # noqa: E402
 from contracts import forms  # noqa: E402
 from counterfoil.errors import InputError, ModelError  # noqa: E402
-from counterfoil.train.forgetting import ForgettingGuard, Watch, interpolate, sweep  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.recipes import Coco  # noqa: E402
 from counterfoil.train.saving import Monitors  # noqa: E402
+from counterfoil.train.validation import ForgettingGuard, Watch, interpolate, sweep  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
-from counterfoil.train.devices import gather  # noqa: E402
+from counterfoil.train.optim import gather  # noqa: E402
 
 pytestmark = pytest.mark.models
 SCRIPT = Path(__file__).with_name("gathering.py")

@@ -11,9 +11,12 @@ from lightning_fabric import Fabric  # noqa: E402
 import thumbnails  # noqa: E402
 from counterfoil.scorers.networks import Answer, Backbone, Encoded  # noqa: E402
 from counterfoil.train.dataloaders import Batch  # noqa: E402
-from counterfoil.train.devices import WrappedNetwork  # noqa: E402
-from counterfoil.train.gradients import gradients, joined  # noqa: E402
 from counterfoil.train.objectives import Objective, objective, with_heads  # noqa: E402
+from counterfoil.train.optim import (  # noqa: E402
+    WrappedNetwork,
+    gradients,
+    joined,
+)
 from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
 from counterfoil.train.state import random_state, set_random_state  # noqa: E402
 

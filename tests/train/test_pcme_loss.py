@@ -6,12 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from counterfoil.train.pcme_loss import (  # noqa: E402
-    divergence,
-    draws,
-    match_logits,
-    soft_contrastive,
-)
+from counterfoil.train.losses import divergence, draws, match_logits, soft_contrastive  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -15,7 +15,7 @@ from counterfoil.scorers import (  # noqa: E402
     checkpoint,
     registry,
 )
-from counterfoil.scorers.tiny import write_random_checkpoint  # noqa: E402
+from counterfoil.scorers.open_clip_loading import write_random_checkpoint  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402

@@ -12,7 +12,7 @@ from counterfoil.engine.content import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
-from counterfoil.world.render import draw
+from counterfoil.world.painting import draw
 from counterfoil.world.scenes import CONTAINERS
 
 AXES = {"right": ("x", 1), "left": ("x", -1), "down": ("y", 1), "up": ("y", -1)}

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterfoil.world.captions import describe, matches, mention, speak, text
-from counterfoil.world.reading import positives
 from counterfoil.world.scenes import CONTAINERS, sample_scene
+from counterfoil.world.truth import positives
 
 from .english import true_by_reading
 

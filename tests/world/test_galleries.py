@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.world.benchmarks import described, gallery
 from counterfoil.world.captions import OPENINGS, matches, text
-from counterfoil.world.galleries import described, gallery
 from counterfoil.world.sample import contrasts, stream
 
 
@@ -79,6 +79,6 @@ def test_what_cannot_be_drawn():
 
 
 def test_nobody_can_say_more_than_there_is_to_say(monkeypatch):
-    monkeypatch.setattr("counterfoil.world.galleries._TRIES", 1)
+    monkeypatch.setattr("counterfoil.world.benchmarks._TRIES", 1)
     with pytest.raises(InputError, match="not so many different captions of a scene; given: 200 captions"):
         gallery(1, captions_each=200)

@@ -7,8 +7,8 @@ from counterfoil.world.captions import describe, matches
 from counterfoil.world.drawings import MOTIONS, moving
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.ratings import claims, grade, level, level_table, share
-from counterfoil.world.reading import read
 from counterfoil.world.scenes import Scene, Thing, sample_scene
+from counterfoil.world.truth import read
 
 STAR = Thing("star", "small", "plain", "red", x=0.2, y=0.2)
 MOON = Thing("moon", "large", "dotted", "blue", x=0.8, y=0.2)

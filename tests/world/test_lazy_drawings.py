@@ -7,10 +7,9 @@ import pytest
 
 from counterfoil.data.records import decode
 from counterfoil.errors import UnknownNameError
+from counterfoil.world.benchmarks import as_collected, clips, gallery
 from counterfoil.world.drawings import sized
-from counterfoil.world.galleries import as_collected, gallery
 from counterfoil.world.sample import choices, painted, quads
-from counterfoil.world.video_benchmark import clips
 
 STYLES = ("natural", "synthetic")
 

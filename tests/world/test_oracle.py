@@ -10,11 +10,11 @@ from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
+from counterfoil.world.benchmarks import described, gallery
 from counterfoil.world.captions import matches
-from counterfoil.world.galleries import described, gallery
-from counterfoil.world.reading import read
 from counterfoil.world.sample import choices, contrasts, quads, stream
 from counterfoil.world.scenes import Scene
+from counterfoil.world.truth import read
 
 SEED, N = 11, 105
 

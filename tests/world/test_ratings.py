@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
+from counterfoil.world.benchmarks import clips
 from counterfoil.world.captions import matches
 from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, claims, judged, level, preferences, rated
-from counterfoil.world.reading import read
 from counterfoil.world.sample import contrasts
-from counterfoil.world.video_benchmark import clips
+from counterfoil.world.truth import read
 
 SEED = 6
 

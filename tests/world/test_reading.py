@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
 from counterfoil.world.captions import CLOSINGS, OPENINGS, Meaning, Phrase, describe, text
-from counterfoil.world.reading import VOCABULARY, matches, positives, read
 from counterfoil.world.scenes import (
     ATTRIBUTES,
     CONTAINERS,
@@ -15,6 +14,7 @@ from counterfoil.world.scenes import (
     Thing,
     sample_scene,
 )
+from counterfoil.world.truth import VOCABULARY, matches, positives, read
 
 from .english import random_meaning
 

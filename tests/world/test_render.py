@@ -7,8 +7,22 @@ import pytest
 
 from counterfoil.data.records import decode
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.painting import DARKEST, LIGHTEST, LOOKS, OUTLINES, STRONGEST, sheet
-from counterfoil.world.render import PALETTE, RADII, SHEETS, STYLES, draw, draw_many, encode
+from counterfoil.world.drawings import contact_sheet
+from counterfoil.world.painting import (
+    DARKEST,
+    LIGHTEST,
+    LOOKS,
+    OUTLINES,
+    PALETTE,
+    RADII,
+    SHEETS,
+    STRONGEST,
+    STYLES,
+    draw,
+    draw_many,
+    encode,
+    sheet,
+)
 from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import (
     COLOURS,
@@ -22,7 +36,6 @@ from counterfoil.world.scenes import (
     Thing,
     sample_scene,
 )
-from counterfoil.world.sheet import contact_sheet
 
 
 def one(**changes) -> Scene:

@@ -10,7 +10,7 @@ from counterfoil.metrics.contrast import QUAD as MEASURES
 from counterfoil.metrics.ties import Ties
 from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.edits import SUBSETS
-from counterfoil.world.render import draw_many, encode
+from counterfoil.world.painting import draw_many, encode
 from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, quads, stream
 
 

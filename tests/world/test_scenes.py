@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.world.render import RADII
+from counterfoil.world.painting import RADII
 from counterfoil.world.scenes import (
     CLEAR,
     CONTAINERS,

@@ -8,15 +8,15 @@ import pytest
 from counterfoil.data.training_files import read
 from counterfoil.data.training_rows import TrainingSet
 from counterfoil.errors import InputError, StorageError, UnknownNameError
+from counterfoil.world.benchmarks import described
 from counterfoil.world.captions import OPENINGS, describe, matches, text
 from counterfoil.world.edits import SUBSETS
-from counterfoil.world.galleries import described
 from counterfoil.world.generator import imagine
-from counterfoil.world.reading import matches as matches_said
-from counterfoil.world.render import STYLES, draw_many
+from counterfoil.world.painting import STYLES, draw_many
 from counterfoil.world.sample import STREAMS, contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
 from counterfoil.world.training import KINDS, TRAIN, VALIDATION, Filter, save_training, training
+from counterfoil.world.truth import matches as matches_said
 
 
 def shown(made: TrainingSet, role: str) -> list[object]:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from counterfoil.errors import InputError
 from counterfoil.world.captions import Meaning, Phrase, describe, matches, text
 from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.reading import positives
 from counterfoil.world.scenes import (
     CELLS,
     CONTAINERS,
@@ -20,7 +19,7 @@ from counterfoil.world.scenes import (
     sample_scene,
     sample_thing,
 )
-from counterfoil.world.truth import table
+from counterfoil.world.truth import positives, table
 
 from .english import random_meaning, true_by_reading
 

@@ -8,10 +8,10 @@ import pytest
 
 from counterfoil.data.videos import Video
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.world.benchmarks import REFERENCES, clips
 from counterfoil.world.captions import matches
 from counterfoil.world.drawings import MOTIONS
-from counterfoil.world.reading import read
-from counterfoil.world.video_benchmark import REFERENCES, clips
+from counterfoil.world.truth import read
 
 SEED, N = 4, 105
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from counterfoil.evaluation.result import Estimate
     from counterfoil.report.markup import Table
     from counterfoil.scorers.networks import Backbone
-    from counterfoil.train.forgetting import Mixture
+    from counterfoil.train.validation import Mixture
 
 EPILOG = """Examples:
 
@@ -139,8 +139,7 @@ def _measured(
     import numpy as np
 
     from counterfoil.cli import terminal
-    from counterfoil.train.forgetting import sweep
-    from counterfoil.train.validation import estimate
+    from counterfoil.train.validation import estimate, sweep
 
     with terminal.progress() as report:
         done = iter(range(1, 2 * points + 1))
@@ -162,7 +161,7 @@ def _measured(
 
 def _keep(ends: "tuple[Backbone, Backbone]", start: str, tuned: Path, alpha: float, out: Path) -> None:
     from counterfoil.scorers import checkpoint
-    from counterfoil.train.forgetting import interpolate
+    from counterfoil.train.validation import interpolate
 
     before, after = (each.network.state_dict() for each in ends)
     ends[1].network.load_state_dict(interpolate(before, after, alpha))

@@ -219,8 +219,8 @@ def _drawn(
     what: str, n: int, seed: int, size: int, style: str, captions_each: int, report: "Progress"
 ) -> "Benchmark":
     from counterfoil.errors import UnknownNameError
-    from counterfoil.world import galleries, ratings, sample, video_benchmark
-    from counterfoil.world.render import STYLES
+    from counterfoil.world import benchmarks, ratings, sample
+    from counterfoil.world.painting import STYLES
 
     styles = (*STYLES, _MIXED) if what == "quads" else STYLES
     if style not in styles:
@@ -230,10 +230,10 @@ def _drawn(
         return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
     if what == "choices":
         return sample.choices(n, seed=seed, size=size, style=style, progress=report)
-    judged = {"rated": ratings.rated, "preferences": ratings.preferences, "clips": video_benchmark.clips}
+    judged = {"rated": ratings.rated, "preferences": ratings.preferences, "clips": benchmarks.clips}
     if what in judged:
         return judged[what](n, seed=seed, size=size, style=style, progress=report)
-    return galleries.gallery(
+    return benchmarks.gallery(
         n, seed=seed, size=size, captions_each=captions_each, style=style, progress=report
     )
 
@@ -307,10 +307,10 @@ def sheet(
     from counterfoil.cli import paths, terminal
     from counterfoil.errors import InputError, UnknownNameError
     from counterfoil.store import write_bytes
+    from counterfoil.world.drawings import contact_sheet
     from counterfoil.world.edits import SUBSETS
-    from counterfoil.world.render import STYLES
+    from counterfoil.world.painting import STYLES
     from counterfoil.world.sample import check_number, check_size, contrasts
-    from counterfoil.world.sheet import contact_sheet
 
     kind = _PICTURES.get(out.suffix.lower())
     if kind is None:

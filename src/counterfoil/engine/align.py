@@ -24,9 +24,9 @@ from counterfoil.engine.row_matching import (
     rows_in_order,
 )
 from counterfoil.errors import DataError, ScoreError
-from counterfoil.scorers.given import GivenEmbeddings, GivenTable
+from counterfoil.scorers.given import GivenTable, parse
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.score_table_layouts import TableLayout, item_columns
-from counterfoil.scorers.score_tables import parse
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23

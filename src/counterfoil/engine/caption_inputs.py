@@ -21,7 +21,7 @@ from counterfoil.engine.plan import ScoringPlan, items
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from counterfoil.engine.plan import Note, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
-from counterfoil.scorers.rankings import GivenRankings, RankedLists
+from counterfoil.scorers.given_galleries import GivenRankings, RankedLists
 
 _HINT = "give full rankings, or scores"
 # Pairs of a query and an item that a rule is asked about at once.

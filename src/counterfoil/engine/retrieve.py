@@ -20,10 +20,9 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.given import GivenEmbeddings, GivenTable
-from counterfoil.scorers.given_arrays import GivenSimilarity
+from counterfoil.scorers.given import GivenTable
+from counterfoil.scorers.given_galleries import GivenEmbeddings, GivenRankings, GivenSimilarity
 from counterfoil.scorers.matching_probability import RowSimilarity
-from counterfoil.scorers.rankings import GivenRankings
 
 
 class CustomSimilarity:

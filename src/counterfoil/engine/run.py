@@ -16,7 +16,8 @@ from counterfoil.engine.session import Session
 from counterfoil.metrics import detection
 from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer
 from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.given import GivenEmbeddings, GivenTable
+from counterfoil.scorers.given import GivenTable
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 
 _TIES = "equal probabilities are wrong, and one half is natural"
 

@@ -19,7 +19,7 @@ from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.top_k import top_k, top_k_in_blocks
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 
 #: The first k items (positions) of queries (positions), best first, -1 behind the end of a list.
 First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64]]

@@ -27,6 +27,7 @@ from counterfoil.report.drawing import (
     extent,
     matrix,
     place,
+    plain,
     short,
     style,
     tip,
@@ -199,6 +200,28 @@ def significance(comparison: Comparison, measure: str) -> Any:
     unit = "in points" if style_of(measure) == "percent" else "times 100"
     title = f"{measure_label(measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
+
+
+def training_curves(
+    curves: Mapping[str, Mapping[int, float]], *, kept: int, unit: str = "steps", columns: int = 2
+) -> Any:
+    """What was measured during a training over its steps, a panel per measure.
+
+    `curves` maps each measure to step and value. The dashed line is the step whose weights are kept.
+    """
+    columns = min(columns, len(curves))
+    with style():
+        figure, panels = canvas(
+            ceil(len(curves) / columns), columns, (3.0, 1.7), left=0.6, bottom=0.45, gap=(0.65, 0.7)
+        )
+        for axes, (name, curve) in zip(panels, curves.items(), strict=False):
+            axes.plot(list(curve), list(curve.values()), color=INK, marker="o", ms=3, lw=1.2)
+            axes.axvline(kept, color=MUTED, lw=0.8, ls=(0, (4, 3)))
+            axes.set_xlabel(unit)
+            plain(axes, name)
+        for axes in panels[len(curves) :]:
+            axes.remove()
+    return figure
 
 
 def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:

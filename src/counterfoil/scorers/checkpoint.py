@@ -52,7 +52,7 @@ _BUILDERS = {
 _ON_TOP = {
     "pvse": "counterfoil.scorers.pcme:pvse",
     "pcme": "counterfoil.scorers.pcme:pcme",
-    "detector": "counterfoil.scorers.detector:on",
+    "detector": "counterfoil.scorers.networks:detector",
 }
 #: Where the library's own module stands in a network, so that weights go by the library's names.
 _INSIDE = {"open-clip": "model.", "hf": "model."}
@@ -168,7 +168,7 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
 
     Raises what `read` raises, and `InputError` for options that mean nothing to the model.
     """
-    from counterfoil.scorers.checkpoint_scorer import scorer
+    from counterfoil.scorers.networks import network_scorer
 
     where = f"ckpt:{argument}"
     import_torch()
@@ -176,7 +176,7 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     processor = Path(argument) / PROCESSOR
     files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
     recipe = said["facts"].get("recipe") or {}
-    return scorer(
+    return network_scorer(
         backbone,
         options,
         where=where,

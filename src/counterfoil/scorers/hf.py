@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
-from counterfoil.scorers.dual import DualEncoder, Towers
+from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
 from counterfoil.scorers.hf_loading import (
     can_cut,
     check_place,
@@ -36,7 +36,6 @@ from counterfoil.scorers.hf_loading import (
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
-from counterfoil.scorers.token_encoder import TokenIds
 from counterfoil.store import canonical_json
 
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.

@@ -22,8 +22,8 @@ from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.scorers.base import Ability, Identity, Options, abilities, cosines, stream_pairs
 from counterfoil.scorers.captions.base import CaptionTokens
+from counterfoil.scorers.dual import given_frames, is_given
 from counterfoil.scorers.matching_probability import RowSimilarity
-from counterfoil.scorers.token_encoder import given_frames, is_given
 from counterfoil.store import digest_value, write_json
 
 #: Whose versions an identity may depend on.

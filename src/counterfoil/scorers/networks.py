@@ -1,21 +1,33 @@
-"""Trainable dual encoders: modules with one type of output, whatever library they are from.
+"""Trainable networks: dual encoders of every library, detectors on top of them, and both as scorers.
 
 A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
-card that it is built from again.
+card that it is built from again. A detector is frozen towers and one sigmoid unit per modality that says
+whether an item is synthetic (BiVLC section 5.3 and Appendix E.3); as in the released code the unit sees the
+projected embedding, which is not normalised.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import PIL.Image
 import torch
+from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.scorers.dual import Towers
-from counterfoil.scorers.images import Preparation
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import InputError
+from counterfoil.scorers.base import Ability, Identity, Options, prompt_of, reject_unused_options, text_of
+from counterfoil.scorers.dual import DualEncoder, Towers
+from counterfoil.scorers.images import Preparation, prepared
+from counterfoil.scorers.matching_probability import RowSimilarity
+from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.store import digest_value
 
 
 class Encoded(NamedTuple):
@@ -100,6 +112,13 @@ class Network(nn.Module):
         """(batch, width): one row per item, as a scorer embeds it; not normalised here."""
         return encoded.points
 
+    def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
+        """How `rows` are compared, with the weights as they are; None is the inner product.
+
+        Noise of samples comes from `seed`.
+        """
+        return None
+
     def plain_towers(self, backbone: "Backbone", device: torch.device, dtype: torch.dtype) -> Towers:
         """The towers by `encode_images` and `encode_texts`, with the weights of the moment of each call."""
 
@@ -180,3 +199,146 @@ class Backbone:
     def device(self) -> torch.device:
         """The network's device."""
         return self.network.logit_scale.device
+
+
+class DetectorNetwork(Network):
+    """A unit per modality on top of a network that stays as it is, whatever mode this one is put into.
+
+    Its points are (batch, 1): the logit of being synthetic.
+    """
+
+    def __init__(self, inner: Network, width: int) -> None:
+        super().__init__()
+        self.inner = inner.requires_grad_(False).eval()
+        self.image_unit, self.text_unit = nn.Linear(width, 1), nn.Linear(width, 1)
+
+    @property
+    def logit_scale(self) -> nn.Parameter:
+        """The temperature of the network below; no detector depends on it."""
+        return self.inner.logit_scale
+
+    def train(self, mode: bool = True) -> "DetectorNetwork":
+        """The units in that mode; the network below answers, it does not learn."""
+        super().train(mode)
+        self.inner.eval()
+        return self
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to logits (batch, 1)."""
+        return Encoded(self.image_unit(unit_input(self.inner.encode_images(pixels))))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to logits (batch, 1)."""
+        return Encoded(self.text_unit(unit_input(self.inner.encode_texts(tokens))))
+
+    def heads(self) -> Sequence[nn.Parameter]:
+        """Weight and bias of both units."""
+        return (*self.image_unit.parameters(), *self.text_unit.parameters())
+
+
+def unit_input(encoded: Encoded) -> Tensor:
+    """(batch, width): what a unit sees of an item; several points are put side by side."""
+    return encoded.points.flatten(1)
+
+
+def detector(backbone: Backbone) -> Backbone:
+    """`backbone` with two fresh units that know nothing: torch's random state decides their weights.
+
+    The network below is frozen, and not copied. Raises `InputError` where there are units already.
+    """
+    if isinstance(backbone.network, DetectorNetwork):
+        raise InputError("a detector stands on an encoder", where=backbone.name, given="a detector")
+    network, device = backbone.network.eval(), backbone.device()
+    picture = backbone.preparation(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))
+    with torch.inference_mode():
+        # Captions are as wide, or nothing could be compared.
+        width = unit_input(network.encode_images(backbone.pixels([picture]).to(device))).shape[1]
+    made = DetectorNetwork(network, width).to(device)
+    card = {"kind": "detector", "on": backbone.card}
+    return replace(backbone, name=f"detector({backbone.name})", network=made, card=card)
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """A `Classifier`: how probably each image, and each caption, was made by a machine."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("classifies",)
+
+    identity: Identity
+    preparation: Preparation
+    #: Prepared pictures, and texts, to logits (batch, 1).
+    towers: Towers
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def image_probabilities(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
+        with closing(prepared(batches, self.preparation, workers=workers)) as stream:
+            for arrays in stream:
+                yield _probabilities(self.towers.images, arrays)
+
+    def caption_probabilities(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
+        for batch in batches:
+            yield _probabilities(self.towers.texts, [text_of(caption) for caption in batch])
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """Tokens of each caption."""
+        return self.towers.count([text_of(caption) for caption in captions])
+
+
+def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndarray, "batch"]:
+    with torch.inference_mode():
+        found: ndarray = encode(batch).float().sigmoid()[:, 0].cpu().numpy()
+    return found
+
+
+def network_scorer(
+    backbone: Backbone,
+    options: Options,
+    *,
+    where: str,
+    weights: str = "",
+    files: Mapping[str, str] | None = None,
+    recipe: str = "",
+) -> DualEncoder | Detector:
+    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded.
+
+    `weights` is the digest of its weights, `files` are those of its tokenizer's files and `recipe` is the
+    name of its training's recipe. Raises `InputError` for options that do not apply to it, `ModelError` for a
+    device that is not available.
+    """
+    detects = isinstance(backbone.network, DetectorNetwork)
+    reject_unused_options(where, options, "precision", *(() if detects else ("prompt",)))
+    device = device_of(options, where=where)
+    dtype = precision_of(options, device, where=where)
+    prompt = prompt_of(options, where=where)
+    network, computed = to_device(backbone.network, device, dtype)
+    comparison = network.comparison(seed=options.seed)
+    sampled = hasattr(comparison, "seed")
+    identity = Identity(
+        name=where,
+        weights=weights,
+        preprocessing=repr(backbone.preparation),
+        precision=options.precision,
+        prompt=prompt,
+        options={
+            "card": digest_value(backbone.card),
+            "device": device.type,
+            **({"files": digest_value(dict(files))} if files else {}),
+            **({"seed": options.seed} if sampled else {}),
+            **({} if computed is dtype else {"activations": "fp32"}),
+        },
+    )
+    provenance = {"torch": torch.__version__, "device": str(device), "network": backbone.name}
+    provenance |= {"recipe": recipe} if recipe else {}
+    shared: dict[str, Any] = {
+        "identity": identity,
+        "preparation": backbone.preparation,
+        "towers": network.towers(backbone, device, computed, options.precision),
+        "provenance": provenance,
+    }
+    return Detector(**shared) if detects else DualEncoder(comparison=comparison, **shared)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from counterfoil.errors import ModelError
 from counterfoil.scorers import clip_fast
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
-from counterfoil.scorers.dual import DualEncoder, Towers
+from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.open_clip_loading import (
@@ -35,7 +35,6 @@ from counterfoil.scorers.open_clip_loading import (
     tokenizer_of,
 )
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
-from counterfoil.scorers.token_encoder import TokenIds
 from counterfoil.store import canonical_json
 
 #: Largest difference allowed between unit vectors of the fast towers and the library's, by precision.

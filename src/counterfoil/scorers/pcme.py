@@ -145,6 +145,11 @@ class PVSE(_OnTop):
         encoded: Encoded = self.text_heads(self.below.local_texts(tokens))
         return encoded
 
+    def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
+        """The most similar pair of heads."""
+        heads = self.image_heads.attention.w2.out_features
+        return MostSimilarHeads(heads) if heads > 1 else None
+
 
 class PCME(_OnTop):
     """PCME: a Gaussian per item, and how a distance becomes a probability (Chun et al. 2021)."""
@@ -179,6 +184,15 @@ class PCME(_OnTop):
         """(batch, length) to the same."""
         local = self.below.local_texts(tokens)
         return self.text_heads(local)._replace(log_variance=self.text_spread(local))
+
+    def comparison(
+        self, *, seed: int = 0, probability: Literal["sampled", "expected"] = "sampled"
+    ) -> RowSimilarity:
+        """The matching probability of samples (noise from `seed`), or at the expected squared distance."""
+        scale, shift = (float(value) for value in self.match.detach().cpu())
+        if probability == "expected":
+            return Expected(scale, shift)
+        return Sampled(scale, shift, samples=self.samples, seed=seed)
 
 
 def pvse(
@@ -263,31 +277,12 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
     """What is kept of each item for evaluation, as one flat float32 row.
 
     A point at length one; several, each at length one, one after the other; or a Gaussian: its mean at
-    length one, then its log-variances. `comparison` says how such rows are compared.
+    length one, then its log-variances. `Network.comparison` says how such rows are compared.
     """
     points = functional.normalize(encoded.points.float(), dim=-1)
     if encoded.log_variance is not None:
         return torch.cat([points, encoded.log_variance.float()], dim=1)
     return points.flatten(1)
-
-
-def comparison(
-    network: Network, *, probability: Literal["sampled", "expected"] = "sampled", seed: int = 0
-) -> RowSimilarity | None:
-    """How `rows` of a network are compared, with its weights as they are; None is the inner product.
-
-    PCME's matching probability is that of samples, whose noise comes from `seed`, or the one at the expected
-    squared distance; for other networks neither option says anything.
-    """
-    if isinstance(network, PVSE):
-        heads = network.image_heads.attention.w2.out_features
-        return MostSimilarHeads(heads) if heads > 1 else None
-    if isinstance(network, PCME):
-        scale, shift = (float(value) for value in network.match.detach().cpu())
-        if probability == "expected":
-            return Expected(scale, shift)
-        return Sampled(scale, shift, samples=network.samples, seed=seed)
-    return None
 
 
 def _shown(backbone: Backbone) -> tuple[Local, Local]:

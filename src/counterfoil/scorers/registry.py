@@ -43,7 +43,7 @@ _ENTRIES = (
         "PATH",
         "an npz file with the embeddings of images and captions, compared by cosine",
         "embeddings:clip_vit_b32.npz",
-        "counterfoil.scorers.given:load_embeddings",
+        "counterfoil.scorers.given_galleries:load_embeddings",
     ),
     ScorerEntry(
         "open-clip",
@@ -82,7 +82,7 @@ _ENTRIES = (
         "constant|random|length",
         "baselines that never look at the image",
         "blind:length",
-        "counterfoil.scorers.blind:load",
+        "counterfoil.scorers.baselines:load_blind",
     ),
     ScorerEntry(
         "metric",
@@ -97,7 +97,7 @@ _ENTRIES = (
         "colours",
         "reads colours from pixels and colour words from captions, and nothing else",
         "pixels:colours",
-        "counterfoil.scorers.pixels:load",
+        "counterfoil.scorers.baselines:load_pixels",
     ),
 )
 

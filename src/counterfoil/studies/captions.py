@@ -32,8 +32,8 @@ from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric, CaptionTokens
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
+from counterfoil.world.benchmarks import clips
 from counterfoil.world.ratings import GRADES, LEVELS, preferences, rated
-from counterfoil.world.video_benchmark import clips
 
 #: Frames that are embedded together.
 _FRAMES = 64

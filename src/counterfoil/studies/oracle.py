@@ -16,10 +16,10 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
-from counterfoil.scorers.blind import Random
+from counterfoil.scorers.baselines import Random
 from counterfoil.world.drawings import Animation, LazyDrawing
 from counterfoil.world.ratings import GradedDrawing, grade, level
-from counterfoil.world.reading import matches, read
+from counterfoil.world.truth import matches, read
 
 #: How much of a score is chance, so that pairs that are all right (or all wrong) do not tie.
 _APART = 1e-6

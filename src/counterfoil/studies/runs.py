@@ -23,8 +23,8 @@ from counterfoil.evaluation.run import Run, save_run
 from counterfoil.report.study_page import TrainingSummary
 from counterfoil.scorers.base import Options, abilities
 from counterfoil.studies.plan import Plan
-from counterfoil.world.galleries import as_collected, gallery
-from counterfoil.world.render import STYLES
+from counterfoil.world.benchmarks import as_collected, gallery
+from counterfoil.world.painting import STYLES
 from counterfoil.world.sample import benchmark as questions_of
 from counterfoil.world.sample import choices, contrasts, quads
 from counterfoil.world.training import training

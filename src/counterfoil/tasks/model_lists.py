@@ -18,8 +18,13 @@ from counterfoil.evaluation.run import Run, find_runs
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.given import load_embeddings
-from counterfoil.scorers.given_arrays import CAPTION_IDS, IMAGE_IDS, ids_of, load_similarity
+from counterfoil.scorers.given_galleries import (
+    CAPTION_IDS,
+    IMAGE_IDS,
+    ids_of,
+    load_embeddings,
+    load_similarity,
+)
 
 
 def load(

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import pyarrow as pa
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
+from counterfoil.report import figures
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.store import check_writable
 from counterfoil.tasks import training_inputs as inputs
@@ -44,6 +45,8 @@ class Outcome:
     since: int = 0
     #: Rows that were not trained on because their pictures could not be read.
     left_out: int = 0
+    #: The loss and what was validated, from step (or epoch) to value.
+    curves: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -51,8 +54,8 @@ class Outcome:
         return tuple(dict.fromkeys(name for point in self.points.values() for name in point))
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
+        """The same as plain values, without the curves, which the journal in the checkpoint's folder holds."""
+        return {name: value for name, value in asdict(self).items() if name != "curves"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +117,17 @@ class TrainedModel(Tabular):
         """Which weights are kept."""
         found = self.outcome
         return [f"kept: {found.unit.removesuffix('s')} {found.kept:,} of {found.steps:,}"]
+
+    def plot(self) -> Any:
+        """A matplotlib figure of the loss and of what was validated over the training, a panel each.
+
+        A dashed line marks the weights that are kept. Raises `InputError` where nothing was measured on the
+        way.
+        """
+        curves = self.outcome.curves
+        if not curves:
+            raise InputError("nothing was measured on the way to these weights", where=self.checkpoint)
+        return figures.training_curves(curves, kept=self.outcome.kept, unit=self.outcome.unit)
 
     def __repr__(self) -> str:
         return f"<TrainedModel by {self.recipe} in {self.checkpoint}>"
@@ -178,9 +192,9 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
     backbone = training.backbone
     if isinstance(recipe, Detection):
         return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
-    from counterfoil.train.forgetting import ForgettingGuard
     from counterfoil.train.loop import fit
     from counterfoil.train.saving import Monitors, Saving
+    from counterfoil.train.validation import ForgettingGuard
 
     began: list[int] = []
 
@@ -204,9 +218,10 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         progress=watched,
         note=note,
     )
+    guarded_name = "" if guarded is None else guarded.name
     last = max([fitted.step, *(int(entry["step"]) for entry in fitted.history)])
     return Outcome(
-        _moments(fitted.history, fitted.step, "" if guarded is None else guarded.name),
+        _moments(fitted.history, fitted.step, guarded_name),
         fitted.step,
         last,
         fitted.seconds,
@@ -214,6 +229,7 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         fitted.waiting,
         since=began[0] if began else last,
         left_out=fitted.left_out,
+        curves=_curves(fitted.history, guarded_name),
     )
 
 
@@ -264,6 +280,7 @@ def _train_detector(
         perf_counter() - began,
         unit="epochs",
         left_out=fitted.left_out,
+        curves={f"accuracy of {side}s": dict(enumerate(values, 1)) for side, values in right.items()},
     )
 
 
@@ -281,14 +298,9 @@ def _quieten() -> None:
 def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) -> dict[str, dict[str, float]]:
     """What was measured first, at the step whose weights are kept, and last, by the name of the moment."""
     measured: dict[int, dict[str, float]] = {}
-    for entry in history:
-        values = {
-            name.removeprefix("validation_"): value
-            for name, value in entry.items()
-            if name.startswith("validation_") or name == guarded
-        }
-        if values:
-            measured[int(entry["step"])] = values
+    for name, curve in _curves(history, guarded).items():
+        for step, value in curve.items() if name != "training loss" else ():
+            measured.setdefault(step, {})[name] = value
     if not measured:
         return {}
     first, last = min(measured), max(measured)
@@ -297,3 +309,14 @@ def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) ->
         if step in words:
             words[step].append(word)
     return {f"{', '.join(its)} (step {step:,})": measured[step] for step, its in words.items()}
+
+
+def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, dict[int, float]]:
+    """The loss and what was validated, from step to value, of the entries of a journal."""
+    found: dict[str, dict[int, float]] = {}
+    for entry in history:
+        for name, value in entry.items():
+            if name == "loss" or name == guarded or name.startswith("validation_"):
+                known = "training loss" if name == "loss" else name.removeprefix("validation_")
+                found.setdefault(known, {})[int(entry["step"])] = value
+    return found

@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from counterfoil.train.forgetting import ForgettingGuard, interpolate
     from counterfoil.train.loop import Fitted, fit
     from counterfoil.train.objectives import with_heads
     from counterfoil.train.recipes import Recipe, read
     from counterfoil.train.saving import Monitors, Saving
+    from counterfoil.train.validation import ForgettingGuard, interpolate
 
 __all__ = [
     "Fitted",

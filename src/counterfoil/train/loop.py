@@ -21,18 +21,23 @@ from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.dataloaders import dataloaders
-from counterfoil.train.devices import WrappedNetwork, gather, launched, on_first
-from counterfoil.train.forgetting import Watch
-from counterfoil.train.gradients import gradients
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import objective
-from counterfoil.train.optim import learning_rate, parameter_groups
+from counterfoil.train.optim import (
+    WrappedNetwork,
+    gather,
+    gradients,
+    launched,
+    learning_rate,
+    on_first,
+    parameter_groups,
+)
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
-from counterfoil.train.validation import Validation
+from counterfoil.train.validation import Validation, Watch
 
 #: The journal of a training, in its folder.
 JOURNAL = "journal.csv"

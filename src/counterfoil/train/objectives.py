@@ -12,10 +12,15 @@ from counterfoil.registry import resolve
 from counterfoil.scorers import pcme
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train import losses
-from counterfoil.train.pcme_loss import soft_contrastive
+from counterfoil.train.losses import soft_contrastive
 from counterfoil.train.recipes.base import Recipe
-from counterfoil.train.recipes.contrastive import Detection, PositiveAugmented
-from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
+from counterfoil.train.recipes.published import (
+    Detection,
+    Polysemous,
+    PositiveAugmented,
+    Probabilistic,
+    Triplet,
+)
 
 #: The rows of all devices out of those of this one, with gradients.
 Gather = Callable[[Tensor], Tensor]
@@ -56,7 +61,7 @@ class Objective:
     def __call__(self, answer: Answer, gather: Gather = lambda rows: rows) -> tuple[Loss, Mapping[str, Loss]]:
         """The loss of a batch, to be minimised, and what it is made of where there are several parts.
 
-        `gather` puts the rows of all devices together (`counterfoil.train.devices`); every device computes
+        `gather` puts the rows of all devices together (`counterfoil.train.optim`); every device computes
         the same. Parts carry no gradient. A loss that draws takes its seed from torch's generator on the
         CPU, so it is repeated wherever that generator is put back.
         """

@@ -18,12 +18,11 @@ from counterfoil.evaluation.result import or_none
 from counterfoil.scorers import checkpoint as checkpoint_folder
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train import state
-from counterfoil.train.devices import of_all, on_first
-from counterfoil.train.forgetting import ForgettingGuard, Watch
 from counterfoil.train.journal import Journal, RunningMetrics
+from counterfoil.train.optim import of_all, on_first
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.state import TrainState
-from counterfoil.train.validation import Validation, better, evaluation_mode
+from counterfoil.train.validation import ForgettingGuard, Validation, Watch, better, evaluation_mode
 
 #: Measures of a network in evaluation mode, by name.
 Validate = Callable[[Backbone], Mapping[str, float]]

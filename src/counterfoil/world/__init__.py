@@ -3,19 +3,17 @@
 Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training`.
 """
 
+from counterfoil.world.benchmarks import gallery
 from counterfoil.world.captions import Meaning, Phrase, describe, text
-from counterfoil.world.drawings import Animation
+from counterfoil.world.drawings import Animation, contact_sheet
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.galleries import gallery
 from counterfoil.world.generator import imagine
-from counterfoil.world.painting import STYLES
+from counterfoil.world.painting import STYLES, draw, draw_many, encode
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.ratings import preferences, rated
-from counterfoil.world.reading import matches, positives, read
-from counterfoil.world.render import draw, draw_many, encode
 from counterfoil.world.sample import choices, contrasts, quads
 from counterfoil.world.scenes import Scene, Thing, sample_scene
-from counterfoil.world.sheet import contact_sheet
+from counterfoil.world.truth import matches, positives, read
 
 __all__ = [
     "STYLES",

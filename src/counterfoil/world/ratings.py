@@ -46,7 +46,7 @@ def claims(meaning: Meaning) -> tuple[Meaning, ...]:
     All of them are true exactly where the caption is.
 
     >>> from counterfoil.world.captions import text
-    >>> from counterfoil.world.reading import read
+    >>> from counterfoil.world.truth import read
     >>> [text(claim) for claim in claims(read("A red star is above a moon."))]
     ['A star.', 'A red star.', 'A moon.', 'A red star is above a moon.']
     """
@@ -63,7 +63,7 @@ def level(meaning: Meaning, scene: Scene) -> int:
 
     4 where all its claims are, 3 where half of them or more are, 2 where fewer are, 1 where none is.
 
-    >>> from counterfoil.world.reading import read
+    >>> from counterfoil.world.truth import read
     >>> from counterfoil.world.scenes import Thing
     >>> scene = Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),))
     >>> [level(read(said), scene) for said in ("A red star.", "A blue star.", "A star and a moon.")]
@@ -341,7 +341,7 @@ def judged(
 ) -> Float64[ndarray, "asked people"]:
     """What people rate captions of scenes: everybody judges each claim, and gives the level of the sum.
 
-    >>> from counterfoil.world.reading import read
+    >>> from counterfoil.world.truth import read
     >>> from counterfoil.world.scenes import Thing
     >>> scene = Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),))
     >>> rng = np.random.default_rng(0)

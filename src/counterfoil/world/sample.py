@@ -15,7 +15,7 @@ from counterfoil.inputs.amounts import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.drawings import AS_PIXELS, LazyDrawing
 from counterfoil.world.edits import SUBSETS, Contrast, edit
-from counterfoil.world.render import STYLES, draw_many, encode
+from counterfoil.world.painting import STYLES, draw_many, encode
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: At most this many edits of one scene, so that questions share images as they do in real benchmarks.

@@ -1,27 +1,41 @@
-"""The truth of many captions about many scenes at once: what `captions.matches` says, pair by pair.
+"""The truth of captions: English read back to its meaning, and which captions are true of which scenes.
 
 A scene has few things, so a set of them is the bits of one small integer. What fits a phrase is then the
 `and` of one such set per attribute, and whether phrases can speak of distinct things is Hall's condition:
 any few of them have together at least as many things that fit as they speak of.
+
+The grammar of what is read is that of `captions.text`, and a little wider: an article may be "a" or "an",
+attributes may come in any order, and nothing depends on upper and lower case.
+
+    caption   := [opening] what [closing] "."
+    what      := phrase ["is" | "are"] relation phrase ["; there is also" list] | list
+    list      := phrase {"," phrase} ["and" phrase]
+    phrase    := ("a" | "an" | numeral) {size | texture | colour} shape
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from jaxtyping import Bool
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.errors import InputError
-from counterfoil.world.captions import Meaning, Phrase
+from counterfoil.errors import DataError, InputError
+from counterfoil.world import captions
+from counterfoil.world.captions import ANY_SHAPE, CLOSINGS, NUMERALS, OPENINGS, Meaning, Phrase, plural
 from counterfoil.world.scenes import (
     ATTRIBUTES,
     CLEAR,
     CONTAINERS,
     DIRECTIONS,
+    RELATIONS,
+    SHAPES,
     Scene,
 )
 
@@ -198,3 +212,195 @@ def _at_least(sets: Sets, count: int) -> Flags:
         # Clears the lowest bit.
         sets = sets & (sets - (sets != 0).astype(sets.dtype))
     return np.asarray(sets != 0)
+
+
+_TOKEN = re.compile(r"[^\s,;.]+|[,;.]")
+_NOUNS = {noun: noun for noun in (*SHAPES, *CONTAINERS, ANY_SHAPE)}
+_PLURALS = {plural(noun): noun for noun in _NOUNS}
+_ATTRIBUTE_OF = {value: name for name, values in ATTRIBUTES.items() for value in values}
+_COUNTS = {"a": 1, "an": 1} | {word: count for count, word in enumerate(NUMERALS, 1) if count > 1}
+
+Words = tuple[str, ...]
+
+
+def _words(text: str) -> Words:
+    return tuple(_TOKEN.findall(text.lower()))
+
+
+# The longest first, so that none is taken for the beginning of another.
+_OPENINGS = sorted(
+    {
+        _words(form)
+        for opening in OPENINGS
+        if opening
+        for form in (opening, re.sub(r"\bis $", "are ", opening))
+    },
+    key=len,
+    reverse=True,
+)
+_CLOSING = _words(CLOSINGS["things"])
+_RELATIONS = {_words(relation): relation for relation in RELATIONS}
+_ALSO = (_words("; there is also"), _words("; there are also"))
+
+#: Every word that a caption may use.
+VOCABULARY = frozenset(
+    word
+    for words in (
+        *_OPENINGS,
+        _CLOSING,
+        *_RELATIONS,
+        *_ALSO,
+        _NOUNS,
+        _PLURALS,
+        _ATTRIBUTE_OF,
+        _COUNTS,
+        ("is", "are", "and", "."),
+    )
+    for word in words
+)
+
+
+def read(text: str) -> Meaning:
+    """What the sentence claims: the inverse of `captions.text`, up to the opening.
+
+    Raises `DataError` where the sentence cannot be read, naming the word it stumbled over.
+
+    >>> read("There are two red stars above a moon.").phrases[0]
+    Phrase(shape='star', size=None, texture=None, colour='red', count=2)
+    >>> read("A picture of a ring around a heart.").relation
+    'around'
+    >>> try:
+    ...     read("A rad star.")
+    ... except DataError as error:
+    ...     print(error)
+    caption 'A rad star.': no caption says this word; given: rad; did you mean 'red'?
+    """
+    return _read(text)
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(text: str) -> Meaning:
+    return _Reader(text).caption()
+
+
+def matches(caption: Meaning | str, scene: Scene) -> bool:
+    """Whether the caption, or the sentence, is true of the scene: `captions.matches` for both.
+
+    Raises `DataError` for a sentence that cannot be read.
+    """
+    return captions.matches(_meaning(caption), scene)
+
+
+def positives(told: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
+    """Which captions are true of which scenes: what `matches` says of each pair, for all pairs at once.
+
+    Raises `DataError` for a sentence that cannot be read.
+
+    >>> from counterfoil.world.scenes import Thing
+    >>> star = Thing("star", "small", "plain", "red", x=0.2, y=0.5)
+    >>> positives(["A star.", "Two stars."], [Scene((star,))]).tolist()
+    [[True], [False]]
+    """
+    return table([_meaning(caption) for caption in told], scenes)
+
+
+def _meaning(caption: Meaning | str) -> Meaning:
+    return read(caption) if isinstance(caption, str) else caption
+
+
+class _Reader:
+    """The words of one sentence and how far it has been read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = _words(text)
+        self.at = 0
+
+    def caption(self) -> Meaning:
+        for word in self.words:
+            if word not in VOCABULARY:
+                self._unknown(word)
+        opened = any(self._take(opening) for opening in _OPENINGS)
+        phrases = [self._phrase()]
+        relation = self._relation(opened)
+        if relation is not None:
+            phrases.append(self._phrase())
+            if any(self._take(also) for also in _ALSO):
+                phrases += self._list(self._phrase())
+        else:
+            phrases = self._list(phrases[0])
+        closed: Literal["", "things"] = "things" if self._take(_CLOSING) else ""
+        if not self._take((".",)) or self.at < len(self.words):
+            self._stop("a full stop at the end")
+        return Meaning(tuple(phrases), relation, closed)
+
+    def _list(self, first: Phrase) -> list[Phrase]:
+        """The rest of a list that begins with `first`."""
+        phrases = [first]
+        # ", and" begins the closing.
+        while self._peek() == "," and self._peek(1) in _COUNTS:
+            self.at += 1
+            phrases.append(self._phrase())
+        if self._take(("and",)):
+            phrases.append(self._phrase())
+        elif len(phrases) > 1:
+            self._stop("'and' before the last of several things")
+        return phrases
+
+    def _relation(self, opened: bool) -> str | None:
+        verb = not opened and (self._take(("is",)) or self._take(("are",)))
+        for words, relation in _RELATIONS.items():
+            if self._take(words):
+                return relation
+        if verb:
+            self._stop(f"one of {', '.join(RELATIONS)}")
+        return None
+
+    def _phrase(self) -> Phrase:
+        count = _COUNTS.get(self._peek())
+        if count is None:
+            self._stop("'a', 'an' or a number")
+        self.at += 1
+        said: dict[str, str] = {}
+        while (name := _ATTRIBUTE_OF.get(self._peek())) is not None:
+            if name in said:
+                self._stop(f"one {name} for a thing")
+            said[name] = self._peek()
+            self.at += 1
+        noun = (_NOUNS if count == 1 else _PLURALS).get(self._peek())
+        if noun is None:
+            self._stop("the name of a shape" if count == 1 else "the name of a shape, in the plural")
+        self.at += 1
+        if noun != ANY_SHAPE:
+            said["shape"] = noun
+        return Phrase(
+            said.get("shape"), said.get("size"), said.get("texture"), said.get("colour"), count=count
+        )
+
+    def _peek(self, ahead: int = 0) -> str:
+        """The next word, "" at the end."""
+        return self.words[self.at + ahead] if self.at + ahead < len(self.words) else ""
+
+    def _take(self, words: Words) -> bool:
+        """Reads on over `words` where they come next."""
+        if self.words[self.at : self.at + len(words)] != words:
+            return False
+        self.at += len(words)
+        return True
+
+    def _unknown(self, word: str) -> NoReturn:
+        near = get_close_matches(word, sorted(VOCABULARY), n=1, cutoff=0.6)
+        raise DataError(
+            "no caption says this word",
+            where=f"caption {self.text!r}",
+            given=word,
+            hint=f"did you mean '{near[0]}'?" if near else None,
+        )
+
+    def _stop(self, expected: str) -> NoReturn:
+        before = " ".join(self.words[: self.at])
+        raise DataError(
+            f"expected {expected}" + (f" after '{before}'" if before else ""),
+            where=f"caption {self.text!r}",
+            given=self._peek() or "the end",
+        )

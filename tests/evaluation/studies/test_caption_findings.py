@@ -12,8 +12,8 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.findings import CLAIMS, Claim, caption_findings, measure_of, verdict
 from counterfoil.evaluation.result import Run
+from counterfoil.world.benchmarks import clips
 from counterfoil.world.ratings import preferences, rated
-from counterfoil.world.video_benchmark import clips
 
 SURE = Claim("sure", "The oracle knows more than luck does.", "clip-s", "cider")
 

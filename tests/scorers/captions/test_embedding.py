@@ -16,7 +16,7 @@ from counterfoil.scorers import hf, open_clip
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.captions import embedding
 from counterfoil.scorers.captions.base import EmbeddingMetric, LocalMetric
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 

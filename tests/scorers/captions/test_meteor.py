@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.captions import java
-from counterfoil.scorers.captions.meteor import meteor, ready
+from counterfoil.scorers.captions.java import check_meteor, meteor
 
 pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
@@ -122,7 +122,7 @@ class TestWhatIsMissing:
         (tmp_path / "meteor-1.5.jar").touch()
         monkeypatch.setattr(java, "folder", lambda part: tmp_path)
         with pytest.raises(ModelError) as caught:
-            ready()
+            check_meteor()
         assert str(caught.value) == (
             f"metric:meteor: a file is missing; given: {tmp_path}/data/paraphrase-en.gz; "
             "install pycocoevalcap again: pip install --force-reinstall '.[java]'"

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.captions import java
-from counterfoil.scorers.captions.spice import PARSER, ready, spice
+from counterfoil.scorers.captions.java import PARSER, check_spice, spice
 
 pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 
@@ -96,16 +96,16 @@ class TestWithAProgramInItsPlace:
     ) -> None:
         fake(models, monkeypatch, version=version)
         with pytest.raises(ModelError) as caught:
-            ready(models)
+            check_spice(models)
         said = str(caught.value)
         assert f"given: Java {version.partition('.')[0]}; allowed: Java 8 to 14" in said
         (models / "nashorn-core-15.4.jar").touch()
-        ready(models)
+        check_spice(models)
 
     @pytest.mark.parametrize("version", ["1.8.0_402", "9", "11.0.22", "14.0.2"])
     def test_java_with_it(self, models: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
         fake(models, monkeypatch, version=version)
-        ready(models)
+        check_spice(models)
 
 
 class TestWhatIsMissing:
@@ -126,7 +126,7 @@ class TestWhatIsMissing:
         fake(models, monkeypatch)
         (models / PARSER[1]).unlink()
         with pytest.raises(ModelError, match=r"given: .*stanford-corenlp-3\.6\.0-models\.jar"):
-            ready(models)
+            check_spice(models)
 
     def test_references(self) -> None:
         with pytest.raises(InputError, match=r"^metric:spice, candidate 1: no references; given: a$"):

@@ -248,7 +248,7 @@ class TestMeteor:
         java.close_all()
 
     def test_words_go_to_the_program_and_the_whole_is_no_mean(self) -> None:
-        from counterfoil.scorers.captions.meteor import meteor
+        from counterfoil.scorers.captions.java import meteor
 
         found = metric("meteor", processes="1")
         asked = ["A man's RED horse.", "dogs run"], [["The man (red) rides", "x"], ["a dog runs fast"]]

@@ -16,7 +16,7 @@ from counterfoil.inputs.files import read_json
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
-from counterfoil.scorers.captions.settings import Settings
+from counterfoil.scorers.captions.registry import Settings
 from counterfoil.store import digest_file
 
 #: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.

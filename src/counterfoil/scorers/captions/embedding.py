@@ -36,9 +36,9 @@ from counterfoil.metrics.captions.token_match import token_match
 from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.scorers.captions.corpora import Corpus, Counting, Phrases, frequencies
-from counterfoil.scorers.captions.settings import KINDS, Kind, Settings, deciding_settings, read
+from counterfoil.scorers.captions.registry import KINDS, Kind, Settings, deciding_settings, read
 from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.given import GivenEmbeddings
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.hf_text import TextEncoder
 
 #: Loads the model behind a metric, with the metric's prompt in its options.

@@ -1,18 +1,33 @@
-"""Java programs that answer lines with lines: started once, kept, and ended with this one."""
+"""METEOR 1.5 and SPICE 1.0: the Java programs of pycocoevalcap, and how they are run.
+
+METEOR answers lines with lines: it is started once, kept, and ended with this program. SPICE reads and writes
+files; its parser is a download of its own.
+"""
 
 import atexit
+import json
 import os
 import queue
+import re
 import shutil
 import subprocess
 from collections import deque
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
+from itertools import chain, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock, Thread
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
 from counterfoil.errors import InputError, MissingExtraError, ModelError
+from counterfoil.store import write_json
 
 #: Java says these of itself on the way; they explain no failure.
 _CHATTER = ("Picked up ", "NOTE: Picked up ", "... ")
@@ -266,3 +281,199 @@ def close_all() -> None:
 
 
 atexit.register(close_all)
+
+
+#: Its name in messages.
+METEOR = "metric:meteor"
+
+#: What the program says of one candidate: lengths, words without content, matches of each kind, chunks.
+_STATISTICS = 23
+
+#: As much memory as pycocoevalcap gives it, half of it at once; one collector suits a program of one thread.
+_MEMORY = ("-Xms1G", "-Xmx2G", "-XX:+UseSerialGC")
+
+#: Seconds without a word from the program until it is given up; it starts in a few.
+_METEOR_PATIENCE = 300.0
+
+
+class Meteor(NamedTuple):
+    """METEOR of a load: (n,) per candidate, and of all candidates together; both in [0, 1]."""
+
+    items: Float[ndarray, "n"]
+    corpus: float
+
+
+def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, processes: int = 1) -> Meteor:
+    """METEOR of each candidate against the best of its references, and of all candidates as one text.
+
+    The value of the whole is not the mean: the counts of all candidates are added up first, as METEOR and
+    pycocoevalcap report it. Options are those of pycocoevalcap: English, with METEOR's own normalisation of
+    punctuation (`-l en -norm`). In the captions `|||`, which stands between captions on the way to the
+    program, is left out, and white space is one blank. An empty candidate gets 0, and so does one whose
+    references are all empty.
+
+    With several `processes` the load is cut into so many parts; the numbers are the same. Each keeps about a
+    gigabyte of data in memory, loads it for some seconds once, and ends with this program.
+
+    Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
+    where the program fails; `InputError` for a candidate without references.
+
+    Source: PAC-S, section 2; Denkowski and Lavie (2014).
+    """
+    check_references(candidates, references, METEOR)
+    if not candidates:
+        return Meteor(np.zeros(0), 0.0)
+    questions = [_question(*row) for row in zip(candidates, references, strict=True)]
+    children = _children(max(1, min(processes, len(questions))))
+    cuts = np.linspace(0, len(questions), len(children) + 1).astype(int).tolist()
+    parts = [questions[start:end] for start, end in pairwise(cuts)]
+    with ThreadPoolExecutor(len(children)) as pool:
+        found = list(pool.map(_score, children, parts))
+    # The whole is more than a sum of counts, so that one of them values them all.
+    *items, corpus = _value(children[0], [line for part in found for line in part])
+    return Meteor(np.array(items), corpus)
+
+
+def check_meteor() -> None:
+    """Raises what `meteor` would raise of things that are missing; starts nothing."""
+    _meteor_command()
+
+
+def _question(candidate: str, references: Sequence[str]) -> str:
+    return " ||| ".join(("SCORE", *(_plain(text) for text in references), _plain(candidate)))
+
+
+def _plain(text: str) -> str:
+    """A caption that is one caption to the program.
+
+    >>> _plain("a cat ||| a\\ndog"), _plain("|||")
+    ('a cat a dog', '')
+    """
+    return " ".join(text.replace("|||", "").split())
+
+
+def _meteor_command() -> tuple[str, ...]:
+    place = folder("meteor")
+    program = java(METEOR)
+    again = "install pycocoevalcap again: pip install --force-reinstall '.[java]'"
+    jar = file(place / "meteor-1.5.jar", METEOR, again)
+    file(place / "data" / "paraphrase-en.gz", METEOR, again)
+    return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
+
+
+def _children(count: int) -> list[Child]:
+    command = _meteor_command()
+    return kept(command, name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count)
+
+
+def _score(child: Child, questions: Sequence[str]) -> list[str]:
+    """The statistics of one part of the load, as the program writes them."""
+    said = child.ask(questions)
+    for line in said:
+        if len(line.split()) != _STATISTICS:
+            raise ModelError("not the statistics of a candidate", where=METEOR, given=line or "(nothing)")
+    return said
+
+
+def _value(child: Child, statistics: Sequence[str]) -> list[float]:
+    """The scores of statistics, one for each, and one for all together."""
+    said = child.ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
+    try:
+        return [float(line) for line in said]
+    except ValueError:
+        raise ModelError("not a score", where=METEOR, given=" ".join(said)[:80]) from None
+
+
+#: Its name in messages.
+SPICE = "metric:spice"
+
+#: The parser, which is a download of its own: pycocoevalcap fetches it when it is first used.
+PARSER = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
+
+_ARCHIVE = "http://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
+
+#: Seconds that a load may take; the parser does some tens of captions in one.
+_SPICE_PATIENCE = 6 * 3600.0
+
+#: Java's JavaScript went with Java 15, and SPICE writes its results with it.
+_LAST_WITH_SCRIPT = 14
+
+
+def spice(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, models: Path | None = None
+) -> Float[ndarray, "n"]:
+    """SPICE of each candidate: the F-score of its facts against those of all its references, in [0, 1].
+
+    A candidate or references in which no fact is found give 0. `models` is the folder that holds the
+    parser's two files; by default `spice/lib` of pycocoevalcap. What the program parses is not kept.
+
+    Raises `MissingExtraError` without pycocoevalcap; `ModelError` without Java, the parser, or something to
+    write results with, or where the program fails; `InputError` for a candidate without references.
+
+    Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
+    """
+    check_references(candidates, references, SPICE)
+    if not candidates:
+        return np.zeros(0)
+    command = _spice_command(models)
+    with TemporaryDirectory(prefix="spice-") as folder:
+        asked, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
+        rows = zip(candidates, references, strict=True)
+        write_json(
+            asked,
+            [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in enumerate(rows)],
+        )
+        run([*command, str(asked), "-out", str(answered), "-silent"], name=SPICE, patience=_SPICE_PATIENCE)
+        return _read(answered, len(candidates))
+
+
+def check_spice(models: Path | None = None) -> None:
+    """Raises what `spice` would raise of things that are missing; scores nothing."""
+    _spice_command(models)
+
+
+def _spice_command(models: Path | None) -> tuple[str, ...]:
+    place = folder("spice")
+    library = place / "lib"
+    program = java(SPICE)
+    jar = file(place / "spice-1.0.jar", SPICE, "install pycocoevalcap again: pip install '.[java]'")
+    where = models or library
+    hint = (
+        f"SPICE needs the parser Stanford CoreNLP 3.6.0, which no package carries: fetch {_ARCHIVE} and put "
+        f"{' and '.join(PARSER)} of it into that folder, or name theirs with --set models=FOLDER"
+    )
+    parser = [file(where / name, SPICE, hint) for name in PARSER]
+    _check_script(program, (where, library))
+    others = sorted({*library.glob("*.jar"), *where.glob("*.jar")} - set(parser))
+    path = os.pathsep.join(str(file) for file in (jar, *parser, *others))
+    return (program, "-Xmx8G", "-Dfile.encoding=UTF-8", "-cp", path, "edu.anu.spice.SpiceScorer")
+
+
+def _check_script(program: str, folders: Sequence[Path]) -> None:
+    """Raises `ModelError` where this Java has no JavaScript, and no folder has it either."""
+    said = run([program, "-version"], name=SPICE, patience=60)
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    brought = chain.from_iterable(folder.glob("nashorn-core*.jar") for folder in folders)
+    if found and int(found[1]) > _LAST_WITH_SCRIPT and not any(brought):
+        raise ModelError(
+            "SPICE writes its results with the JavaScript of Java, which this Java has no more",
+            where=SPICE,
+            given=f"Java {found[1]}",
+            allowed=f"Java 8 to {_LAST_WITH_SCRIPT}",
+            hint=f"or put nashorn-core and the asm jars that it needs into {folders[0]}",
+        )
+
+
+def _read(file: Path, count: int) -> Float[ndarray, "n"]:
+    """The F-score of each candidate from the file that the program wrote."""
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        found = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in rows}
+        scores = np.array([found[at] for at in range(count)])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            "left no scores that can be read", where=SPICE, given=f"{type(error).__name__}: {error}"
+        ) from None
+    if not np.isfinite(scores).all():
+        raise ModelError("left a score that is no number", where=SPICE, given=scores[~np.isfinite(scores)][0])
+    return scores

@@ -14,7 +14,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions import cider, ngrams, ptb
 from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
-from counterfoil.scorers.captions import meteor, spice
+from counterfoil.scorers.captions import java
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.store import digest_file
 
@@ -136,8 +136,8 @@ def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngr
 
 
 @lru_cache(maxsize=1)
-def _meteor_of(candidates: Texts, references: Lists, processes: int) -> meteor.Meteor:
-    return meteor.meteor(candidates, references, processes=processes)
+def _meteor_of(candidates: Texts, references: Lists, processes: int) -> java.Meteor:
+    return java.meteor(candidates, references, processes=processes)
 
 
 def load(name: str, options: Options) -> TextMeasure:
@@ -258,7 +258,7 @@ def _cider(name: str, settings: _Settings) -> TextMeasure:
 def _meteor(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "processes")
     processes = settings.count("processes")
-    meteor.ready()
+    java.check_meteor()
     return settings.metric_of(
         lambda candidates, references, _: _meteor_of(candidates, references, processes).items,
         whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
@@ -270,9 +270,9 @@ def _spice(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "models")
     folder = settings.get("models", "")
     models = Path(folder) if folder else None
-    spice.ready(models)
+    java.check_spice(models)
     return settings.metric_of(
-        lambda candidates, references, _: spice.spice(candidates, references, models=models),
+        lambda candidates, references, _: java.spice(candidates, references, models=models),
         program="SPICE 1.0, CoreNLP 3.6.0",
     )
 

@@ -1,15 +1,17 @@
 """Recipes: how a model is trained, as values, by name or from a TOML file. Nothing here loads torch."""
 
 from counterfoil.train.recipes.base import Recipe
-from counterfoil.train.recipes.contrastive import (
+from counterfoil.train.recipes.published import (
     Coco,
     Detection,
     NegativePairs,
     NegativeTexts,
     NegClip,
+    Polysemous,
     PositiveAugmented,
+    Probabilistic,
+    Triplet,
 )
-from counterfoil.train.recipes.ranking import Polysemous, Probabilistic, Triplet
 from counterfoil.train.recipes.reading import RECIPES, read, read_file
 
 __all__ = [

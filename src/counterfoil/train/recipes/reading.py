@@ -11,15 +11,18 @@ from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.files import read_toml
 from counterfoil.registry import Registry
 from counterfoil.train.recipes.base import Recipe, check_range
-from counterfoil.train.recipes.contrastive import (
+from counterfoil.train.recipes.published import (
     Coco,
     Detection,
+    HardestTriplet,
     NegativePairs,
     NegativeTexts,
     NegClip,
+    Polysemous,
     PositiveAugmented,
+    Probabilistic,
+    Triplet,
 )
-from counterfoil.train.recipes.ranking import HardestTriplet, Polysemous, Probabilistic, Triplet
 
 RECIPES: Registry[Recipe] = Registry(
     "recipe",

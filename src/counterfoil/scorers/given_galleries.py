@@ -1,14 +1,17 @@
-"""Given rankings: for every query the ids found, best first, truncated anywhere.
+"""Given embeddings (npz), similarities (npy) and rankings (JSON, npz), read without ever unpickling.
 
-Two kinds of file hold them, recognised by what is in them:
+Rows of a similarity are images, columns captions, higher scores better. Without ids rows and columns are in
+the order of the benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in
+any order. The file stays on the disk: what is needed is read when it is needed.
+
+Rankings list for every query the ids found, best first, truncated anywhere, in both directions. A list that
+names an item twice is refused: what it leaves out is unknown. They are recognised by what is in the file:
 
 * JSON: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`, ids as numbers or strings,
   lists as long as they come. Fit for lists of tens or hundreds: the full rankings of COCO's 5,000 test images
   and 25,000 captions are 2 GB of text, which take ten times that in memory.
 * npz, for full rankings: `image_ids` (n,), `i2t` (n, k) of caption ids, `caption_ids` (m,), `t2i` (m, j) of
   image ids, a row per query; behind the end of a shorter list stands -1 (integers) or "" (strings).
-
-Both directions must be there. A list that names an item twice is refused: what it leaves out is unknown.
 """
 
 import re
@@ -18,16 +21,238 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int, Real
 from numpy import ndarray
 
 from counterfoil.data.tables import first_double
 from counterfoil.errors import DataError
-from counterfoil.inputs.arrays import read_npz
+from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.inputs.memory import check_room
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
-from counterfoil.scorers.given_arrays import CAPTION_IDS, IMAGE_IDS, ids_of
 from counterfoil.store import digest_file
+
+#: Names under which files in the wild keep their arrays, ours first.
+IMAGES = ("images", "image", "img", "imgs", "image_embeddings", "image_embeds")
+CAPTIONS = ("captions", "caption", "cap", "caps", "text", "texts", "caption_embeddings", "text_embeds")
+IMAGE_IDS = ("image_ids", "image_id", "img_ids")
+CAPTION_IDS = ("caption_ids", "caption_id", "cap_ids", "text_ids")
+
+#: Values of embeddings whose lengths neither overflow nor vanish in any precision that is computed in.
+_LARGEST, _SMALLEST = 1e15, 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class GivenEmbeddings:
+    """Embeddings of images and captions computed elsewhere.
+
+    `images` is (number of images, width) and `captions` (number of captions, width), as stored (float32 or
+    float64, finite, no zero rows, not necessarily of unit length). Where ids are None the rows are in the
+    benchmark's order.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_embeddings",)
+
+    identity: Identity
+    images: Float[ndarray, "images width"]
+    captions: Float[ndarray, "captions width"]
+    image_ids: tuple[str, ...] | None = None
+    caption_ids: tuple[str, ...] | None = None
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
+        left, right = captions.astype(np.float64), images.astype(np.float64)
+        dot = np.einsum("ij,ij->i", left, right)
+        return dot / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
+
+
+def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbeddings:
+    """The embeddings in the npz file `argument`.
+
+    Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
+    float32 or float64, with optional `image_ids` and `caption_ids` of integers or strings, one per row.
+    float16 becomes float32. Raises `DataError` for files that are no npz, cut off, of other names, shapes or
+    types, with rows that are not finite or all zero, and with ids that are doubled or too few.
+    """
+    reject_unused_options(f"embeddings:{argument}", options)
+    path = Path(argument)
+    arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
+    image_name, images = _one_of(arrays, IMAGES, path)
+    caption_name, captions = _one_of(arrays, CAPTIONS, path)
+    images = _checked(images, f"{path}, array '{image_name}'")
+    captions = _checked(captions, f"{path}, array '{caption_name}'")
+    if images.shape[1] != captions.shape[1]:
+        raise DataError(
+            "image and caption embeddings differ in width",
+            where=path,
+            given=f"'{image_name}' {images.shape}, '{caption_name}' {captions.shape}",
+            hint="both must come from the same model, after its projections",
+        )
+    return GivenEmbeddings(
+        identity=Identity(name=f"embeddings:{argument}", weights=digest_file(argument)),
+        images=images,
+        captions=captions,
+        image_ids=ids_of(arrays, IMAGE_IDS, len(images), path, per="embedding"),
+        caption_ids=ids_of(arrays, CAPTION_IDS, len(captions), path, per="embedding"),
+    )
+
+
+def _one_of(arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path) -> tuple[str, ndarray]:
+    found = [name for name in arrays if name.lower() in names]
+    if len(found) == 1:
+        return found[0], arrays[found[0]]
+    raise DataError(
+        f"{'several arrays' if found else 'no array'} could be the {names[0]}",
+        where=path,
+        given=", ".join(found or arrays) or "(no arrays)",
+        allowed=f"one of {', '.join(names)}",
+    )
+
+
+def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
+    if array.dtype.kind != "f":
+        raise DataError(
+            "embeddings are not floating point",
+            where=where,
+            given=array.dtype,
+            allowed="float16, float32, float64",
+        )
+    if array.ndim != 2 or 0 in array.shape:
+        hint = (
+            f"reshape it to ({array.size // array.shape[-1]}, {array.shape[-1]})"
+            if array.ndim > 2 and array.size
+            else None
+        )
+        raise DataError(
+            "embeddings have the wrong shape",
+            where=where,
+            given=array.shape,
+            allowed="(rows, width)",
+            hint=hint,
+        )
+    check_room(array.size * 8, where=where, what="these embeddings")
+    values: ndarray = array.astype(np.float64 if array.dtype.itemsize >= 8 else np.float32)
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        raise DataError(
+            "embedding is not finite",
+            where=f"{where}, row {int(np.argmin(finite)) + 1}",
+            hint=f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values",
+        )
+    largest = np.abs(values).max(axis=1)
+    far = largest > _LARGEST
+    if far.any():
+        raise DataError(
+            "embedding is too large to be compared: its length would overflow",
+            where=f"{where}, row {int(np.argmax(far)) + 1}",
+            given=f"a value of {largest[int(np.argmax(far))]:.3g}",
+            allowed=f"values up to {_LARGEST:g}",
+            hint="divide all embeddings by one number, or by their lengths",
+        )
+    zero = largest < _SMALLEST
+    if zero.any():
+        raise DataError(
+            "embedding is all zeros (or nearly), so it has no direction to compare",
+            where=f"{where}, row {int(np.argmax(zero)) + 1}",
+            hint=f"{int(zero.sum())} of {len(values)} rows are zero",
+        )
+    return values
+
+
+def ids_of(
+    arrays: Mapping[str, ndarray], names: tuple[str, ...], rows: int, path: Path, *, per: str
+) -> tuple[str, ...] | None:
+    """The ids among the arrays of a file, as strings, or None where it has none under any of the names.
+
+    Raises `DataError` where they are not one per `per` (what a row is, for the message), or one occurs twice.
+    """
+    found = [name for name in arrays if name.lower() in names]
+    if not found:
+        return None
+    array = arrays[found[0]]
+    where = f"{path}, array '{found[0]}'"
+    if array.dtype.kind not in "iuUS" or array.ndim != 1:
+        raise DataError(
+            "ids are not a list of integers or strings", where=where, given=f"{array.dtype} {array.shape}"
+        )
+    if len(array) != rows:
+        raise DataError(f"not one id per {per}", where=where, given=f"{len(array)} ids", allowed=str(rows))
+    ids = tuple(
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        for value in array.tolist()
+    )
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if first.setdefault(name, row) != row:
+            raise DataError(
+                "id occurs twice", where=f"{where}, rows {first[name] + 1} and {row + 1}", given=name
+            )
+    return ids
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSimilarity:
+    """Scores of images (rows) with captions (columns) as stored, memory-mapped; nothing is known of NaN yet.
+
+    Where ids are None rows and columns are in the benchmark's order.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_similarity",)
+
+    identity: Identity
+    values: Real[ndarray, "images captions"]
+    image_ids: tuple[str, ...] | None = None
+    caption_ids: tuple[str, ...] | None = None
+
+
+def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarity:
+    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
+
+    Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
+    off or pickled, for other shapes and types, and for ids that are missing, doubled or not as many.
+    """
+    reject_unused_options(f"given:{argument}", options, "ids")
+    path = Path(argument)
+    values = read_npy(path, mapped=True, hint="check the path after 'given:'")
+    if values.dtype.kind not in "iu" and values.dtype.type not in (np.float16, np.float32, np.float64):
+        raise DataError(
+            "a similarity is not of real numbers",
+            where=path,
+            given=values.dtype,
+            allowed="float16, float32, float64, integers",
+        )
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(
+            "a similarity has the wrong shape", where=path, given=values.shape, allowed="(images, captions)"
+        )
+    image_ids, caption_ids = (None, None) if options.ids is None else _ids(options.ids, path, values.shape)
+    return GivenSimilarity(
+        Identity(
+            name=f"given:{argument}",
+            weights=digest_file(path),
+            options={} if options.ids is None else {"ids": digest_file(options.ids)},
+        ),
+        values,
+        image_ids,
+        caption_ids,
+    )
+
+
+def _ids(file: Path, path: Path, shape: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    arrays = read_npz(file, names="image_ids caption_ids", hint="check the path after '--ids'")
+    rows = ids_of(arrays, IMAGE_IDS, shape[0], file, per=f"row of {path.name}")
+    columns = ids_of(arrays, CAPTION_IDS, shape[1], file, per=f"column of {path.name}")
+    if rows is None or columns is None:
+        raise DataError(
+            f"no ids of {'images' if rows is None else 'captions'}",
+            where=file,
+            given=", ".join(arrays) or "(no arrays)",
+            allowed="image_ids and caption_ids",
+        )
+    return rows, columns
+
 
 _ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")
 # Integers below this are looked up in a table.

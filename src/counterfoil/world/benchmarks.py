@@ -1,0 +1,334 @@
+"""Benchmarks of the world: galleries, clips, and all those of the catalog, drawn on the spot.
+
+A caption is written for one image and may be true of many. Collected benchmarks know of one (COCO) or of
+those that people verified (CxC, ECCV Caption); here every true pair is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int64
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.forms import Rated
+from counterfoil.data.readers.questions import gallery as from_searches
+from counterfoil.data.readers.questions import own, search
+from counterfoil.data.records import Caption
+from counterfoil.data.references import References
+from counterfoil.data.videos import Video
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.inputs.amounts import check_amount
+from counterfoil.inputs.memory import check_room
+from counterfoil.world import ratings, sample
+from counterfoil.world.captions import OPENINGS, Meaning, describe, text
+from counterfoil.world.drawings import MOTIONS, Animation, moving
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.ratings import GRADES, in_order, share, words
+from counterfoil.world.sample import (
+    Items,
+    Progress,
+    card_of,
+    check_number,
+    check_size,
+    check_styles,
+    drawn_with,
+    silent,
+    stream,
+)
+from counterfoil.world.scenes import Scene, one_of, sample_scene
+from counterfoil.world.truth import positives
+
+#: Which pairs count as right: all that are true, or only those that a caption was written for.
+KNOWN = ("all", "own")
+#: Tries at another sentence for a scene before it is given up.
+_TRIES = 500
+
+
+def gallery(
+    n: int,
+    *,
+    seed: int = 0,
+    size: int = 192,
+    captions_each: int = 2,
+    style: str = "natural",
+    known: str = "all",
+    lazy: bool = False,
+    progress: Progress = silent,
+) -> Benchmark:
+    """`n` images with `captions_each` captions written for each; the same seed gives the same bytes.
+
+    All captions differ. Right for an image are all captions that are true of it, right for a caption all
+    images it is true of; `owners` says which image it was written for. Where only the "own" are `known`,
+    nothing else is right, as in COCO (`as_collected`). `lazy` pictures are drawn when they are read. Raises
+    `InputError` for numbers below 1, pictures too small to see, and more captions than there is to say,
+    `UnknownNameError` for unknown styles and another `known`.
+
+    >>> made = gallery(4, captions_each=3, size=48)
+    >>> len(made.images), len(made.captions), made.gallery.owners.tolist()
+    (4, 12, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
+    """
+    check_number(n, "images")
+    check_number(captions_each, "captions for each image")
+    check_amount("captions of each image", captions_each)
+    check_size(size)
+    check_styles([style])
+    if known not in KNOWN:
+        raise UnknownNameError("choice of known pairs", known, KNOWN)
+    scenes, meanings, items = described(n, captions_each, stream("gallery", seed), style)
+    owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
+    caption, image = np.nonzero(truth(meanings, scenes))
+    names = [f"caption-{i:05d}" for i in range(len(meanings))]
+    pictures = items.images(size, lazy=lazy, progress=progress)
+    source = drawn_with(seed, size, style)
+    made = from_searches(
+        card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}}),
+        pictures,
+        items.captions(),
+        owners,
+        (
+            search(np.arange(n), (image, caption), names=[i.id for i in pictures], where=source),
+            search(np.arange(len(meanings)), (caption, image), names=names, where=source),
+        ),
+        source=source,
+        path=None,
+    )
+    return as_collected(made) if known == "own" else made
+
+
+def as_collected(made: Benchmark) -> Benchmark:
+    """The same queries and items, where right is only what was written for the image, as COCO counts it.
+
+    What else is true counts as wrong. The benchmark is called "...-own", so that neither is taken for the
+    other.
+
+    >>> collected = as_collected(gallery(4, captions_each=3, size=48))
+    >>> collected.name, collected.gallery.t2i.positives.counts.tolist()
+    ('world-gallery-own', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    """
+    i2t, t2i = own(made.gallery.owners, len(made.images))
+    card = made.card.model_copy(
+        update={
+            "name": f"{made.card.name}-own",
+            "title": f"{made.card.title}, own captions only",
+        }
+    )
+    return replace(made, card=card, questions=replace(made.gallery, i2t=i2t, t2i=t2i))
+
+
+def described(
+    n: int, captions_each: int, rng: np.random.Generator, style: str
+) -> tuple[list[Scene], list[Meaning], Items]:
+    """`n` different scenes, captions of them in their order, and the items they are.
+
+    Raises `InputError` for more captions of a scene than can be told apart.
+    """
+    items = Items()
+    scenes: list[Scene] = []
+    meanings: list[Meaning] = []
+    while len(scenes) < n:
+        scene = sample_scene(rng)
+        if items.image(scene, style) < len(scenes):
+            continue
+        scenes.append(scene)
+        said = 0
+        for _ in range(_TRIES * captions_each):
+            meaning = describe(scene, rng)
+            known = len(items.texts)
+            items.caption(text(meaning, opening=one_of(OPENINGS, rng)))
+            if len(items.texts) > known:
+                meanings.append(meaning)
+                said += 1
+            if said == captions_each:
+                break
+        else:
+            raise InputError(
+                "there are not so many different captions of a scene",
+                given=f"{captions_each} captions for each of {n:,} images",
+                hint="ask for fewer captions or fewer images",
+            )
+    return scenes, meanings, items
+
+
+def truth(meanings: list[Meaning], scenes: list[Scene]) -> Bool[ndarray, "captions images"]:
+    """Which caption is true of which scene: exactly all of them."""
+    check_room(
+        8 * len(meanings) * len(scenes),
+        where="the world",
+        what=f"which of {len(meanings):,} captions are true of which of {len(scenes):,} images",
+        hint="draw a smaller gallery",
+    )
+    return np.asarray(positives(meanings, scenes), dtype=bool)
+
+
+#: References of a clip.
+REFERENCES = 5
+#: Ways to begin a caption of a clip.
+CLIP_OPENINGS = ("", "there is ", "here is ", "we see ")
+#: A caption of a part is true of at least this share of the frames, and false of as many.
+_PART = 0.2
+#: Sentences about a clip that are tried, from its begin, its middle and its end, and edits of those.
+_SAID, _EDITED = 24, 8
+
+
+@dataclass(frozen=True)
+class ClipCaptions:
+    """A clip and what is said of it: one caption per grade, in the order of `GRADES`, and references."""
+
+    motion: str
+    frames: tuple[Scene, ...]
+    candidates: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+def clips(
+    n: int,
+    *,
+    seed: int = 0,
+    size: int = 192,
+    style: str = "natural",
+    progress: Progress = silent,
+) -> Benchmark:
+    """`n` rated captions of moving scenes, three to a clip; the same seed gives the same clips.
+
+    The rating is 1 where the caption is true of every frame, 1/2 where it is true of some (a fifth to four
+    fifths of them), 0 where it is true of none; where n is a multiple of 3 each comes as often, so that tau-c
+    can be 1. References are five other captions that are true of the whole clip and say other things than the
+    candidate does. Captions of one clip are a word apart in length, each grade being as often the
+    longest. Groupings: `motion`, one of `MOTIONS`.
+
+    Frames are drawn when they are looked at. Raises `InputError` for n below 1 and pictures too small to see,
+    `UnknownNameError` for unknown styles.
+
+    >>> made = clips(6, size=48)
+    >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
+    ([1.0, 0.5, 0.0, 1.0, 0.5, 0.0], 2, 5)
+    """
+    check_number(n, "questions")
+    check_size(size)
+    check_styles([style])
+    rng = stream("clips", seed)
+    ranks = np.asarray(list(permutations(range(len(GRADES)))))
+    told: list[ClipCaptions] = []
+    while len(told) * len(GRADES) < n:
+        if len(told) % len(ranks) == 0:
+            ranks = rng.permutation(ranks)
+        made = tell(MOTIONS[len(told) % len(MOTIONS)], ranks[len(told) % len(ranks)], rng)
+        if made is not None:
+            told.append(made)
+            progress("making up clips", min(n, len(told) * len(GRADES)), n)
+    rows = [(i, grade) for i in range(len(told)) for grade in range(len(GRADES))][:n]
+    items = Items()
+    captions = [items.caption(told[i].candidates[grade]) for i, grade in rows]
+    references = [[items.caption(said) for said in one.references] for one in told]
+    names = tuple(GRADES)
+    return Benchmark(
+        card=card_of("world-clips", n),
+        images=tuple(
+            Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
+            for i, one in enumerate(told)
+        ),
+        captions=tuple(Caption(f"caption-{i:05d}", said) for said, i in items.texts.items()),
+        questions=Rated(
+            tuple(f"clip-{i:05d}-{names[grade]}" for i, grade in rows),
+            captions=np.asarray(captions, dtype=np.int64),
+            images=np.asarray([i for i, _ in rows], dtype=np.int64),
+            ratings=np.asarray([[GRADES[names[grade]]] for _, grade in rows]),
+            references=References.of([references[i] for i, _ in rows]),
+            groupings={"motion": tuple(told[i].motion for i, _ in rows)},
+        ),
+        source=drawn_with(seed, size, style),
+    )
+
+
+def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) -> ClipCaptions | None:
+    """A clip and what may be said of it; None where too little can.
+
+    `rank` says of each grade how many words longer its caption is than the shortest (`told.in_order`).
+    """
+    frames = moving(motion, rng)
+    # Each begins alike, or how it begins would make it longer.
+    opening = one_of(CLIP_OPENINGS, rng)
+    said: dict[str, dict[str, Meaning]] = {name: {} for name in GRADES}
+    for meaning in _meanings(frames, rng):
+        true = share(meaning, frames)
+        name = "whole" if true == 1 else "nothing" if true == 0 else "part"
+        if name != "part" or _PART <= true <= 1 - _PART:
+            said[name][text(meaning, opening=opening)] = meaning
+    if len(said["whole"]) <= REFERENCES or not all(said.values()):
+        return None
+    of_grade = [list(said[name]) for name in GRADES]
+    chosen = in_order([words(each) for each in of_grade], rank, rng)
+    candidates = tuple(each[at] for each, at in zip(of_grade, chosen, strict=True))
+    # What is true of a whole clip is short as a rule: clips of which it cannot be long enough are left out.
+    long = words(candidates)
+    if (long - long.min() != rank).any():
+        return None
+    # One of the true captions is asked about; the references are others than that, each begun as it comes.
+    others = [true for true in said["whole"] if true != candidates[0]]
+    rows = sorted(rng.permutation(len(others))[:REFERENCES])
+    references = tuple(text(said["whole"][others[i]], opening=one_of(CLIP_OPENINGS, rng)) for i in rows)
+    return ClipCaptions(motion, frames, candidates, references)
+
+
+def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning]:
+    """Different captions of a clip, complete or not."""
+    seen = [frames[0], frames[len(frames) // 2], frames[-1]]
+    found = [describe(seen[k % 3], rng) for k in range(_SAID)]
+    for k in range(_EDITED):
+        contrast = edit(seen[2 * (k % 2)], one_of(SUBSETS, rng), rng)
+        if contrast is not None:
+            found += contrast.captions
+    return list(dict.fromkeys(found))
+
+
+#: How many images the gallery has, and captions for each.
+IMAGES, CAPTIONS_EACH = 300, 2
+#: Pixels to a side of every picture.
+SIZE = 192
+
+
+def read_quads(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many quads as the card says; raises `DataError` where a file is named: there is none to read."""
+    return sample.quads(_questions_of(card, data), size=SIZE, lazy=True)
+
+
+def read_choices(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many choices as the card says; raises as `read_quads`."""
+    return sample.choices(_questions_of(card, data), size=SIZE, lazy=True)
+
+
+def read_gallery(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """The gallery of the catalog; raises as `read_quads`."""
+    _questions_of(card, data)
+    return gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE, lazy=True)
+
+
+def read_rated(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many rated captions as the card says; raises as `read_quads`."""
+    return ratings.rated(_questions_of(card, data), size=SIZE, lazy=True)
+
+
+def read_preferences(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many preferences as the card says; raises as `read_quads`."""
+    return ratings.preferences(_questions_of(card, data), size=SIZE, lazy=True)
+
+
+def read_clips(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As many rated captions of moving scenes as the card says; raises as `read_quads`."""
+    return clips(_questions_of(card, data), size=SIZE)
+
+
+def _questions_of(card: Card, data: Path | None) -> int:
+    if data is not None:
+        raise DataError(
+            f"{card.title} is drawn, not read",
+            where=data,
+            allowed="no --data, or a folder that 'counterfoil world build' made",
+        )
+    if card.size is None:
+        raise DataError("the card does not say how many questions to draw", where=card.name)
+    return card.size
