@@ -14,6 +14,7 @@ from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.cli import main
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
+from counterfoil.report import drawing
 from counterfoil.studies import plan
 from tiny_study import TINY
 
@@ -174,6 +175,11 @@ def test_a_model_is_trained(monkeypatch: pytest.MonkeyPatch, here: Path) -> None
     kept = written("t.json")
     assert {**plain(found.to_json()), **dict.fromkeys(MEASURED)} == {**kept, **dict.fromkeys(MEASURED)}
     check_tables(found, "measure")
+    figure = found.plot()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(found.outcome.curves)
+    drawing.save(figure, Path("training.png"))
+    with PIL.Image.open("training.png") as opened:
+        assert opened.size > (100, 100)
     weights = [next(Path(folder).glob("*.safetensors")).read_bytes() for folder in ("ckpt", "mine")]
     assert weights[0] == weights[1]
     # What was finished is not trained again; another folder's files are not replaced.

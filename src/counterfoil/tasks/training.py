@@ -54,7 +54,7 @@ class Outcome:
         return tuple(dict.fromkeys(name for point in self.points.values() for name in point))
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values, without the curves, which the journal in the checkpoint's folder holds."""
+        """The same as plain values, without the curves: the checkpoint's journal has them."""
         return {name: value for name, value in asdict(self).items() if name != "curves"}
 
 
