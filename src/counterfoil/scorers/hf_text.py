@@ -1,8 +1,9 @@
-"""Text encoders of the package transformers: `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER`.
+"""Texts with models of transformers: token ids, CLIP's tokens one by one, and text encoders.
 
-BERT, RoBERTa and similar models: every token gets a vector, which `token-match` compares as BERTScore does.
-They embed no images, so no other scorer uses them. Layer 0 is the input embeddings; the default is the last
-layer. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
+A text encoder is `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER`: BERT, RoBERTa and similar
+models. Every token gets a vector, which `token-match` compares as BERTScore does. They embed no images, so no
+other scorer uses them. Layer 0 is the input embeddings; the default is the last layer. BERTScore chose one
+for each model: 9 of bert-base-uncased, 17 of roberta-large.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +14,96 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy import ndarray
+from torch import Tensor
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options, text_of
 from counterfoil.scorers.captions.base import CaptionTokens
-from counterfoil.scorers.hf import HfTokens
+from counterfoil.scorers.dual import TokenIds
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+
+#: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
+LOWER_CASED = ("siglip", "siglip2")
+
+
+@dataclass(frozen=True, eq=False)
+class HfTokens:
+    """Texts to token ids, in lower case where the model needs it and no longer than it reads."""
+
+    tokenizer: Any
+    length: int
+    #: Whether a caption's features depend on nothing after its end mark.
+    cut: bool = True
+    lower: bool = False
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any) -> "HfTokens":
+        """The tokens of a dual encoder."""
+        lower = model.config.model_type in LOWER_CASED
+        return cls(tokenizer, loading.length_of(model.config, tokenizer), loading.can_cut(model), lower)
+
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        """(batch, length) ids, padded to the longest of the batch where that is exact, else in full."""
+        ids: Tensor = self.inputs(texts)["input_ids"]
+        return ids
+
+    def inputs(self, texts: Sequence[str]) -> Any:
+        """The same ids with all else that the tokenizer gives to the model, such as a mask."""
+        return self.tokenizer(
+            self._cased(texts),
+            padding="longest" if self.cut else "max_length",
+            truncation=True,
+            max_length=self.length,
+            return_tensors="pt",
+        )
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, truncated to the model's length and not padded."""
+        found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
+        return [list(ids) for ids in found["input_ids"]]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """The number of ids that the model computes of each text."""
+        return [len(ids) for ids in self.ids(texts)] if self.cut else [self.length] * len(texts)
+
+    def left_out(self, texts: Sequence[str]) -> list[int]:
+        """The number of ids of each text that are cut off."""
+        found = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
+        return [max(0, len(ids) - self.length) for ids in found["input_ids"]]
+
+    def _cased(self, texts: Sequence[str]) -> list[str]:
+        return [text.lower() for text in texts] if self.lower else list(texts)
+
+
+@dataclass(frozen=True, eq=False)
+class ClipTokens:
+    """A `TokenTower` around CLIP of transformers, whose text tower is causal and pools its end mark."""
+
+    model: Any
+    ids: HfTokens
+    device: Any
+
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
+        """The ids of each text up to the end mark, padded with 0 and not as the tokenizer does it."""
+        end = self.model.config.text_config.eos_token_id
+        rows = []
+        for ids in self.ids.ids(texts):
+            # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
+            mark = max(ids) if end == 2 else end
+            # Without an end mark the library pools the first token, and so does this.
+            rows.append(ids[: ids.index(mark) + 1] if mark in ids else ids[:1])
+        return [TokenIds.of(own, self.ids.length) for own in rows]
+
+    def states(self, texts: Sequence[str]) -> Any:
+        """(texts, longest, width) features of all tokens."""
+        rows = [reading.ids[: reading.used] for reading in self.read(texts)]
+        longest = max(map(len, rows))
+        # Padding stands behind every end mark, so that its ids do not matter.
+        ids = torch.tensor([(*row, *[row[-1]] * (longest - len(row))) for row in rows])
+        output = self.model.text_model(input_ids=ids.to(self.device), return_dict=True)
+        return self.model.text_projection(output.last_hidden_state)
 
 
 def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
