@@ -14,7 +14,6 @@ from counterfoil.cli.tables import (
     differences_table,
     groups_table,
     measures_table,
-    ties_line,
 )
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.answers import DirectionRanks, Rankings, Scores
@@ -24,6 +23,7 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.measure import split_direction
 from counterfoil.metrics.ranks import Positives
+from counterfoil.report.notes import ties_line
 
 
 @pytest.fixture

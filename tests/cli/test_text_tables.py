@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from counterfoil.cli.terminal_tables import text_table
+from counterfoil.cli.tables import text_table
 
 HEADER = ("name", "form", "what it says")
 ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t", "quad", "short")]

@@ -192,7 +192,7 @@ def bias(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.paths import data_folder
-    from counterfoil.cli.terminal_tables import printed
+    from counterfoil.cli.tables import show
     from counterfoil.tasks.bias import bias, gallery
 
     paths.check(html=html, json=json, plot=plot)
@@ -215,9 +215,7 @@ def bias(
         feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.err() if json == "-" else terminal.out()
-    for table in () if quiet and json == "-" else found.tables:
-        for part in printed(table, console.width):
-            console.print(part)
+    show(console, () if quiet and json == "-" else found.tables)
     if not quiet:
         for note in found.notes:
             terminal.note(note)

@@ -1,7 +1,7 @@
 """`counterfoil captions score | systems`: how good captions are, by metrics of the field."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,13 @@ from counterfoil.cli.options import (
     Tables,
     Work,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from counterfoil.tasks.caption_values import Value
 
 app = typer.Typer(
     help="How good captions are, for images or videos, with or without references.",
@@ -88,7 +95,7 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    from counterfoil.cli import paths, terminal, terminal_tables
+    from counterfoil.cli import paths, terminal
     from counterfoil.report.labels import amount
     from counterfoil.tasks.caption_values import check_kind, n_images
     from counterfoil.tasks.captions import MetricRequest, score_captions
@@ -109,15 +116,40 @@ def score(
     if not (quiet and json == "-"):
         console = terminal.err() if json == "-" else terminal.out()
         over = "images" if n_images(found.inputs) < len(found.inputs) else "captions"
-        for part in terminal_tables.values_table(
-            found.values, title=found.heading, over=over, notes=found.notes
-        ):
-            console.print(part)
+        _show(found.values, found.heading, over, found.notes, console)
     if out is not None:
         found.save(out)
         feedback.note(f"{amount(len(found.inputs), 'row')} written to {out}")
     if json is not None:
         terminal.write_result(json, found.to_json())
+
+
+def _show(
+    found: "Mapping[str, Value]", title: str, over: str, notes: "Sequence[str]", console: "Console"
+) -> None:
+    """A row per metric: its value, and its interval where it is a mean over captions, or over images."""
+    from rich.text import Text
+
+    from counterfoil.cli.tables import printed
+    from counterfoil.report.markup import Cell, Column, Row, Table
+
+    intervals = any(each.low is not None for each in found.values())
+    means = any(not each.is_mean for each in found.values())
+    columns = [Column("value", style="text", look="bold")]
+    columns += [Column("95 % interval", style="text", align="center")] * intervals
+    columns += [Column(f"mean of {over}", style="text", look="dim")] * means
+    rows = []
+    for name, each in found.items():
+        cells = [f"{each.value:.4f}"]
+        cells += ["" if each.low is None else f"[{each.low:.4f}, {each.high:.4f}]"] * intervals
+        # Of what is no mean the mean over captions stands beside it; it is another number.
+        cells += ["" if each.is_mean else f"{each.mean:.4f}"] * means
+        rows.append(Row(name, tuple(map(Cell, cells))))
+    table = Table(title, tuple(columns), tuple(rows), "metric")
+    for part in printed(table, console.width, label=lambda column: column.label, names=console.width):
+        console.print(part)
+    for line in notes:
+        console.print(Text(line, style="dim"))
 
 
 SYSTEMS_EPILOG = """Examples:
@@ -170,7 +202,7 @@ def systems(
     All systems must have written captions of the same images.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.terminal_tables import printed
+    from counterfoil.cli.tables import show
     from counterfoil.report.labels import amount
     from counterfoil.tasks.caption_systems import compare_systems
     from counterfoil.tasks.caption_values import check_kind
@@ -195,9 +227,7 @@ def systems(
         from rich.text import Text
 
         console = terminal.err() if json == "-" else terminal.out()
-        for table in found.tables:
-            for part in printed(table, console.width):
-                console.print(part)
+        show(console, found.tables)
         for note in found.notes:
             console.print(Text(note, style="dim"))
     tables.write(found)

@@ -230,7 +230,8 @@ def command(
 
 def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool, signatures: bool) -> None:
     from counterfoil.cli import terminal
-    from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines, ties_line
+    from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines
+    from counterfoil.report.notes import ties_line
 
     if to_stderr and quiet:
         return

@@ -178,8 +178,8 @@ def _say(text: str) -> None:
 
 
 def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from counterfoil.cli.tables import text_table
     from counterfoil.cli.terminal import out
-    from counterfoil.cli.terminal_tables import text_table
 
     console = out()
     for part in text_table(header, rows, console.width):

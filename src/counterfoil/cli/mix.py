@@ -74,7 +74,7 @@ def command(
     from functools import partial
 
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.terminal_tables import printed
+    from counterfoil.cli.tables import show
     from counterfoil.errors import InputError
     from counterfoil.outputs.guard import Folder
     from counterfoil.scorers import checkpoint
@@ -98,9 +98,7 @@ def command(
     measured: Sequence[Mixture] = ()
     if task is not None and held_out is not None:
         measured = _measured(ends, found, points)
-        console = terminal.out()
-        for part in printed(_table(measured, task, held_out), console.width):
-            console.print(part)
+        show(terminal.out(), [_table(measured, task, held_out)])
     if alpha is not None and out is not None:
         _keep(ends, start, tuned, alpha, out)
         terminal.note(f"wrote the mixture at {alpha:g}: {out}")

@@ -84,7 +84,7 @@ def command(
 
 def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str | None) -> None:
     from counterfoil.cli import terminal
-    from counterfoil.cli.terminal_tables import text_table
+    from counterfoil.cli.tables import text_table
     from counterfoil.report.ledger import files
 
     rows = files(data=folder, papers=papers)

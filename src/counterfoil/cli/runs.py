@@ -141,7 +141,7 @@ def rankings(
     the same numbers, to the last bit.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.terminal_tables import correlation_tables, diversity_tables, rank_tables
+    from counterfoil.cli.tables import correlation_tables, diversity_tables, rank_tables
     from counterfoil.store import write_text
     from counterfoil.tasks.rankings import rank
 

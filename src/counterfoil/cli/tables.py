@@ -1,227 +1,149 @@
-"""Results as Rich tables."""
+"""Tables in a terminal, as wide as that is: what does not fit is stacked or split, never left out."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
-from rich.table import Table
+import numpy as np
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table as Rich
 from rich.text import Text
 
-from counterfoil.cli.terminal_tables import printed
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import main_measures
-from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.measures import find
+from counterfoil.evaluation.result import Result
+from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report.drawing import short
 from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, number
-from counterfoil.report.markup import Table as Report
+from counterfoil.report.markup import Cell, Column, Row, Table, number, written
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import headline, overview, style_of
+from counterfoil.report.tables import compact, reported_groups, style_of
+
+if TYPE_CHECKING:
+    from counterfoil.evaluation.list_overlap import Diversity
+    from counterfoil.evaluation.rank_correlation import RankCorrelation
 
 #: The terminal's width from which the finer measures have room.
 _WIDE = 150
-
-#: From this width on each direction of a gallery has its chance beside it.
-_DETAILED = 112
-
-
-class _Layout(NamedTuple):
-    """How much there is room for: a chance per direction, digits of intervals, which can stand below."""
-
-    chances: bool
-    digits: int
-    stacked: bool = False
+_SIDES = {"image to text": "I2T ", "text to image": "T2I "}
+_STYLES = {1: "bold", 2: "underline"}
 
 
-#: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
-_LAYOUTS = (
-    _Layout(True, 2),
-    _Layout(False, 2),
-    _Layout(False, 1),
-    _Layout(False, 2, stacked=True),
-    _Layout(False, 1, stacked=True),
-)
+def printed(
+    table: Table,
+    width: int,
+    *,
+    label: Callable[[Column], str] | None = None,
+    names: int | None = None,
+) -> list[Any]:
+    """A table for the terminal, every value with its interval.
+
+    Intervals stand beside their values where the whole table fits in `width` columns, else below them; where
+    that is still too wide the columns go into several tables under one another. `label` says what stands over
+    a column; names of rows are shortened to `names` letters.
+    """
+    called = [short(row.name, names or max(24, 2 * width // 5)) for row in table.rows]
+    longest = max(len(line) for name in [table.corner, *called] for line in name.split("\n"))
+    heads = [label(column) if label else _head(table, column) for column in table.columns]
+    blocks = [column.block for column in table.columns]
+    for stacked in (False, True):
+        cells = [[_cell(row.cells[i], c, stacked) for row in table.rows] for i, c in enumerate(table.columns)]
+        rooms = [
+            2 + max(len(line) for text in [head, *of] for line in text.split("\n"))
+            for head, of in zip(heads, cells, strict=True)
+        ]
+        if longest + sum(rooms) <= width:
+            break
+    parts: list[Any] = [Text(table.caption.rstrip("."), style="bold")] if table.caption else []
+    for group in _groups(rooms, blocks, width - longest):
+        rich = Rich(box=None, pad_edge=False, header_style="dim")
+        rich.add_column(Text(table.corner), no_wrap=True)
+        for i in group:
+            rich.add_column(Text(heads[i]), justify=table.columns[i].align, no_wrap=True)
+        for number_, row in enumerate(table.rows):
+            shown = (_styled(cells[i][number_], table.columns[i], row.cells[i].rank) for i in group)
+            rich.add_row(Text(called[number_]), *shown, style="dim" if row.kind == "chance" else "")
+        sizes = [table.columns[i].size for i in group]
+        if len({column.size for column in table.columns}) > 1:
+            rich.add_row("queries", *(f"{size:,}" if size is not None else "" for size in sizes), style="dim")
+        parts.append(rich)
+    return parts
+
+
+def show(console: Console, tables: Sequence[Table]) -> None:
+    """Print tables, a blank line after each."""
+    for table in tables:
+        console.print(Group(*printed(table, console.width), Text()))
+
+
+def _head(table: Table, column: Column) -> str:
+    several = len({each.block for each in table.columns}) > 1
+    return (_SIDES.get(column.block, "") if several else "") + short(column.label, 14)
+
+
+def _cell(cell: Cell, column: Column, stacked: bool) -> str:
+    text = written(cell, column, interval=True)
+    return text.replace(" [", "\n[", 1) if stacked and cell.low is not None else text
+
+
+def _styled(text: str, column: Column, rank: int) -> Text:
+    if column.look == "first":
+        value, rest = re.fullmatch(r"(\S*)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+        return Text.assemble((value, "bold"), (rest, "dim"))
+    return Text(text, style=_STYLES.get(rank, column.look))
+
+
+def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[list[int]]:
+    """Columns that stand beside each other: all where there is room, else by block and as many as fit."""
+    if sum(rooms) <= width:
+        return [list(range(len(rooms)))]
+    groups: list[list[int]] = []
+    for i, (room, block) in enumerate(zip(rooms, blocks, strict=True)):
+        if groups and block == blocks[groups[-1][0]] and sum(rooms[j] for j in groups[-1]) + room <= width:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return groups
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Any]:
+    """A row per entry, its name first; where columns would break words, a paragraph per entry.
+
+    Cells are shown as they are, so they hold no markup.
+    """
+    columns = list(zip(header, *rows, strict=True))
+    names = max(map(len, columns[0]))
+    least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns[1:]]
+    if names + sum(2 + each for each in least) <= width:
+        table = Rich(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table.add_column(header[0], no_wrap=True)
+        for head, wide in zip(header[1:], least, strict=True):
+            table.add_column(head, min_width=wide)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        return [table]
+    parts: list[Any] = []
+    for name, *cells in rows:
+        parts.append(Text(name, style="bold"))
+        said = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
+        parts.append(Padding(Text("; ".join(said)), (0, 0, 0, 4)))
+    return parts
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
-    """One row per measure: per cent, 95 % interval, chance. Of a gallery all directions side by side.
-
-    Correlations are times 100; what has no value stands below with its reason.
-    """
-    if benchmark.questions.directed:
-        return _gallery_table(result, benchmark, width)
-    asked = report_of(benchmark).amount(benchmark)
-    heading, table = _table(f"{result.scorer} on {benchmark.card.title or result.benchmark}, {asked}")
-    table.add_column("measure", no_wrap=True)
-    missing = result.undefined
-    table.add_column(_unit([*result.measures, *missing]), justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="center", no_wrap=True)
-    table.add_column("chance", justify="right", no_wrap=True, style="dim")
-    for name, estimate in result.measures.items():
-        value, low, high = (number(v, style_of(name)) for v in (estimate.value, estimate.low, estimate.high))
-        chance = "" if estimate.chance is None else number(estimate.chance, style_of(name))
-        table.add_row(name, Text(value, style="bold"), Text(f"[{low}, {high}]"), chance)
-    for name in missing:
-        table.add_row(name, Text("–", style="bold"), "", "")
-    return Group(heading, table, *(Text(f"{name}: {why}", style="dim") for name, why in missing.items()))
-
-
-def _unit(measures: Iterable[str]) -> str:
-    """What stands over a column of values: per cent, or times a hundred for correlations."""
-    correlations = any(style_of(name) == "correlation" for name in measures)
-    return "x 100" if correlations else "%"
-
-
-def _gallery_table(result: Result, benchmark: Benchmark, width: int) -> Group:
-    """A row per measure, main ones first; a column per direction; and below what the numbers are about."""
-    rows: dict[str, dict[str, Estimate]] = {}
-    for name, estimate in result.measures.items():
-        side, base = split_direction(name)
-        rows.setdefault(base, {})[side] = estimate
-    sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
-    wanted = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
-    shown = [(layout, *_gallery_cells(rows, sides, layout)) for layout in wanted]
-    _, heads, cells = next((each for each in shown if _fits(*each[1:], width)), shown[-1])
-    title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
-    heading, table = _table(title)
-    for head in heads:
-        justify: Literal["left", "right"] = "left" if head == "measure" else "right"
-        table.add_column(head, justify=justify, no_wrap=True, style="dim" if head == "chance" else "")
-    for row in cells:
-        table.add_row(*row)
-    lines = [Text(line, style="dim") for line in _gallery_lines(result.provenance.get("gallery", {}))]
-    return Group(heading, table, *lines)
-
-
-def _gallery_cells(
-    rows: Mapping[str, Mapping[str, Estimate]], sides: Sequence[str], layout: _Layout
-) -> tuple[list[str], list[list[Text]]]:
-    """The heads and the cells of a gallery's table."""
-    heads = ["measure"]
-    for side in sides:
-        heads.append(DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow)
-        heads += ["chance"] if layout.chances else []
-    cells = []
-    for base, of in rows.items():
-        row = [Text(base)]
-        for side in sides:
-            found = of.get(side)
-            row.append(_with_interval(found, layout) if found else Text())
-            if layout.chances:
-                row.append(Text(_per_cent(found.chance) if found else ""))
-        if not layout.chances:
-            row.append(Text(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance)))
-        cells.append(row)
-    return heads + ([] if layout.chances else ["chance"]), cells
-
-
-def _fits(heads: Sequence[str], cells: Sequence[Sequence[Text]], width: int) -> bool:
-    """Whether columns with two blanks between them have room."""
-    widest = [
-        max(len(head), *(len(line) for row in cells for line in row[i].plain.split("\n")))
-        for i, head in enumerate(heads)
-    ]
-    return sum(widest) + 2 * (len(widest) - 1) <= width
-
-
-def _with_interval(estimate: Estimate, layout: _Layout) -> Text:
-    """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
-    low, high = 100 * estimate.low, 100 * estimate.high
-    if layout.chances:
-        return _bold(estimate).append(f" [{low:.2f}, {high:.2f}]", style="not bold")
-    ends = [f"{bound:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for bound in (low, high)]
-    between = "\n" if layout.stacked else " "
-    return _bold(estimate).append(f"{between}{ends[0]}–{ends[1]}", style="not bold dim")
-
-
-def _gallery_lines(facts: Mapping[str, Any]) -> list[str]:
-    """What was asked, what has no right answer or one outside the gallery, and what could not be measured."""
-    if not facts:
-        return []
-    i2t, t2i = facts["i2t"], facts["t2i"]
-    parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
-    lines = [
-        f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
-        f"{facts['captions']:,} captions are queries{parts}"
-    ]
-    for kind, side in (("images", i2t), ("captions", t2i)):
-        if side["undefined"]:
-            some = kind if side["undefined"] > 1 else kind.removesuffix("s")
-            lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
-    for what, side in (("captions", i2t), ("images", t2i)):
-        if side["outside_gallery"]:
-            lines.append(
-                f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
-                f"{side['positives']:,} {what}"
-            )
-    if facts["cut"]:
-        depths = [
-            f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
-        ]
-        lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-    unsupported = (facts.get("unsupported") or {}).items()
-    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
-    if reasons:
-        # They are much alike, and all are in the result.
-        first, reason = next(iter(reasons.items()))
-        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
-        lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
-    return lines
+    """The measures of a run as its form has them, and below what has no value or was not measured."""
+    report = report_of(benchmark)
+    table = report.result_table(result, benchmark, width)
+    lines = report.result_lines(result)
+    return Group(*printed(table, width, names=width), *(Text(line, style="dim") for line in lines))
 
 
 def groups_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group | None:
     """One row per group of the groupings the benchmark's authors report by; main measures side by side."""
-    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
-    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
-    rows = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
-    if not rows or len(rows) > 40:
-        return None
-    names = [name for name in main_measures(benchmark) if name in result.measures]
-    columns = tuple(Column(_over(name), style=style_of(name), measure=name) for name in names)
-    lines = []
-    for label in rows:
-        of = result.groups[label]
-        cells = (
-            Cell(e.value, e.low, e.high) if (e := of.get(name)) else _nothing(benchmark) for name in names
-        )
-        lines.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
-    asked = Column(benchmark.questions.units, style="text")
-    return Group(*printed(Report("by group", (asked, *columns), tuple(lines), "group"), width)[:-1])
-
-
-def _over(measure: str) -> str:
-    """What stands over a measure's column: its name, and its unit where that is per cent."""
-    return f"{measure} %" if style_of(measure) == "percent" else measure_label(measure)
-
-
-def _nothing(benchmark: Benchmark) -> Cell:
-    """A value that is missing; a direction that a group of a gallery does not ask in is none."""
-    return Cell("") if benchmark.questions.directed else Cell()
-
-
-def ties_line(result: Result) -> str:
-    """How ties were counted and how much that matters."""
-    ties = result.ties
-    if ties.get("questions") is None:
-        return f"ties: {ties.get('note', 'not known')}"
-    if not ties["questions"]:
-        return "ties: none"
-    ranges = []
-    known = ties["measures"]["strict"]
-    # Of a gallery the measure that is reported first, else the main measure that sums the others up.
-    first = [name for name in known if split_direction(name)[0]][:3][-1:]
-    for name in first or [name for name in known if (measure := find(name)) and measure.main][-1:]:
-        low, high = ties["measures"]["strict"][name], ties["measures"]["optimistic"][name]
-        ranges.append(f"{name} {100 * low:.2f} if wrong to {100 * high:.2f} if right")
-    one, many = ("query", "queries") if first else ("question", "questions")
-    what = one if ties["questions"] == 1 else many
-    share = f"{ties['questions']:,} {what} ({100 * ties['rate']:.2f} %)"
-    return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
+    table = reported_groups(result, benchmark)
+    return None if table is None else Group(*printed(table, width))
 
 
 def signature_lines(*lines: str) -> Group:
@@ -238,29 +160,12 @@ def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
     """One row per scorer, every value with its interval; finer measures where the terminal is wide enough."""
     in_gallery = comparison.runs[0].benchmark.questions.directed
-    if in_gallery and width >= _WIDE:
-        plain = overview(comparison, measures=headline(comparison))
-    else:
-        plain = overview(comparison, finer=width >= _WIDE)
-    if not plain.columns:
-        # Of runs with chosen measures there may be no main one.
-        plain = overview(comparison)
-    asked = "queries" if in_gallery else "questions"
-    title = f"{comparison.runs[0].benchmark.card.title}, {len(comparison.runs[0].benchmark):,} {asked}"
-    rows = (
-        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
-        for row in plain.rows
-    )
-    # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
-    columns = tuple(replace(column, size=None) for column in plain.columns)
-    corner = _unit(column.measure for column in columns)
-    table = Report(title, columns, tuple(rows), corner)
 
     def label(column: Column) -> str:
         # What stands in a block per direction elsewhere says its direction here.
         return measure_label(column.measure, column.label) if in_gallery else column.label
 
-    return Group(*printed(table, width, label=label)[:-1])
+    return Group(*printed(compact(comparison, wide=width >= _WIDE), width, label=label))
 
 
 def differences_table(comparison: Comparison, *, width: int = 80) -> Group | None:
@@ -271,8 +176,6 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     differences = comparison.against_baseline() if comparison.baseline else comparison.differences
     if not differences:
         return None
-    title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
-    heading, table = _table(f"{comparison.runs[0].benchmark.card.title}, {title}")
     in_gallery = comparison.runs[0].benchmark.questions.directed
     correlations = all(style_of(d.measure) == "correlation" for d in differences)
     lines = []
@@ -280,36 +183,170 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         # As the table above writes it, where names are long.
         measure = measure_label(d.measure) if in_gallery or correlations else d.measure
         value, low, high = (number(v, style_of(d.measure, difference=True)) for v in (d.value, d.low, d.high))
-        lines.append((measure, value, f"[{low}, {high}]", _p(d.p_holm)))
-    heads = ("measure", "x 100" if correlations else "points", "95 % interval", "p (Holm)")
+        p = "< 0.0001" if d.p_holm < 0.0001 else f"{d.p_holm:.4f}"
+        lines.append((measure, value, f"[{low}, {high}]", p))
+    columns = (
+        Column("measure", style="text", align="left"),
+        Column("x 100" if correlations else "points", style="text"),
+        Column("95 % interval", style="text", align="center"),
+        Column("p (Holm)", style="text"),
+    )
+    heads = [column.label for column in columns]
     taken = sum(2 + max(map(len, column)) for column in zip(heads, *lines, strict=True))
     names = [[d.a] if comparison.baseline else [d.a, f"− {d.b}"] for d in differences]
-    stacked = max(len(" ".join(each)) for each in names) + taken > width
-    table.add_column("scorer", no_wrap=True)
-    table.add_column(heads[0], no_wrap=True)
-    table.add_column(heads[1], justify="right", no_wrap=True)
-    table.add_column(heads[2], justify="center", no_wrap=True)
-    table.add_column(heads[3], justify="right", no_wrap=True)
-    for d, name, (measure, value, interval, p) in zip(differences, names, lines, strict=True):
+    if max(len(" ".join(each)) for each in names) + taken > width:
         room = max(12, width - taken)
-        text = "\n".join(short(part, room) for part in name) if stacked else " ".join(name)
-        points = Text(value, style="bold" if d.p_holm < 0.05 else "")
-        table.add_row(Text(text), measure, points, Text(interval), p)
-    return Group(heading, table)
+        called = ["\n".join(short(part, room) for part in each) for each in names]
+    else:
+        called = [" ".join(each) for each in names]
+    rows = tuple(
+        Row(name, tuple(Cell(text, rank=int(i == 1 and d.p_holm < 0.05)) for i, text in enumerate(line)))
+        for d, name, line in zip(differences, called, lines, strict=True)
+    )
+    title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
+    heading = f"{comparison.runs[0].benchmark.card.title}, {title}"
+    return Group(*printed(Table(heading, columns, rows, "scorer"), width, names=2 * width))
 
 
-def _table(title: str) -> tuple[Text, Table]:
-    """A heading, and an empty table to go under it: a table's own title would wrap at the table's width."""
-    return Text(title, style="bold"), Table(box=None, pad_edge=False, header_style="dim")
+#: Between columns, and the share of the terminal that names of rows may take.
+_GAP, _NAMES = 2, 0.5
+#: So many pairs of measures are listed with their intervals.
+_FEW_PAIRS = 15
+#: Of so many models, places are shown with how often there is none.
+_FEW_MODELS = 10
+
+Part = Rich | Text
 
 
-def _bold(estimate: Estimate) -> Text:
-    return Text(f"{100 * estimate.value:.2f}", style="bold")
+def correlation_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
+    """Kendall's tau-b of all pairs of columns; the intervals too where there are few of them."""
+    from counterfoil.report.ranking_figures import labels
+    from counterfoil.report.ranking_figures import written as tau
+
+    names = labels(found)
+    cells = {}
+    at = {column.name: i for i, column in enumerate(found.columns)}
+    for pair in found.pairs:
+        mark = "*" if pair.sure else ""
+        cells[at[pair.b], at[pair.a]] = Text(tau(pair.tau) + mark, style="bold" if mark else "")
+        if np.isnan(pair.tau):
+            cells[at[pair.b], at[pair.a]] = Text("–")
+    heading = f"Kendall's tau-b between measures, {len(found.models)} models"
+    # The first row and the last column of the lower triangle are empty.
+    rows = {i: names[i] for i in range(len(names))}
+    parts = _matrix(heading, rows, {i: str(i + 1) for i in range(len(names) - 1)}, cells, width)
+    parts.append(Text("* the 95 % interval leaves out 0", style="dim"))
+    if 0 < len(found.pairs) <= _FEW_PAIRS:
+        table = _table()
+        for head in ("pair", "tau-b", "95 % interval", "Spearman", "95 % interval", "models"):
+            table.add_column(head, justify="left" if head == "pair" else "right", no_wrap=True)
+        for pair in found.pairs:
+            ends = [
+                ("–", "") if np.isnan(value) else (tau(value), f"[{tau(low)}, {tau(high)}]")
+                for value, low, high in (
+                    (pair.tau, pair.tau_low, pair.tau_high),
+                    (pair.rho, pair.rho_low, pair.rho_high),
+                )
+            ]
+            numbers = f"{at[pair.a] + 1} – {at[pair.b] + 1}"
+            table.add_row(numbers, *(Text(text) for end in ends for text in end), str(pair.models))
+        parts += [Text(""), table]
+    return parts
 
 
-def _per_cent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.2f}"
+def rank_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
+    """The rank of each model under each measure, "=" where it is shared, with values where there is room."""
+    ranks = found.ranks
+    order = np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable").tolist()
+    n = len(found.columns)
+    shared = [[(ranks[:, j] == ranks[i, j]).sum() > 1 for j in range(n)] for i in range(len(ranks))]
+    plain = {
+        (i, j): f"{ranks[i, j]:.0f}{'=' if shared[i][j] else ''}"
+        for i in order
+        for j in range(n)
+        if not np.isnan(ranks[i, j])
+    }
+    full = {(i, j): f"{100 * found.values[i, j]:.2f} {text:>3}" for (i, j), text in plain.items()}
+    rows = {i: found.models[i] for i in order}
+    heads = {j: str(j + 1) for j in range(n)}
+    longest = min(max(map(len, rows.values())) + 3, int(_NAMES * width))
+    roomy = longest + n * (_GAP + max(map(len, full.values()))) <= width
+    cells = {
+        at: Text(full[at] if roomy else text, style="bold" if ranks[at] == 1 else "")
+        for at, text in plain.items()
+    }
+    heading = f"{'Values in % and ranks' if roomy else 'Ranks'} of {len(found.models)} models"
+    return _matrix(heading, rows, heads, cells, width, numbered=False)
 
 
-def _p(value: float) -> str:
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+def diversity_tables(found: "Diversity", *, width: int) -> list[Part]:
+    """How alike the first items of models are, and where one's first choice stands with another."""
+    from counterfoil.report.ranking_figures import written as tau
+
+    n = len(found.models)
+    rows = dict(enumerate(found.models))
+    heads = {i: str(i + 1) for i in range(n)}
+    off = [(i, j) for i in range(n) for j in range(n) if i != j]
+    few = n <= _FEW_MODELS
+    taus = {
+        at: Text("–")
+        if np.isnan(found.tau[at])
+        else Text(tau(float(found.tau[at])) + (f" {100 * found.common[at]:3.0f} %" if few else ""))
+        for at in off
+    }
+    places = {
+        at: Text("–")
+        if np.isnan(found.place[at])
+        else Text(
+            f"{found.place[at]:.2f} {100 * found.beyond[at]:3.0f} %" if few else f"{found.place[at]:.1f}"
+        )
+        for at in off
+    }
+    where = f"{found.title}, {DIRECTIONS[found.direction].title.lower()}, {found.queries:,} queries"
+    alike = f"Kendall's tau-b of the first {found.k}{', and the share of common ones' if few else ''}"
+    average = "Average place of the row's first choice with the column"
+    if few:
+        average += f", and how often not in its first {found.k}"
+    return [
+        Text(where, style="bold underline"),
+        *_matrix(alike, rows, heads, taus, width),
+        Text(""),
+        *_matrix(average, rows, heads, places, width),
+    ]
+
+
+def _matrix(
+    heading: str,
+    rows: Mapping[int, str],
+    heads: Mapping[int, str],
+    cells: Mapping[tuple[int, int], Text],
+    width: int,
+    *,
+    numbered: bool = True,
+) -> list[Part]:
+    """Tables of as many columns as there is room for, one below the other, without rows that stay empty."""
+    longest = max(map(len, rows.values()))
+    number = len(str(len(rows))) + 2 if numbered else 0
+    names = min(longest, max(8, int(_NAMES * width) - number))
+    wide = max([*map(len, cells.values()), *map(len, heads.values())], default=1) + _GAP
+    at_once = max(1, (width - names - number) // wide)
+    parts: list[Part] = [Text(heading, style="bold")]
+    columns = list(heads)
+    for lo in range(0, len(columns), at_once):
+        chosen = columns[lo : lo + at_once]
+        table = _table()
+        if numbered:
+            table.add_column("", justify="right", no_wrap=True, style="dim")
+        table.add_column("", no_wrap=True, overflow="ellipsis", max_width=names)
+        for column in chosen:
+            table.add_column(heads[column], justify="right", no_wrap=True, min_width=wide - _GAP)
+        for row, name in rows.items():
+            if lo == 0 or any((row, column) in cells for column in chosen):
+                shown = [cells.get((row, column), Text("")) for column in chosen]
+                table.add_row(*([str(row + 1)] if numbered else []), short(name, names), *shown)
+        parts.append(table)
+    return parts
+
+
+def _table() -> Rich:
+    return Rich(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))

@@ -24,7 +24,8 @@ class Column:
 
     `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
     `key` is what files call that heading, where print has another name. `signature` is all that the column's
-    numbers depend on, in a line (`evaluation.result.signature`).
+    numbers depend on, in a line (`evaluation.result.signature`). `align` and `look` (of "first" the value
+    before a blank is bold, the rest dim) are for terminals.
     """
 
     label: str
@@ -34,6 +35,8 @@ class Column:
     size: int | None = None
     key: str = ""
     signature: str = ""
+    align: Literal["left", "center", "right"] = "right"
+    look: Literal["", "bold", "dim", "first"] = ""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,14 @@ def to_text(table: Table) -> str:
             ),
         ]
     )
+
+
+def least_width(table: Table) -> int:
+    """Letters of the longest line where columns of text stand side by side, two blanks between them."""
+    lines = [[table.corner, *(column.label for column in table.columns)]]
+    lines += [[row.name, *(str(cell.value) for cell in row.cells)] for row in table.rows]
+    rooms = (max(len(part) for text in of for part in text.split("\n")) for of in zip(*lines, strict=True))
+    return sum(rooms) + 2 * len(table.columns)
 
 
 def to_markdown(table: Table, *, intervals: bool = False) -> str:

@@ -9,6 +9,8 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Result, Run
+from counterfoil.metrics.measure import split_direction
+from counterfoil.metrics.measures import find
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.markup import number
 from counterfoil.report.tables import leading, main_measures, style_of
@@ -142,6 +144,22 @@ def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> 
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def ties_line(result: Result) -> str:
+    """How ties were counted and how much that matters."""
+    ties = result.ties
+    if ties.get("questions") is None:
+        return f"ties: {ties.get('note', 'not known')}"
+    if not ties["questions"]:
+        return "ties: none"
+    strict, optimistic = ties["measures"]["strict"], ties["measures"]["optimistic"]
+    # Of a gallery the measure that is reported first, else the main measure that sums the others up.
+    first = [name for name in strict if split_direction(name)[0]][:3][-1:]
+    shown = first or [name for name in strict if (measure := find(name)) and measure.main][-1:]
+    ranges = [f"{n} {100 * strict[n]:.2f} if wrong to {100 * optimistic[n]:.2f} if right" for n in shown]
+    share = f"{amount(ties['questions'], 'query' if first else 'question')} ({100 * ties['rate']:.2f} %)"
+    return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
 
 
 def percent(value: float) -> str:

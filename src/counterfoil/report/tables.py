@@ -1,50 +1,20 @@
 """The tables of a comparison, in the layouts of the papers. `markup` says what a table is and writes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Form
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate, Run
+from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.measures import of_form, signed
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import (
-    Cell,
-    Column,
-    Row,
-    Style,
-    Table,
-    to_csv,
-    to_latex,
-    to_markdown,
-    written,
-)
-
-__all__ = [
-    "Cell",
-    "Column",
-    "Row",
-    "Table",
-    "by_group",
-    "differences",
-    "group_rows",
-    "grouped_measures",
-    "groupings",
-    "headline",
-    "leading",
-    "main_measures",
-    "overview",
-    "ranking",
-    "style_of",
-    "to_csv",
-    "to_latex",
-    "to_markdown",
-    "written",
-]
+from counterfoil.report.markup import Cell, Column, Row, Style, Table
 
 
 def style_of(measure: str, *, difference: bool = False) -> Style:
@@ -114,6 +84,58 @@ def _headed(
         (name, other if finer_measures and name not in first else title, measure_label(name))
         for name in [*first, *(name for name in names if name not in first)]
     ]
+
+
+def compact(comparison: Comparison, *, wide: bool) -> Table:
+    """One row per scorer, the baseline called so, without chance's finer company: for a terminal.
+
+    Of a gallery the first measures of its card where it is `wide`, else the main ones; of others all, or the
+    main ones.
+    """
+    first = comparison.runs[0].benchmark
+    if first.questions.directed and wide:
+        plain = overview(comparison, measures=headline(comparison))
+    else:
+        plain = overview(comparison, finer=wide)
+    if not plain.columns:
+        # Of runs with chosen measures there may be no main one.
+        plain = overview(comparison)
+    title = f"{first.card.title}, {len(first):,} {'queries' if first.questions.directed else 'questions'}"
+    rows = (
+        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
+        for row in plain.rows
+    )
+    # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
+    columns = tuple(replace(column, size=None) for column in plain.columns)
+    return Table(title, columns, tuple(rows), unit(column.measure for column in columns))
+
+
+def unit(measures: Iterable[str]) -> str:
+    """What stands over a column of values: per cent, or times a hundred for correlations."""
+    return "x 100" if any(style_of(name) == "correlation" for name in measures) else "%"
+
+
+def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
+    """One row per group of the groupings that the benchmark's authors report by; None of more than forty."""
+    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
+    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
+    groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
+    if not groups or len(groups) > 40:
+        return None
+    names = [name for name in main_of(benchmark) if name in result.measures]
+    # A direction that a group of a gallery does not ask in is no missing value.
+    nothing = Cell("") if benchmark.questions.directed else Cell()
+    rows = []
+    for label in groups:
+        of = result.groups[label]
+        cells = (Cell(e.value, e.low, e.high) if (e := of.get(name)) else nothing for name in names)
+        rows.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
+    heads = [f"{name} %" if style_of(name) == "percent" else measure_label(name) for name in names]
+    columns = (
+        Column(benchmark.questions.units, style="text"),
+        *(Column(head, style=style_of(name), measure=name) for head, name in zip(heads, names, strict=True)),
+    )
+    return Table("by group", columns, tuple(rows), "group")
 
 
 def by_group(

@@ -10,11 +10,11 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import amount, measure_label, measure_meaning
-from counterfoil.report.markup import Column, Table
+from counterfoil.report.markup import Cell, Column, Row, Table, number
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.page_frame import Drawing, Panels
 from counterfoil.report.pictures import Album, PicturePair, RankedPictures, richest
@@ -142,6 +142,30 @@ class FormReport(ABC):
         """How many questions there are, in words."""
         return amount(len(benchmark), "question")
 
+    def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
+        """The measures of one result, a row each; what of them has no value is a dash.
+
+        `width` is how many letters a line may have, for forms that then leave out the less important.
+        """
+        columns = (
+            Column(tables.unit([*result.measures, *result.undefined]), style="text", look="bold"),
+            Column("95 % interval", style="text", align="center"),
+            Column("chance", style="text", look="dim"),
+        )
+        rows = []
+        for name, e in result.measures.items():
+            style = tables.style_of(name)
+            value, low, high = (number(each, style) for each in (e.value, e.low, e.high))
+            chance = "" if e.chance is None else number(e.chance, style)
+            rows.append(Row(name, (Cell(value), Cell(f"[{low}, {high}]"), Cell(chance))))
+        rows += [Row(name, (Cell(), Cell(""), Cell(""))) for name in result.undefined]
+        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
+        return Table(title, columns, tuple(rows), "measure")
+
+    def result_lines(self, result: Result) -> list[str]:
+        """Lines below that table: why a measure has no value."""
+        return [f"{name}: {why}" for name, why in result.undefined.items()]
+
     def ties(self, comparison: Comparison) -> str:
         """What equal scores count for by the runs' tie policy."""
         return self.policies.get(str(comparison.runs[0].result.ties.get("policy")), "")
@@ -237,13 +261,13 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
     official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
     main = tables.grouped_measures(comparison)
     found = []
-    for number, name in enumerate([*official, *(name for name in labels if name not in official)]):
+    for place, name in enumerate([*official, *(name for name in labels if name not in official)]):
         many = len(labels[name]) > MANY_GROUPS
         drawings: list[Drawing] = []
         if name in official and not many:
             # The first grouping in full; of the others the one number that sums the rest up.
             shown = main if name == official[0] else main[-1:]
-            drawings = _group_drawings(comparison, name, len(labels[name]), f"{anchor}-by-{number}", shown)
+            drawings = _group_drawings(comparison, name, len(labels[name]), f"{anchor}-by-{place}", shown)
         of_groups = (
             tuple(tables.group_rows(comparison, measure, grouping=name) for measure in main)
             if many

@@ -1,7 +1,7 @@
 """Reports on galleries: directions side by side, recall curves, and how many answers are right."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -10,14 +10,14 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import drawing, tables
 from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
-from counterfoil.report.markup import Column, Table
+from counterfoil.report.markup import Cell, Column, Row, Table, least_width
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.page_frame import Drawing
 from counterfoil.report.pictures import Album, RankedPictures, shelves
@@ -122,6 +122,21 @@ class GalleryReport(FormReport):
             *([Section("groups", "By group", tables=groups)] if groups else []),
         ]
 
+    def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
+        """Main measures first, all directions side by side, with as many digits and chances as have room."""
+        rows: dict[str, dict[str, Estimate]] = {}
+        for name, estimate in result.measures.items():
+            side, base = split_direction(name)
+            rows.setdefault(base, {})[side] = estimate
+        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
+        layouts = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
+        drawn = [_result_table(title, rows, layout) for layout in layouts]
+        return next((table for table in drawn if least_width(table) <= width), drawn[-1])
+
+    def result_lines(self, result: Result) -> list[str]:
+        """What was asked, what has no right answer or one outside the gallery, what could not be measured."""
+        return _result_lines(result.provenance.get("gallery", {}))
+
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
         if not {"i2t", "t2i"} <= set(by_side):
@@ -134,6 +149,96 @@ class GalleryReport(FormReport):
             "Below the dotted line, images do better at finding captions than captions at finding images."
         )
         return versus(comparison, f"{anchor}-directions", pair, title, caption)
+
+
+class _Layout(NamedTuple):
+    """How much there is room for: a chance per direction, digits of intervals, which can stand below."""
+
+    chances: bool
+    digits: int
+    stacked: bool = False
+
+
+#: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
+_LAYOUTS = (
+    _Layout(True, 2),
+    _Layout(False, 2),
+    _Layout(False, 1),
+    _Layout(False, 2, stacked=True),
+    _Layout(False, 1, stacked=True),
+)
+#: From this width on each direction has its chance beside it.
+_DETAILED = 112
+
+
+def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout: _Layout) -> Table:
+    sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
+    chance = Column("chance", style="text", look="dim")
+    columns: list[Column] = []
+    for side in sides:
+        head = DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow
+        columns += [Column(head, style="text", look="first"), *([chance] if layout.chances else [])]
+    lines = []
+    for base, of in rows.items():
+        cells: list[str] = []
+        for side in sides:
+            found = of.get(side)
+            cells.append(_with_interval(found, layout) if found else "")
+            if layout.chances:
+                cells.append(_per_cent(found.chance) if found else "")
+        if not layout.chances:
+            cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
+        lines.append(Row(base, tuple(map(Cell, cells))))
+    shown = (*columns, *(() if layout.chances else (chance,)))
+    return Table(title, shown, tuple(lines), "measure")
+
+
+def _with_interval(estimate: Estimate, layout: _Layout) -> str:
+    """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
+    value, low, high = (100 * each for each in (estimate.value, estimate.low, estimate.high))
+    if layout.chances:
+        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+    ends = [f"{end:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for end in (low, high)]
+    between = "\n" if layout.stacked else " "
+    return f"{value:.2f}{between}{ends[0]}–{ends[1]}"
+
+
+def _per_cent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f}"
+
+
+def _result_lines(facts: Mapping[str, Any]) -> list[str]:
+    if not facts:
+        return []
+    i2t, t2i = facts["i2t"], facts["t2i"]
+    parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
+    lines = [
+        f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
+        f"{facts['captions']:,} captions are queries{parts}"
+    ]
+    for kind, side in (("images", i2t), ("captions", t2i)):
+        if side["undefined"]:
+            some = kind if side["undefined"] > 1 else kind.removesuffix("s")
+            lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
+    for what, side in (("captions", i2t), ("images", t2i)):
+        if side["outside_gallery"]:
+            lines.append(
+                f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
+                f"{side['positives']:,} {what}"
+            )
+    if facts["cut"]:
+        depths = [
+            f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
+        ]
+        lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
+    unsupported = (facts.get("unsupported") or {}).items()
+    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
+    if reasons:
+        # They are much alike, and all are in the result.
+        first, reason = next(iter(reasons.items()))
+        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
+        lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
+    return lines
 
 
 def _names(comparison: Comparison) -> list[str]:
