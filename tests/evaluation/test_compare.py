@@ -55,6 +55,22 @@ def test_the_same_seed_gives_the_same_numbers(quads) -> None:
     assert compare(runs, seed=7)[0].differences != compare(runs, seed=8)[0].differences
 
 
+def test_a_difference_has_a_signature(quads) -> None:
+    benchmark = quads(20, share=2)
+    runs = [_run(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
+    cases = {
+        "bootstrap": "ci:bootstrap|draws:200|clusters:image",
+        "wilson": "ci:bootstrap|draws:200|clusters:question",
+        "crossed": "ci:crossed|draws:200|clusters:image+caption",
+        "folds": "ci:folds|draws:200|clusters:image",
+    }
+    for interval, made in cases.items():
+        (comparison,) = compare(runs, interval=interval, draws=200, seed=3)
+        assert comparison.differences[0].signature.startswith(
+            f"i2t|ties:strict|{made}|seed:3|test:permutation"
+        )
+
+
 def test_mcnemar_is_only_for_independent_questions(quads) -> None:
     for share, given in ((1, True), (2, False)):
         benchmark = quads(20, share=share)

@@ -11,7 +11,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import PairedRuns
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Run, difference_signature
 from counterfoil.stats.tests import holm
 
 
@@ -35,6 +35,8 @@ class Difference:
     p: float
     p_holm: float
     mcnemar: float | None
+    #: One line of all that the numbers depend on besides the scorers and the questions.
+    signature: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -194,7 +196,7 @@ def _compare(
     for family in (asked & defined, ~asked & defined):
         if family.any():
             p_holm[family] = holm(tested.p[family])
-    names = [(runs[a].name, runs[b].name, measure) for a, b in of_scorers for measure in main]
+    names = [(runs[a], runs[b], measure) for a, b in of_scorers for measure in main]
     return Comparison(
         benchmark,
         runs,
@@ -203,14 +205,15 @@ def _compare(
             Difference(
                 benchmark=benchmark,
                 measure=measure,
-                a=a,
-                b=b,
+                a=a.name,
+                b=b.name,
                 value=float(tested.value[i]),
                 low=float(tested.low[i]),
                 high=float(tested.high[i]),
                 p=float(tested.p[i]),
                 p_holm=float(p_holm[i]),
                 mcnemar=tested.mcnemar[i],
+                signature=difference_signature(a.result, b.result, measure, tested.interval),
             )
             for i, (a, b, measure) in enumerate(names)
             if defined[i]

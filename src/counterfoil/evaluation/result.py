@@ -187,12 +187,28 @@ def signature(result: "Result", measure: str = "") -> str:
     return "|".join([*parts, *([f"v{version}"] if version else [])])
 
 
+def difference_signature(first: Result, other: Result, measure: str, interval: Mapping[str, Any]) -> str:
+    """The signature of a difference between two results; what they were made with differently stands twice.
+
+    `interval` says how the interval of the difference was made.
+
+    >>> interval = {"method": "bootstrap", "draws": 99, "clusters": "image", "seed": 0, "test": "permutation"}
+    >>> one, other = (Result("pairs", name, {}, ties={"policy": "strict", "questions": 0}) for name in "ab")
+    >>> difference_signature(one, other, "group", interval)
+    'group|ties:strict|ci:bootstrap|draws:99|clusters:image|seed:0|test:permutation'
+    """
+    made = (replace(each, provenance={**each.provenance, "interval": interval}) for each in (first, other))
+    lines = [signature(each, measure).split("|") for each in made]
+    parts = dict.fromkeys(part for line in lines for part in line)
+    return "|".join(sorted(parts, key=lambda part: max(line.index(part) for line in lines if part in line)))
+
+
 def _interval(interval: Mapping[str, Any]) -> Iterator[str]:
     method, percentiles = interval.get("method"), interval.get("ends") == "percentiles"
     if not method:
         return
     yield f"ci:{method}{'-percentiles' if percentiles else ''}"
-    drawn = method == "bootstrap" or percentiles
+    drawn = method == "bootstrap" or percentiles or "test" in interval
     if drawn and "draws" in interval:
         yield f"draws:{interval['draws']}"
     if method == "crossed":
@@ -201,6 +217,8 @@ def _interval(interval: Mapping[str, Any]) -> Iterator[str]:
         yield f"clusters:{interval['clusters']}"
     if drawn and "seed" in interval:
         yield f"seed:{interval['seed']}"
+    if "test" in interval:
+        yield f"test:{interval['test']}"
 
 
 def _questions(provenance: Mapping[str, Any], measure: str) -> Iterator[str]:

@@ -197,6 +197,7 @@ _DIFFERENCES = pa.schema(
     [
         *((name, pa.string()) for name in ("benchmark", "measure", "a", "b")),
         *((name, pa.float64()) for name in ("value", "low", "high", "p", "p_holm", "mcnemar")),
+        ("signature", pa.string()),
     ]
 )
 
@@ -237,6 +238,7 @@ def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:
                 "p": d.p,
                 "p_holm": d.p_holm,
                 "mcnemar": d.mcnemar,
+                "signature": d.signature,
             }
     return {**run.result.to_json(), "scorer": run.name, "against": against}
 

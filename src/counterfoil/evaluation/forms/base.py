@@ -54,6 +54,16 @@ class PairedRuns:
         """What questions share by any of the runs: some may know images or captions that others lack."""
         return Sharing.joined([run.benchmark.sharing for run in self.runs])
 
+    def facts(self, sharing: Sharing, **more: Any) -> dict[str, Any]:
+        """How intervals of the differences were made, and that p-values are those of permutations."""
+        method = str(self.interval)
+        if self.interval in (IntervalMethod.AUTO, IntervalMethod.WILSON):
+            crossed = self.interval is IntervalMethod.AUTO and sharing.crossed
+            method = "crossed" if crossed else "bootstrap"
+        clusters = "question" if self.interval is IntervalMethod.WILSON else sharing.clustered
+        drawn = {"draws": self.draws, "clusters": clusters, "seed": self.seed, "test": "permutation"}
+        return {"method": method, **drawn, **more}
+
 
 @dataclass(frozen=True, eq=False)
 class Tested:
@@ -64,6 +74,8 @@ class Tested:
     high: NDArray[np.float64]
     p: NDArray[np.float64]
     mcnemar: list[float | None]
+    #: How the intervals were made (`PairedRuns.facts`).
+    interval: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,7 @@ class ContrastEvaluation(FormEvaluation):
             high,
             p,
             [mcnemar(values[:, a], values[:, b]) if sharing.independent else None for a, b in pairs],
+            paired.facts(sharing),
         )
 
 

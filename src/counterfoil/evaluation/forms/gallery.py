@@ -318,7 +318,8 @@ class GalleryEvaluation(FormEvaluation):
         )
         if paired.interval is IntervalMethod.FOLDS:
             raise no_folds(benchmark)
-        shared = dependence(paired.sharing, paired.interval)
+        sharing = paired.sharing
+        shared = dependence(sharing, paired.interval)
         # Weights of each measure, so that all share their signs, whatever rows they are about.
         values = np.hstack(
             [np.stack([np.nan_to_num(table[name]) for name in paired.main], axis=1) for table in of_runs]
@@ -338,7 +339,8 @@ class GalleryEvaluation(FormEvaluation):
         )
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
-        return Tested(np.array(value), low.reshape(-1), high.reshape(-1), p, [None] * len(pairs))
+        ends = low.reshape(-1), high.reshape(-1)
+        return Tested(np.array(value), *ends, p, [None] * len(pairs), paired.facts(sharing))
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether items or right answers differ; texts may be at hand in one benchmark only."""

@@ -405,9 +405,10 @@ class RatedEvaluation(FormEvaluation):
         """Permutations that swap scores, since a correlation has no values of questions to swap."""
         if paired.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
             refuse(paired.interval, paired.runs[0].benchmark)
+        sharing = shared_by(paired.sharing, paired.interval)
         found = differences(
             paired.runs,
-            shared_by(paired.sharing, paired.interval),
+            sharing,
             paired.of_scorers,
             paired.main,
             draws=paired.draws,
@@ -415,7 +416,9 @@ class RatedEvaluation(FormEvaluation):
             seed=paired.seed,
         )
         value, low, high, p = (array.reshape(-1) for array in found)
-        return Tested(value, low, high, p, [None] * len(value))
+        method = "crossed" if sharing.crossed else "bootstrap"
+        made = paired.facts(sharing, method=method, ends="percentiles")
+        return Tested(value, low, high, p, [None] * len(value), made)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other ratings were given, or they are measured otherwise."""
