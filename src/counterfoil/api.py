@@ -14,7 +14,7 @@ from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.data.decoding import Sampling
-from counterfoil.data.votes import Votes
+from counterfoil.data.judgements import Votes
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError

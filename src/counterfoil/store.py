@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from counterfoil.errors import StorageError
-from counterfoil.outputs import guard, marks
+from counterfoil.outputs import active_outputs, marked, marked_table
 
 #: The errors of the operating system that mean "there is no room or no right to write here".
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -48,7 +48,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     (b'whole', 1)
     """
     path = Path(os.path.realpath(path))
-    outputs = guard.active()
+    outputs = active_outputs()
     if outputs is not None:
         outputs.check_write(path)
     temporary: str | None = None
@@ -60,7 +60,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             form = None if outputs is None else outputs.mark_of(path)
             if outputs is not None and form not in (None, "parquet"):
                 file.seek(0)
-                content = marks.marked(file.read(), form, outputs.command)
+                content = marked(file.read(), form, outputs.command)
                 file.seek(0)
                 file.write(content)
             file.flush()
@@ -138,9 +138,9 @@ def write_json(path: str | Path, value: object) -> None:
 
 def write_parquet(path: str | Path, table: pa.Table) -> None:
     """Write an Arrow table to `path` in one piece; the same table gives the same bytes."""
-    outputs = guard.active()
+    outputs = active_outputs()
     if outputs is not None and outputs.mark_of(Path(path)) == "parquet":
-        table = marks.marked_table(table, outputs.command)
+        table = marked_table(table, outputs.command)
     with writing(path) as file:
         pq.write_table(table, file, compression="zstd", store_schema=True)
 

@@ -140,10 +140,10 @@ def test_the_corpus_beside_the_questions_is_counted(
 def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: Path) -> None:
     from counterfoil.data.benchmark import card
     from counterfoil.data.folder import load, save
-    from counterfoil.data.readers.vatex import read
+    from counterfoil.data.readers.videos import read_vatex
 
     facts = card("vatex-eval").model_copy(update={"size": None})
-    benchmark = read(facts, vatex, None)
+    benchmark = read_vatex(facts, vatex, None)
     save(benchmark, tmp_path / "saved")
     saved = load(tmp_path / "saved")
     assert saved.corpus is not None
@@ -154,7 +154,7 @@ def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: 
     ).read_bytes()
     # Without it the folder says that there should be one, and what was there before goes.
     (vatex / CORPORA["vatex-eval"]).unlink()
-    save(read(facts, vatex, None), tmp_path / "saved")
+    save(read_vatex(facts, vatex, None), tmp_path / "saved")
     bare = load(tmp_path / "saved").corpus
     assert bare is not None
     assert not bare.exists()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data.columns import DataTable, booleans, floats, integers, labels, texts
+from counterfoil.data.tables import DataTable, booleans, floats, integers, labels, texts
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.pools import gain_of, pool_table, read_judgements, write_pool
+from counterfoil.data.judgements import gain_of, pool_table, read_judgements, write_pool
 from counterfoil.data.tables import read_table
 from counterfoil.errors import InputError
 from counterfoil.metrics.annotators import pool

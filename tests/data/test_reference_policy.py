@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from counterfoil.data.reference_policy import contained
-from counterfoil.data.references import References
+from counterfoil.data.references import References, contained
 from counterfoil.errors import DataError
 
 TEXTS = ["a dog runs", "a dog  runs ", "a cat", "two cats", "a dog runs"]

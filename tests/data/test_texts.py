@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from counterfoil.data.texts import edit_distance, nearest
+from counterfoil.data.references import edit_distance, nearest
 from counterfoil.errors import DataError
 
 

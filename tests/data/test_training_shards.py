@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.data.training_files import read
-from counterfoil.data.training_shards import TarSource, expand
+from counterfoil.data.training_files import TarSource, expand, read
 from counterfoil.errors import DataError
 from role_values import pictures, texts
 from tar_shards import pair, png, write_tar

@@ -3,8 +3,7 @@
 import pytest
 
 from counterfoil.data.records import FileSource
-from counterfoil.data.video_files import find
-from counterfoil.data.videos import FrameFeatures, FrameFolder
+from counterfoil.data.videos import FrameFeatures, FrameFolder, find
 from counterfoil.errors import DataError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.data.votes import read_votes
+from counterfoil.data.judgements import read_votes
 from counterfoil.errors import DataError
 
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from counterfoil.data.columns import LARGEST
 from counterfoil.data.records import MAX_PIXELS
-from counterfoil.inputs.amounts import RANGES
+from counterfoil.data.tables import LARGEST
 from counterfoil.inputs.files import MAX_DEPTH
+from counterfoil.inputs.limits import RANGES
 
 _TEXT = (Path(__file__).parents[2] / "docs/inputs.md").read_text()
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.errors import DataError
-from counterfoil.inputs.footers import groups
+from counterfoil.inputs.columns import groups
 
 
 def table(rows: int = 40) -> pa.Table:

@@ -15,11 +15,11 @@ import pytest
 
 from counterfoil.data.tables import integers, names, read_table
 from counterfoil.errors import CounterfoilError, DataError, InputError
-from counterfoil.inputs import memory
-from counterfoil.inputs.amounts import RANGES, check_amount
+from counterfoil.inputs import limits
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns, read_parquet
 from counterfoil.inputs.files import MAX_DEPTH, parse_json, parse_toml, read_bytes, read_json, read_text
+from counterfoil.inputs.limits import RANGES, check_amount
 from faults.files import flipped, nested, npy_of, npz, truncations
 
 
@@ -183,7 +183,7 @@ def test_an_archive_that_unpacks_to_more_than_there_is(
     assert len(packed) < 20_000
     (tmp_path / "x.npz").write_bytes(packed)
     assert read_npz(tmp_path / "x.npz")["a"].shape == (2_500_000,)
-    monkeypatch.setattr(memory, "available", lambda: 5 * 10**6)
+    monkeypatch.setattr(limits, "available", lambda: 5 * 10**6)
     with pytest.raises(
         DataError, match=r"unpacks to does not fit into memory; given: 10\.0 MB needed, 5\.0 MB"
     ):
@@ -195,7 +195,7 @@ def test_a_table_that_unpacks_to_more_than_there_is(tmp_path: Path, monkeypatch:
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, np.int32)), pa.array(["x" * 100]))
     pq.write_table(pa.table({"a": column}), tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 20_000
-    monkeypatch.setattr(memory, "available", lambda: 10**6)
+    monkeypatch.setattr(limits, "available", lambda: 10**6)
     with pytest.raises(DataError, match="a table of 1,000,000 rows and 1 columns does not fit into memory"):
         read_parquet(tmp_path / "x.parquet")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.outputs import guard
-from counterfoil.outputs.guard import Folder, Outputs
+from counterfoil.outputs import Folder, Outputs, existing_paths, guarding
 from counterfoil.store import write_json, write_text
 from unchanged import unchanged
 
@@ -50,7 +49,7 @@ def test_what_is_read_is_never_replaced(
             with pytest.raises(InputError, match=_READ):
                 outputs.file(one, "json")
             # And where it was not declared, writing refuses.
-            with guard.guarding(outputs), pytest.raises(InputError, match=_READ):
+            with guarding(outputs), pytest.raises(InputError, match=_READ):
                 write_text(one, "lost")
 
 
@@ -65,7 +64,7 @@ def test_files_of_others_need_overwrite(tmp_path: Path) -> None:
 def _written(path: Path, command: str, value: object) -> None:
     outputs = Outputs(command, overwrite=True)
     outputs.file(path, "json")
-    with guard.guarding(outputs):
+    with guarding(outputs):
         write_json(path, value)
 
 
@@ -83,7 +82,7 @@ def test_ones_own_files_are_replaced_freely(tmp_path: Path) -> None:
 def test_csv_holds_no_mark(tmp_path: Path) -> None:
     outputs = Outputs("compare")
     outputs.file(tmp_path / "t.csv")
-    with guard.guarding(outputs):
+    with guarding(outputs):
         write_text(tmp_path / "t.csv", "a\n")
     assert (tmp_path / "t.csv").read_text() == "a\n"
     with pytest.raises(InputError, match=r"t\.csv: the file exists; name another file, or replace it with"):
@@ -174,5 +173,5 @@ def test_arguments_name_files_in_many_ways(tmp_path: Path, monkeypatch: pytest.M
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("")
     texts = ["given:a.csv", "open-clip:ViT-B-32/w/b.pt", "hf-text:./hf@8", "bivlc", "x" * 300, "a\0b", ""]
-    found = guard.existing([*texts, "sugarcrepe=w", 3])
+    found = existing_paths([*texts, "sugarcrepe=w", 3])
     assert {str(path) for path in found} == {"a.csv", "w/b.pt", "hf", "w"}

@@ -5,8 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.data.pools import pool_table, read_judgements
-from counterfoil.data.votes import read_votes
+from counterfoil.data.judgements import pool_table, read_judgements, read_votes
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.annotators import cohen_kappa, pool
 from counterfoil.metrics.bradley_terry import bradley_terry

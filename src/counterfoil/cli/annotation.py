@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from counterfoil.cli.options import Draws, Html, Ids, Json, Overwrite, Quiet, Scores, Seed
-from counterfoil.inputs.amounts import most
+from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.pooling import Summary
@@ -62,7 +62,7 @@ def pool(
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.data.pools import pool_kind
+    from counterfoil.data.judgements import pool_kind
     from counterfoil.evaluation.pooling import Tasks
     from counterfoil.tasks.pool import pool
 

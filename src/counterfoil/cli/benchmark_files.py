@@ -134,7 +134,7 @@ def save(
     from counterfoil import catalog
     from counterfoil.cli import paths, terminal
     from counterfoil.data import folder
-    from counterfoil.outputs.guard import Folder
+    from counterfoil.outputs import Folder
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     kind = Folder(out, folder.FILES, partial(folder.why_foreign, name=name), alone=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterfoil.cli.options import Overwrite
-from counterfoil.inputs.amounts import most
+from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -19,7 +19,7 @@ from counterfoil.cli.options import (
     Work,
     key_values,
 )
-from counterfoil.inputs.amounts import most
+from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark

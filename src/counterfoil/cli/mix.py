@@ -76,7 +76,7 @@ def command(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
     from counterfoil.errors import InputError
-    from counterfoil.outputs.guard import Folder
+    from counterfoil.outputs import Folder
     from counterfoil.scorers import checkpoint
     from counterfoil.tasks.training_inputs import network
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.amounts import most
+from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from counterfoil.tasks.caption_inputs import MediaFolder

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import InputError
-from counterfoil.outputs import guard, marks
-from counterfoil.outputs.guard import Folder, Outputs
+from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, form_of, guarding
 from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
@@ -24,9 +23,9 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
     read = {name: value for name, value in arguments.items() if name not in _WRITTEN}
     if "data" in read and not read["data"]:
         read["data"] = data
-    found = guard.existing(text for value in read.values() for text in _texts(value))
+    found = existing_paths(text for value in read.values() for text in _texts(value))
     outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=found)
-    with guard.guarding(outputs):
+    with guarding(outputs):
         yield outputs
 
 
@@ -37,7 +36,7 @@ def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files
     command; a `table` holds one in Parquet alone. "-" is standard output. `reads` are files and folders that
     no argument names.
     """
-    outputs = guard.active() or Outputs("")
+    outputs = active_outputs() or Outputs("")
     outputs.read(*reads)
     for option, target in files.items():
         if target is None or target == "-":
@@ -58,14 +57,14 @@ def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files
 
 def also_read(*paths: Path | None) -> None:
     """Add what turns out to be read on the way; raises as `check` where an output would replace it."""
-    outputs = guard.active()
+    outputs = active_outputs()
     if outputs is not None:
         outputs.read(*(path for path in paths if path is not None))
 
 
 def not_read(*names: str) -> None:
     """Take arguments away that name something else than the file or folder of the same name."""
-    outputs = guard.active()
+    outputs = active_outputs()
     if outputs is not None:
         outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
 
@@ -75,7 +74,7 @@ def _form(option: str, path: Path) -> str | None:
     by_option = {"html": "html", "markdown": "html", "latex": "latex", "json": "json", "csv": None}
     if option in by_option:
         return by_option[option]
-    form = marks.form_of(path)
+    form = form_of(path)
     return form if option != "table" or form == "parquet" else None
 
 

@@ -7,7 +7,7 @@ import typer
 
 from counterfoil.cli import options, usage
 from counterfoil.cli.options import CacheFolder, Json, Overwrite, Quiet, Workers
-from counterfoil.inputs.amounts import most
+from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
 

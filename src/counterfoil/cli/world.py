@@ -11,7 +11,7 @@ from counterfoil.cli.options import Overwrite, Quiet
 if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.engine.plan import Progress
-    from counterfoil.outputs.guard import Folder
+    from counterfoil.outputs import Folder
     from counterfoil.world.training import Filter
 
 app = typer.Typer(
@@ -173,7 +173,7 @@ def _folder(out: Path, what: str) -> "Folder":
     from functools import partial
 
     from counterfoil.data import folder as benchmarks
-    from counterfoil.outputs.guard import Folder
+    from counterfoil.outputs import Folder
     from counterfoil.world import training as training_files
 
     if what == "training":

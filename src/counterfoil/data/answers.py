@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.columns import LARGEST
+from counterfoil.data.tables import LARGEST
 from counterfoil.errors import ScoreError
 
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from counterfoil.data.columns import shown
-from counterfoil.data.tables import read_table
+from counterfoil.data.tables import read_table, shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import parse_json, read_text
 

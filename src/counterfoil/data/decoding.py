@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from counterfoil.data.records import MAX_PIXELS
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.inputs.amounts import check_amount
+from counterfoil.inputs.limits import check_amount
 
 #: Moments this close, in seconds, are one: decimals and the clocks of files differ in the last digits.
 _SAME = 1e-6

@@ -41,7 +41,7 @@ from counterfoil.data.stored_items import (
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
-from counterfoil.outputs.guard import overwriting
+from counterfoil.outputs import overwriting
 from counterfoil.store import (
     UNFINISHED,
     begin,

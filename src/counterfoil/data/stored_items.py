@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource, Image
-from counterfoil.data.video_files import FEATURES, VIDEOS
-from counterfoil.data.videos import FrameFeatures, FrameFolder, FrameStack, Video
+from counterfoil.data.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.store import digest, digest_file, write_bytes

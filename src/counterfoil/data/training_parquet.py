@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.data.columns import DataTable, TablePart, shown
 from counterfoil.data.readers.rows import CellSource
 from counterfoil.data.records import Caption, Image, Lazy, Source
+from counterfoil.data.tables import DataTable, TablePart, shown
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_batches

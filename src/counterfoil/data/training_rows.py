@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.columns import shown
 from counterfoil.data.records import Caption, Image, Source
+from counterfoil.data.tables import shown
 from counterfoil.errors import DataError, InputError
 
 #: Roles that images play, and captions.

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids
 from counterfoil.data.readers.rows import CellSource, Photos, image_folder, open_rows, parquet_rows
 from counterfoil.data.records import BytesSource, Caption, FileSource, Image, Source
-from counterfoil.data.tables import EXTENSIONS, DataTable
+from counterfoil.data.tables import EXTENSIONS, DataTable, shown
 from counterfoil.data.training_parquet import Columns
 from counterfoil.data.training_rows import (
     CAPTION_ROLES,
@@ -33,8 +32,7 @@ from counterfoil.data.training_rows import (
     of_split,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import read_group
-from counterfoil.inputs.footers import groups
+from counterfoil.inputs.columns import groups, read_group
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),

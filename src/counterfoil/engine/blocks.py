@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 from numpy import ndarray
 
-from counterfoil.data.columns import LARGEST
+from counterfoil.data.tables import LARGEST
 from counterfoil.errors import ScoreError
 
 Positions = Int[ndarray, "_"] | slice

@@ -17,7 +17,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.columns import shown
+from counterfoil.data.tables import shown
 from counterfoil.engine.plan import Note
 from counterfoil.errors import ScoreError
 from counterfoil.scorers.given import GivenTable

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.pools import ROLES, Direction
+from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.top_k import top_k, top_k_in_blocks

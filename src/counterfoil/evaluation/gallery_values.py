@@ -17,7 +17,7 @@ from counterfoil.data.answers import Answers, DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Search
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.inputs.amounts import check_amount
+from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, Measure, MeasureAtK, split_direction
 from counterfoil.metrics.measures import at_k, find, of_form

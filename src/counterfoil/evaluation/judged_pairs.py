@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Search
-from counterfoil.data.pools import Judgements
+from counterfoil.data.judgements import Judgements
 from counterfoil.errors import DataError
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall

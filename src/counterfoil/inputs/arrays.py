@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import regular, unreadable
-from counterfoil.inputs.memory import check_room, size
+from counterfoil.inputs.limits import check_room, size
 
 #: Kinds of NumPy types that are plain data: truth, whole numbers, floats, bytes and texts.
 PLAIN = "biufSU"

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from counterfoil.errors import CounterfoilError, DataError
-from counterfoil.inputs.memory import check_room
+from counterfoil.inputs.limits import check_room
 
 _KINDS = (
     (stat.S_ISDIR, "is a folder", "name the file in it"),

@@ -24,9 +24,9 @@ from counterfoil.errors import (
     ModelError,
     UnknownNameError,
 )
-from counterfoil.inputs.amounts import check_network
 from counterfoil.inputs.files import Stored, check_model, read_json
-from counterfoil.outputs.guard import overwriting
+from counterfoil.inputs.limits import check_network
+from counterfoil.outputs import overwriting
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
 from counterfoil.scorers.runtime import digest_tensors, import_torch

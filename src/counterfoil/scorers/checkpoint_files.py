@@ -16,7 +16,7 @@ from numpy import ndarray
 from counterfoil.errors import DataError, ModelError
 from counterfoil.inputs import pickled
 from counterfoil.inputs.files import parse_json
-from counterfoil.inputs.memory import check_room, size
+from counterfoil.inputs.limits import check_room, size
 from counterfoil.scorers.runtime import import_torch
 
 #: Where training code keeps the weights in its checkpoints, first the likeliest.

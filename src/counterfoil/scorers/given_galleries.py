@@ -28,7 +28,7 @@ from counterfoil.data.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
-from counterfoil.inputs.memory import check_room
+from counterfoil.inputs.limits import check_room
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
 from counterfoil.store import digest_file
 

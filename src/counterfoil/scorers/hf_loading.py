@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import MissingExtraError, ModelError
-from counterfoil.inputs.amounts import check_network
 from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.inputs.limits import check_network
 from counterfoil.scorers.runtime import NO_NETWORK, causes
 from counterfoil.store import digest_value
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.inputs.amounts import check_amount
+from counterfoil.inputs.limits import check_amount
 
 #: What a block may hold: 2**21 numbers (8 MiB of float32), and no more than 1,024 draws.
 _BLOCK, _ROWS = 1 << 21, 1024

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.pools import Judgements, JudgementTable, read_judgements
+from counterfoil.data.judgements import Judgements, JudgementTable, read_judgements
 from counterfoil.engine.plan import Progress
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError

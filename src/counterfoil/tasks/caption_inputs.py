@@ -11,11 +11,9 @@ import numpy as np
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
 from counterfoil.data.decoding import ALL, Sampling
 from counterfoil.data.records import Caption, FileSource, Image
-from counterfoil.data.reference_policy import contained
-from counterfoil.data.references import References
+from counterfoil.data.references import References, contained
 from counterfoil.data.tables import first_double
-from counterfoil.data.video_files import FEATURES, VIDEOS, find
-from counterfoil.data.videos import Video
+from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
 from counterfoil.engine.caption_inputs import CaptionInputs
 from counterfoil.engine.plan import Note
 from counterfoil.errors import DataError, InputError

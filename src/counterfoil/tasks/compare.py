@@ -15,7 +15,7 @@ from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownN
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, remeasured
 from counterfoil.evaluation.compare import compare as tested
 from counterfoil.evaluation.result import Run
-from counterfoil.outputs import guard
+from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
 from counterfoil.report.notes import rests_on
@@ -138,7 +138,7 @@ class RunComparison(Tabular):
         found = []
         for comparison in self.comparisons:
             place, folder = _whereabouts(comparison, places, images, many=len(self) > 1)
-            if (outputs := guard.active()) is not None:
+            if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
                 found.append(_with_images(comparison, place, folder))

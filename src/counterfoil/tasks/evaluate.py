@@ -24,8 +24,7 @@ from counterfoil.evaluation.evaluate import IntervalMethod
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.metrics.ties import Ties
-from counterfoil.outputs import guard
-from counterfoil.outputs.guard import Outputs
+from counterfoil.outputs import Outputs, existing_paths, guarding
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.store import check_writable
 from counterfoil.tasks import evaluation_inputs as inputs
@@ -175,7 +174,7 @@ class Evaluation:
         if options.out is None:
             return EvaluationRun.of(measured_run(part.benchmark, answers, result, manifest))
         folder = run_folder(options.out, part.key)
-        with guard.guarding(self._outputs):
+        with guarding(self._outputs):
             found = save_run(folder, part.benchmark, answers, result, manifest)
         self.feedback.note(f"run written to {folder}")
         return EvaluationRun.of(found)
@@ -222,7 +221,7 @@ def _prepare(
     if isinstance(scorer, str):
         catalog.check_metric(scorer, backbone)
         options = replace(options, scorer=_placed(scorer, keys, options))
-    outputs.read(*guard.existing(_reads(scorer, options)))
+    outputs.read(*existing_paths(_reads(scorer, options)))
 
     # A model is loaded once the data are known to be there. Given answers may carry the questions along.
     loaded = None if _is_model(scorer) else _loaded(scorer, options, feedback)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterfoil.data.pools import ROLES, Direction
+from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, first_double, labels, read_table
 from counterfoil.engine.top_lists import (
     ModelLists,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.run import FILES, Run, find_runs, why_foreign
-from counterfoil.outputs import guard
-from counterfoil.outputs.guard import Folder, Outputs
+from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding, overwriting
 from counterfoil.scorers.base import Identity
 from counterfoil.store import write_text
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -20,9 +19,9 @@ def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = 
 
     `reads` are names and paths of what the task reads.
     """
-    outputs = guard.active() or Outputs(command, overwrite=overwrite)
-    with guard.guarding(outputs):
-        outputs.read(*guard.existing(reads))
+    outputs = active_outputs() or Outputs(command, overwrite=overwrite)
+    with guarding(outputs):
+        outputs.read(*existing_paths(reads))
         yield outputs
 
 
@@ -30,15 +29,15 @@ def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = 
 def guarded_file(path: str | Path, *, command: str, form: str | None, overwrite: bool) -> Iterator[None]:
     """A block that writes one file; from Python it replaces what `command` wrote, else by `overwrite`.
 
-    `form` is how the file holds the mark of its writer (`counterfoil.outputs.marks`), None where it holds
+    `form` is how the file holds the mark of its writer (`counterfoil.outputs`), None where it holds
     none. A command line has declared its outputs before. Raises `InputError` where another file is there.
     """
-    if guard.active() is not None:
+    if active_outputs() is not None:
         yield
         return
     outputs = Outputs(command, overwrite=overwrite)
     outputs.file(Path(path), form)
-    with guard.guarding(outputs):
+    with guarding(outputs):
         yield
 
 
@@ -96,7 +95,7 @@ def run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> lis
 
 def check_identity(folder: Path, scorer: str, identity: Identity) -> None:
     """Raise `InputError` where the run there is of a scorer that has the same name but is another."""
-    if guard.overwriting() or not (folder / "manifest.json").exists():
+    if overwriting() or not (folder / "manifest.json").exists():
         return
     why = why_foreign(folder, scorer=scorer, identity=(identity.name, identity.key))
     if why is not None:

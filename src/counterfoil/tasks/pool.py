@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.pools import Direction, pool_kind, pool_table, write_pool
+from counterfoil.data.judgements import Direction, pool_kind, pool_table, write_pool
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import right_pairs

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from counterfoil.data.votes import Votes, read_votes
+from counterfoil.data.judgements import Votes, read_votes
 from counterfoil.errors import DataError
 from counterfoil.evaluation import preferences as bradley_terry
 from counterfoil.evaluation.preferences import Preferences

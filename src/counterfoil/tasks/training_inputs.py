@@ -14,8 +14,8 @@ from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.amounts import RANGES
-from counterfoil.outputs.guard import Folder, existing
+from counterfoil.inputs.limits import RANGES
+from counterfoil.outputs import Folder, existing
 from counterfoil.scorers import checkpoint
 from counterfoil.train.recipes import Detection, Recipe
 from counterfoil.train.recipes.reading import overridden, parsed

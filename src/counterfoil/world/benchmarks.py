@@ -21,8 +21,7 @@ from counterfoil.data.records import Caption
 from counterfoil.data.references import References
 from counterfoil.data.videos import Video
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.inputs.amounts import check_amount
-from counterfoil.inputs.memory import check_room
+from counterfoil.inputs.limits import check_amount, check_room
 from counterfoil.world import ratings, sample
 from counterfoil.world.captions import OPENINGS, Meaning, describe, text
 from counterfoil.world.drawings import MOTIONS, Animation, moving

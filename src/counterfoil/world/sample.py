@@ -11,7 +11,7 @@ from counterfoil.data.benchmark import Benchmark, Card, cards_of
 from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.inputs.amounts import check_amount, most
+from counterfoil.inputs.limits import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text
 from counterfoil.world.drawings import AS_PIXELS, LazyDrawing
 from counterfoil.world.edits import SUBSETS, Contrast, edit

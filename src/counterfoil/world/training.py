@@ -25,7 +25,7 @@ from numpy import ndarray
 from counterfoil.data.forms import Ids
 from counterfoil.data.training_rows import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.outputs.guard import overwriting
+from counterfoil.outputs import overwriting
 from counterfoil.stats.sharing import numbered
 from counterfoil.store import writing
 from counterfoil.world.captions import OPENINGS, describe, text

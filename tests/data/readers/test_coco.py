@@ -239,7 +239,7 @@ def test_captions_files(half: Make, captions_of: Make) -> None:
     first.write("annotations/captions_train2017.json", captions_of(first))
     first.write("annotations/captions_val2017.json", shifted)
     photo = first.write("images/val2017/lonely.jpg", "pixels")
-    found = coco.read_captions(card("coco-captions"), first.folder, None)
+    found = coco.read_files(card("coco-captions"), first.folder, None)
     assert (len(found.images), len(found.captions)) == (2 + 3 + 1, 25)
     assert found.images[-1].source == FileSource(photo)
     assert (np.diff(found.gallery.owners) >= 0).all()
@@ -286,7 +286,7 @@ def test_broken_captions_files(tmp_path: Path, value: Any, message: str) -> None
     path = tmp_path / "captions_mine.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value))
     with pytest.raises(DataError, match=message):
-        coco.read_captions(card("coco-captions"), path, None)
+        coco.read_files(card("coco-captions"), path, None)
 
 
 def test_the_same_captions_in_two_files(half: Make, captions_of: Make) -> None:
@@ -294,17 +294,17 @@ def test_the_same_captions_in_two_files(half: Make, captions_of: Make) -> None:
     for year in (2014, 2017):
         made.write(f"annotations/captions_val{year}.json", captions_of(made))
     with pytest.raises(DataError, match=r"image id occurs twice; .* over all files; name one of the files"):
-        coco.read_captions(card("coco-captions"), made.folder, None)
-    found = coco.read_captions(card("coco-captions"), made.folder / "annotations/captions_val2014.json", None)
+        coco.read_files(card("coco-captions"), made.folder, None)
+    found = coco.read_files(card("coco-captions"), made.folder / "annotations/captions_val2014.json", None)
     assert len(found) == 24
     with pytest.raises(DataError, match="no captions file in this folder"):
-        coco.read_captions(card("coco-captions"), half(2, "other").folder, None)
+        coco.read_files(card("coco-captions"), half(2, "other").folder, None)
     with pytest.raises(DataError, match="no official data set on the hub"):
-        coco.read_captions(card("coco-captions"), None, None)
+        coco.read_files(card("coco-captions"), None, None)
 
 
 def test_real_photographs(shared_data: Path) -> None:
-    found = coco.read_captions(card("coco-captions"), shared_data / "coco_mini", None)
+    found = coco.read_files(card("coco-captions"), shared_data / "coco_mini", None)
     assert (len(found.images), len(found.captions)) == (159, 795)
     assert found.available() is found
     assert found.images[0].decode().mode == "RGB"

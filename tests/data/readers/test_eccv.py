@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.data.benchmark import Card, card
 from counterfoil.data.forms import Search
-from counterfoil.data.readers import coco, coco_test, cxc
+from counterfoil.data.readers import coco, cxc
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Positives
 
@@ -24,7 +24,7 @@ def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[
         "eccv_caption_to_image.json",
         {str(captions[3][0]): [images[3], images[0]], str(captions[0][0]): [images[0]]},
     )
-    found = coco_test.read(free("eccv"), made.folder, None)
+    found = coco.read_eccv(free("eccv"), made.folder, None)
     questions = found.gallery
     # Queries in the order of the gallery, whatever that of the files.
     assert found.questions.ids == (f"i2t/{images[2]}", f"t2i/{captions[0][0]}", f"t2i/{captions[3][0]}")
@@ -37,17 +37,17 @@ def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[
     assert len(found.captions) == 20
     made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], captions[0][1]]})
     with pytest.raises(DataError, match=f"query '{images[2]}': a right answer is listed twice"):
-        coco_test.read(free("eccv"), made.folder, None)
+        coco.read_eccv(free("eccv"), made.folder, None)
     made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1]]})
     with pytest.raises(DataError, match="not the number of"):
-        coco_test.read(card("eccv"), made.folder, None)
+        coco.read_eccv(card("eccv"), made.folder, None)
 
 
 def test_the_real_files(shared_data: Path) -> None:
     """ECCV Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
     data = shared_data / "eccv"
     start = time.perf_counter()
-    found = coco_test.read(card("eccv"), data, None)
+    found = coco.read_eccv(card("eccv"), data, None)
     assert time.perf_counter() - start < 2.0  # takes 0.1 s where nothing else runs
     questions = found.gallery
     galleries = [
@@ -82,5 +82,5 @@ def _sets(search: Search) -> dict[int, set[int]]:
 
 def test_the_package_holds_the_same(shared_data: Path) -> None:
     pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
-    found = coco_test.read(card("eccv"), None, None)
-    assert found.digest == coco_test.read(card("eccv"), shared_data / "eccv", None).digest
+    found = coco.read_eccv(card("eccv"), None, None)
+    assert found.digest == coco.read_eccv(card("eccv"), shared_data / "eccv", None).digest

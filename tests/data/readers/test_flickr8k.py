@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.forms import Rated
-from counterfoil.data.readers.flickr8k import read_crowd, read_expert
+from counterfoil.data.readers.flickr import read_crowd, read_expert
 from counterfoil.errors import DataError
 
 Free = Callable[[str], Card]

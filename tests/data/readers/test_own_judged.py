@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import card
-from counterfoil.data.readers import own_judged
+from counterfoil.data.readers import own
 from counterfoil.errors import DataError
 
 RATINGS, VOTES = card("ratings"), card("preferences")
@@ -37,7 +37,7 @@ def test_ratings_of_several_people(folder: Path) -> None:
         "b.jpg,a cat,2,2,a bus,,x",
         "b.jpg,nobody rated it,,,a bus,,x",
     )
-    found = own_judged.read_ratings(RATINGS, path, None)
+    found = own.read_ratings(RATINGS, path, None)
     questions = found.judged
     assert found.card.title == "mine"
     assert questions.ids == ("0", "1", "2")
@@ -57,7 +57,7 @@ def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_pa
     rows = [{"image": str(folder / "a.jpg"), "caption": "a cat", "rating": 3, "references": ["x", "y"]}]
     path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
     path.write_text(json.dumps(rows))
-    found = own_judged.read_ratings(RATINGS, path, None)
+    found = own.read_ratings(RATINGS, path, None)
     assert found.images[0].source is not None
     assert found.judged.references.counts.tolist() == [2]
 
@@ -69,37 +69,37 @@ def test_votes_and_choices(folder: Path) -> None:
         "p,a.jpg,a cat,a dog,5,2",
         "q,b.jpg,a bus,a cat,0,1",
     )
-    questions = own_judged.read_preferences(VOTES, path, None).judged
+    questions = own.read_preferences(VOTES, path, None).judged
     assert questions.ids == ("p", "q")
     assert questions.label.tolist() == [0, 1]
     assert questions.votes.tolist() == [[5, 2], [0, 1]]
     path = written(folder, "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
-    assert own_judged.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
+    assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
 
 
 @pytest.mark.parametrize(
     ("read", "rows", "message"),
     [
-        (own_judged.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
+        (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
         (
-            own_judged.read_ratings,
+            own.read_ratings,
             ("image,caption,rating", "a.jpg,x,good"),
             "a rating is no number; given: good",
         ),
         (
-            own_judged.read_ratings,
+            own.read_ratings,
             ("image,caption,rating", "a.jpg,,3"),
             "row 1, column 'caption': an empty caption",
         ),
-        (own_judged.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
-        (own_judged.read_preferences, ("image,caption_a,caption_b", "a.jpg,x,y"), "no votes"),
+        (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
+        (own.read_preferences, ("image,caption_a,caption_b", "a.jpg,x,y"), "no votes"),
         (
-            own_judged.read_preferences,
+            own.read_preferences,
             ("image,caption_a,caption_b,votes_a,votes_b", "a.jpg,x,y,0,0"),
             "row 1: not votes",
         ),
         (
-            own_judged.read_preferences,
+            own.read_preferences,
             ("image,caption_a,caption_b,preferred", "a.jpg,x,y,first"),
             "not a choice; given: first; allowed: a or b",
         ),
@@ -107,4 +107,4 @@ def test_votes_and_choices(folder: Path) -> None:
 )
 def test_tables_that_do_not_fit(folder: Path, read: Callable, rows: tuple[str, ...], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read(RATINGS if read is own_judged.read_ratings else VOTES, written(folder, *rows), None)
+        read(RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

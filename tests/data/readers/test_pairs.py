@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Choice, Quad
-from counterfoil.data.readers import pairs
+from counterfoil.data.readers import own
 from counterfoil.errors import DataError
 
 PAIRS = card("pairs")
@@ -34,7 +34,7 @@ def test_choices(folder: Path, jpeg: Callable[..., bytes]) -> None:
         "x,0.jpg,a cat,a dog,replace,obj",
         "y,0.jpg,a mat,a hat,swap,",
     )
-    found = pairs.read(PAIRS, path, None)
+    found = own.read_pairs(PAIRS, path, None)
     assert isinstance(found.questions, Choice)
     assert found.questions.ids == ("x", "y")
     assert [image.id for image in found.images] == ["0.jpg"]  # one image, two questions, one cluster
@@ -52,7 +52,7 @@ def test_quads(folder: Path) -> None:
         "0.jpg\ta cat\t1.jpg\ta dog",
         "1.jpg\ta mat\t2.jpg\ta hat",
     )
-    found = pairs.read(PAIRS, path, None)
+    found = own.read_pairs(PAIRS, path, None)
     assert isinstance(found.questions, Quad)
     assert found.questions.ids == ("0", "1")
     np.testing.assert_array_equal(found.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
@@ -67,7 +67,7 @@ def test_parquet_with_bytes(
         tmp_path / "a.parquet",
         {"image": [jpeg(1), jpeg(2), jpeg(3)], "caption": list("abc"), "negative_caption": list("def")},
     )
-    found = pairs.read(PAIRS, path, None)
+    found = own.read_pairs(PAIRS, path, None)
     assert [image.read() for image in found.images] == [jpeg(1), jpeg(2), jpeg(3)]
 
 
@@ -75,17 +75,17 @@ def test_a_replaced_parquet_file_is_read_anew(
     tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
 ) -> None:
     columns = {"image": [jpeg(1)], "caption": ["a"], "negative_caption": ["b"]}
-    first = pairs.read(PAIRS, hub_parquet(tmp_path / "a.parquet", columns), None)
+    first = own.read_pairs(PAIRS, hub_parquet(tmp_path / "a.parquet", columns), None)
     assert first.images[0].read() == jpeg(1)
-    second = pairs.read(PAIRS, hub_parquet(tmp_path / "a.parquet", {**columns, "image": [jpeg(2)]}), None)
+    second = own.read_pairs(PAIRS, hub_parquet(tmp_path / "a.parquet", {**columns, "image": [jpeg(2)]}), None)
     assert second.images[0].read() == jpeg(2)
 
 
 def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("tables")
     path = _csv(elsewhere / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
-    assert pairs.read(PAIRS, path, folder).images_at_hand
-    assert not pairs.read(PAIRS, path, None).images_at_hand
+    assert own.read_pairs(PAIRS, path, folder).images_at_hand
+    assert not own.read_pairs(PAIRS, path, None).images_at_hand
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def test_odd_tables(folder: Path, rows: tuple[str, ...], message: str) -> None:
     path = _csv(folder / "mine.csv", *rows)
     with pytest.raises(DataError) as caught:
-        pairs.read(PAIRS, path, None)
+        own.read_pairs(PAIRS, path, None)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
 
@@ -115,7 +115,7 @@ def test_images_that_are_none(folder: Path) -> None:
     (folder / "broken.jpg").write_bytes(b"not an image")
     (folder / "cut.jpg").write_bytes((folder / "0.jpg").read_bytes()[:300])
     path = _csv(folder / "mine.csv", "image,caption,negative_caption", "broken.jpg,a,b", "cut.jpg,c,d")
-    found: Any = pairs.read(PAIRS, path, None)
+    found: Any = own.read_pairs(PAIRS, path, None)
     with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
         found.images[0].decode()
     with pytest.raises(DataError, match=r"cut\.jpg: image cannot be decoded"):
@@ -124,18 +124,18 @@ def test_images_that_are_none(folder: Path) -> None:
 
 def test_data_must_be_given() -> None:
     with pytest.raises(DataError, match="--data"):
-        pairs.read(PAIRS, None, None)
+        own.read_pairs(PAIRS, None, None)
 
 
 def test_names_and_separators_of_other_programs(folder: Path) -> None:
     path = _csv(folder / "mine.csv", "Filename;Caption;Foil", "0.jpg;a cat, black;a dog", "1.jpg;b;c")
-    found = pairs.read(PAIRS, path, None)
+    found = own.read_pairs(PAIRS, path, None)
     assert [image.id for image in found.images] == ["0.jpg", "1.jpg"]
     assert found.images[0].source is not None
     assert [caption.text for caption in found.captions] == ["a cat, black", "a dog", "b", "c"]
     path = _csv(folder / "mine.csv", "image,Image,caption,negative_caption", "0.jpg,1.jpg,a,b")
     with pytest.raises(DataError, match="two columns differ in capitals alone; given: image, Image"):
-        pairs.read(PAIRS, path, None)
+        own.read_pairs(PAIRS, path, None)
 
 
 def test_a_folder_with_a_file_per_subset(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -144,7 +144,7 @@ def test_a_folder_with_a_file_per_subset(folder: Path, tmp_path_factory: pytest.
         (data / f"{name}.json").write_text(
             '{"0": {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}}'
         )
-    found = pairs.read(PAIRS, data, folder)
+    found = own.read_pairs(PAIRS, data, folder)
     assert found.questions.ids == ("add/0", "swap/0")
     assert found.questions.groupings["subset"] == ("add", "swap")
     assert [image.id for image in found.images] == ["0.jpg"]

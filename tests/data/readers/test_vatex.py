@@ -11,7 +11,7 @@ import pytest
 from counterfoil.data.benchmark import Card, card
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.forms import Rated
-from counterfoil.data.readers.vatex import read, read_one_reference
+from counterfoil.data.readers.videos import read_vatex, read_vatex_one_reference
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
@@ -37,7 +37,7 @@ def _write(folder: Path, protocol: int = 4, n: int = 4, **changes: Any) -> Path:
 
 @pytest.mark.parametrize("protocol", [0, 2, 3, 4, 5])
 def test_ratings_and_references(tmp_path: Path, free: Free, protocol: int) -> None:
-    benchmark = read(free("vatex-eval"), _write(tmp_path / "v", protocol), None)
+    benchmark = read_vatex(free("vatex-eval"), _write(tmp_path / "v", protocol), None)
     asked = benchmark.judged
     assert isinstance(asked, Rated)
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
@@ -53,13 +53,13 @@ def test_ratings_and_references(tmp_path: Path, free: Free, protocol: int) -> No
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
-    one = read_one_reference(free("vatex-eval-1ref"), tmp_path / "v", None).judged
+    one = read_vatex_one_reference(free("vatex-eval-1ref"), tmp_path / "v", None).judged
     assert one.references is not None
     assert one.references.counts.tolist() == [1] * 4
 
 
 def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
-    arrays = read(free("vatex-eval"), _write(tmp_path / "a"), None)
+    arrays = read_vatex(free("vatex-eval"), _write(tmp_path / "a"), None)
     lists = _write(
         tmp_path / "b",
         candidates_list=[f"caption  {at} " for at in range(4)],
@@ -67,34 +67,36 @@ def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
         video_ids=[f"vid_{at // 2}" for at in range(4)],
         human_scores=[[10 * rater + at for at in range(4)] for rater in range(3)],
     )
-    assert read(free("vatex-eval"), lists, None).digest == arrays.digest
+    assert read_vatex(free("vatex-eval"), lists, None).digest == arrays.digest
 
 
 def test_the_count_of_the_card(tmp_path: Path) -> None:
     tenth = card("vatex-eval").model_copy(update={"size": 1800})
-    benchmark = read(tenth, _write(tmp_path / "v", n=1800), None)
+    benchmark = read_vatex(tenth, _write(tmp_path / "v", n=1800), None)
     assert len(benchmark) == 1800
     assert len(benchmark.images) == 900
     with pytest.raises(DataError, match="questions VATEX-EVAL has in all; given: 1,800; allowed: 18,000"):
-        read(card("vatex-eval"), tmp_path / "v", None)
+        read_vatex(card("vatex-eval"), tmp_path / "v", None)
 
 
 def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: Free) -> None:
     folder = _write(tmp_path / "v")
     (folder / "VATEX-EVAL_video_feats").mkdir()
     (folder / "VATEX-EVAL_video_feats" / "vid_1.pt").write_bytes(b"")
-    first, second = (image.source for image in read(free("vatex-eval"), folder, None).images)
+    first, second = (image.source for image in read_vatex(free("vatex-eval"), folder, None).images)
     assert first is None
     assert isinstance(second, FrameFeatures)
     assert second.path == folder / "VATEX-EVAL_video_feats" / "vid_1.pt"
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "vid_0.mp4").write_bytes(b"")
-    first, second = (image.source for image in read(free("vatex-eval"), folder, tmp_path / "films").images)
+    first, second = (
+        image.source for image in read_vatex(free("vatex-eval"), folder, tmp_path / "films").images
+    )
     assert isinstance(first, FileSource)
     assert second is None
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="none of the 2 videos is in this folder"):
-        read(free("vatex-eval"), folder, tmp_path / "empty")
+        read_vatex(free("vatex-eval"), folder, tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -119,16 +121,16 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: 
 )
 def test_pickles_that_do_not_fit(tmp_path: Path, free: Free, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
+        read_vatex(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
 
 
 def test_missing_files(tmp_path: Path, free: Free) -> None:
     folder = _write(tmp_path / "v")
     (folder / "human_scores.pkl").unlink()
     with pytest.raises(DataError, match=r"missing: human_scores.pkl"):
-        read(free("vatex-eval"), folder, None)
+        read_vatex(free("vatex-eval"), folder, None)
     with pytest.raises(DataError, match="no official data set on the hub"):
-        read(free("vatex-eval"), None, None)
+        read_vatex(free("vatex-eval"), None, None)
 
 
 class _Harmful:
@@ -146,7 +148,7 @@ def test_a_pickle_that_calls_something_is_refused(tmp_path: Path, free: Free) ->
     with pytest.raises(
         DataError, match=r"video_ids\.pkl: a pickle of more than .*given: builtins.eval; allowed"
     ):
-        read(free("vatex-eval"), tmp_path / "v", None)
+        read_vatex(free("vatex-eval"), tmp_path / "v", None)
     assert not (tmp_path / "harm").exists()
 
 

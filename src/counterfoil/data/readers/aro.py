@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.hub import hub_rows
 from counterfoil.data.readers.questions import check_counts, choices
-from counterfoil.data.readers.rows import Photos, cell_source, image_folder, open_rows
+from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, labels, texts
 from counterfoil.errors import DataError

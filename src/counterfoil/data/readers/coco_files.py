@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids
 from counterfoil.data.readers.questions import IdPositions
 from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.data.tables import shown
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import parse_json, read_text

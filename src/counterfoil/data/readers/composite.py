@@ -18,8 +18,7 @@ import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.coco_files import photographs
-from counterfoil.data.readers.flickr8k import FOLDERS
-from counterfoil.data.readers.hub import not_on_hub
+from counterfoil.data.readers.flickr import FOLDERS
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
     RatingRows,
@@ -36,9 +35,9 @@ from counterfoil.data.readers.released_captions import (
     flickr30k_captions,
     of_image,
 )
+from counterfoil.data.readers.rows import not_on_hub
 from counterfoil.data.records import Image
-from counterfoil.data.references import References
-from counterfoil.data.texts import nearest
+from counterfoil.data.references import References, nearest
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, read_bytes
 

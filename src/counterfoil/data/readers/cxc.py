@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.columns import labels, shown
 from counterfoil.data.forms import Ids, Rated, Search
+from counterfoil.data.readers.coco import CocoTest, captions_of, read_test, same_pairs
 from counterfoil.data.readers.coco_files import called_by_id, find, photographs, place, read_captions, said
-from counterfoil.data.readers.coco_test import CocoTest, captions_of, read_test, same_pairs
-from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import finished, unique_ids
 from counterfoil.data.readers.questions import IdPositions, gallery, search
 from counterfoil.data.readers.released_captions import SPLITS, read_split
-from counterfoil.data.tables import DataTable, floats, read_table, texts
-from counterfoil.data.texts import collapsed
+from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.references import collapsed
+from counterfoil.data.tables import DataTable, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError
 
 TABLE = "sits_test.csv"

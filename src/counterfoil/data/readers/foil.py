@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids, Preference
 from counterfoil.data.readers.coco_files import json_file, photographs
-from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
     Skipped,
@@ -29,9 +27,10 @@ from counterfoil.data.readers.human_ratings import (
     unique_ids,
 )
 from counterfoil.data.readers.released_captions import coco_captions, karpathy_part, of_image
+from counterfoil.data.readers.rows import not_on_hub
 from counterfoil.data.records import Image
-from counterfoil.data.reference_policy import contained
-from counterfoil.data.references import References
+from counterfoil.data.references import References, contained
+from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
 
 FILE = "foilv1.0_test_2017.json"

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids
-from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.readers.questions import gallery, search
-from counterfoil.data.readers.rows import cell_source, open_rows
+from counterfoil.data.readers.rows import cell_source, not_on_hub, open_rows
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.tables import DataTable, floats, labels, texts
+from counterfoil.data.tables import DataTable, floats, labels, shown, texts
 from counterfoil.errors import DataError
 
 

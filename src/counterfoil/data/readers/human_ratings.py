@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.columns import shown
 from counterfoil.data.forms import Ids, Preference, Rated
 from counterfoil.data.readers.questions import check_counts
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.references import References
-from counterfoil.data.texts import collapsed
+from counterfoil.data.references import References, collapsed
+from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
 
 

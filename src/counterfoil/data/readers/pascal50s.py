@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Preference
 from counterfoil.data.readers.coco_files import photographs
-from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import CaptionTable, clean_caption, finished, placed
+from counterfoil.data.readers.rows import not_on_hub
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.errors import DataError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids, Search
-from counterfoil.data.readers.coco import captioned, items
+from counterfoil.data.readers.coco import CAPTIONS, IDS, KARPATHY, captioned, items, parts, read_test
 from counterfoil.data.readers.coco_files import (
     annotation_folder,
     captions_files,
@@ -22,9 +22,8 @@ from counterfoil.data.readers.coco_files import (
     read_codes,
     read_ids,
 )
-from counterfoil.data.readers.coco_test import CAPTIONS, IDS, KARPATHY, parts, read_test
-from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.questions import IdPositions, gallery
+from counterfoil.data.readers.rows import not_on_hub
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible

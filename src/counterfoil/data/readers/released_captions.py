@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from counterfoil.data.columns import shown
 from counterfoil.data.readers.coco_files import json_file, place, read_captions
-from counterfoil.data.texts import collapsed
+from counterfoil.data.references import collapsed
+from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.columns import LARGEST
+from counterfoil.data.tables import LARGEST
 from counterfoil.errors import DataError, ScoreError, UnknownNameError
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run

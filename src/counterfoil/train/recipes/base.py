@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.amounts import RANGES
+from counterfoil.inputs.limits import RANGES
 
 
 @dataclass(frozen=True)

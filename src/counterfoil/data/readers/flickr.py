@@ -1,4 +1,7 @@
-"""Flickr8k's judgements: captions of other images that experts or a crowd rated for an image.
+"""Flickr30k's captions, and judgements of captions in Flickr8k.
+
+Flickr30k is read from Karpathy's JSON, the hub's CSV of the same, or the token file of a Flickr release.
+Flickr8k's judgements are of captions of other images that experts or a crowd rated for an image.
 
     Flickr8k.token.txt           NAME.jpg#K, a tab, the caption: five of each image
     ExpertAnnotations.txt        image, id of the caption, three ratings from 1 to 4; tabs between
@@ -9,7 +12,7 @@ or what CLIPScore's and PAC-S's code make of them, flickr8k.json and crowdflower
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,9 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.columns import shown
 from counterfoil.data.readers.coco_files import json_file, photographs
-from counterfoil.data.readers.hub import not_on_hub
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
     RatingRows,
@@ -30,12 +31,121 @@ from counterfoil.data.readers.human_ratings import (
     rating,
     unique_ids,
 )
-from counterfoil.data.readers.released_captions import read_tokens
-from counterfoil.data.records import Image
-from counterfoil.data.reference_policy import contained
-from counterfoil.data.references import References
+from counterfoil.data.readers.questions import gallery, own
+from counterfoil.data.readers.released_captions import read_split, read_tokens
+from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.references import References, contained
+from counterfoil.data.tables import labels, read_table, shown, texts
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_text
+from counterfoil.inputs.files import parse_json, read_text
+
+_KARPATHY = "dataset_flickr30k.json"
+_HUB = "flickr_annotations_30k.csv"
+_FOLDERS = ("flickr30k-images", "flickr30k_images", "Images")
+
+#: (file name of an image, [(caption id, text), ...])
+_Entry = tuple[str, list[tuple[str, str]]]
+
+
+def read_30k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Images with the captions written for them; right is the own image.
+
+    Of dataset_flickr30k.json and of flickr_annotations_30k.csv (columns raw, sentids, split, filename,
+    img_id) the test split is read, captions called by their sentence ids; of a token file
+    (`NAME.jpg#0<TAB>caption`) all there is, captions called by their keys. Images are called by their file
+    names. `data` is one of these files or a folder with one. Raises `DataError` naming file and row of what
+    does not fit.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    path = _captions_file(data)
+    if path.suffix == ".json":
+        entries = _of_json(path)
+    elif path.suffix == ".csv":
+        entries = _of_csv(path)
+    else:
+        entries = list(read_tokens(path, collapse=False).items())
+        title = f"Captions of {path.name}"
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
+    names = [name for name, _ in entries]
+    _once("image", names, path)
+    ids = [caption for _, captions in entries for caption, _ in captions]
+    _once("caption", ids, path)
+    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
+    owners = np.repeat(np.arange(len(entries)), [len(captions) for _, captions in entries]).astype(np.int64)
+    return gallery(
+        card,
+        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        [Caption(caption, text) for _, captions in entries for caption, text in captions],
+        owners,
+        own(owners, len(entries)),
+        source=str(path),
+        path=data,
+    )
+
+
+def _captions_file(data: Path) -> Path:
+    if data.is_file():
+        return data
+    known = [data / _KARPATHY, data / _HUB]
+    found = [path for path in known if path.is_file()] or sorted(
+        [*data.glob("*.token*"), *data.glob("*token.txt")]
+    )
+    if not found:
+        raise DataError("nothing of Flickr30k here", where=data, allowed=f"{_KARPATHY}, {_HUB}, *.token")
+    return found[0]
+
+
+def _of_json(path: Path) -> list[_Entry]:
+    return read_split(
+        path,
+        lambda image: (
+            str(image["filename"]),
+            [(str(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+        ),
+    )
+
+
+def _of_csv(path: Path) -> list[_Entry]:
+    table = read_table(path)
+    splits, names = labels(table, "split"), texts(table, "filename")
+    raw, ids = texts(table, "raw"), texts(table, "sentids")
+    found: list[_Entry] = []
+    for row, split in enumerate(splits):
+        if split == "test":
+            captions, keys = (
+                _list(cell, table.where(row, column))
+                for cell, column in ((raw[row], "raw"), (ids[row], "sentids"))
+            )
+            if len(captions) != len(keys):
+                raise DataError(
+                    "not an id per caption",
+                    where=table.where(row),
+                    given=f"{len(keys)} ids, {len(captions)} captions",
+                )
+            found.append(
+                (names[row], [(str(key), str(text)) for key, text in zip(keys, captions, strict=True)])
+            )
+    if not found:
+        raise DataError("no image of the split 'test'", where=path)
+    return found
+
+
+def _list(cell: str, where: str) -> list[Any]:
+    value = parse_json(cell, where=where)
+    if not isinstance(value, list):
+        raise DataError("not a list", where=where, given=shown(cell))
+    return value
+
+
+def _once(kind: str, ids: Iterable[str], path: Path) -> None:
+    seen: set[str] = set()
+    for name in ids:
+        if name in seen:
+            raise DataError(f"{kind} id occurs twice", where=path, given=name, hint="ids are unique")
+        seen.add(name)
+
 
 TOKENS = "Flickr8k.token.txt"
 
@@ -88,10 +198,10 @@ def _read(
 ) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
-    path = _file(data, names)
+    path = _rating_file(data, names)
     captions, left = CaptionTable(), Skipped()
     if path.suffix.lower() == ".json":
-        rows, written = _of_json(path, captions, raters, left)
+        rows, written = _rows_of_json(path, captions, raters, left)
         source = str(path)
     else:
         tokens = path.parent / TOKENS
@@ -128,7 +238,7 @@ def _read(
     )
 
 
-def _file(data: Path, names: Sequence[str]) -> Path:
+def _rating_file(data: Path, names: Sequence[str]) -> Path:
     if data.is_file():
         return data
     found = next((data / name for name in names if (data / name).is_file()), None)
@@ -173,7 +283,7 @@ def _of_text(
     return rows, written
 
 
-def _of_json(
+def _rows_of_json(
     path: Path, captions: CaptionTable, raters: int, left: Skipped
 ) -> tuple[list[_Row], Mapping[str, Sequence[int]]]:
     value = json_file(path)
@@ -185,7 +295,7 @@ def _of_json(
     written: dict[str, Sequence[int]] = {}
     for key, entry in value.items():
         place = f"{path}, image '{key}'"
-        own, judged = (_list(entry, name, place) for name in ("ground_truth", "human_judgement"))
+        own, judged = (_judgements_list(entry, name, place) for name in ("ground_truth", "human_judgement"))
         image = Path(str(entry.get("image_path") or f"{key}.jpg")).name
         if image in written:
             raise DataError("an image occurs twice", where=place, given=image)
@@ -214,7 +324,7 @@ def _of_json(
     return rows, written
 
 
-def _list(entry: Any, name: str, where: str) -> list[Any]:
+def _judgements_list(entry: Any, name: str, where: str) -> list[Any]:
     found = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(found, list):
         raise DataError(f"no list '{name}'", where=where, given=shown(entry))
