@@ -15,7 +15,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES
-from counterfoil.outputs import Folder, existing
+from counterfoil.outputs import Folder, existing_paths
 from counterfoil.scorers import checkpoint
 from counterfoil.train.recipes import Detection, Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
@@ -61,7 +61,7 @@ class TrainOptions:
         """What is read, in whichever place it was named."""
         named = [self.data, self.images, self.validation, self.guard_images]
         paths = [path for path in named if path is not None]
-        return paths + existing(text for text in (self.model, self.guard) if text is not None)
+        return paths + existing_paths(text for text in (self.model, self.guard) if text is not None)
 
     def check(self, *, dry_run: bool) -> None:
         """Raise `InputError` for what is missing or not there, before anything is loaded."""
