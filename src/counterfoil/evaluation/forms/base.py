@@ -13,6 +13,7 @@ from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import DataError, ScoreError, UnknownNameError
+from counterfoil.evaluation.forms.draws import MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
@@ -186,6 +187,31 @@ class FormEvaluation(ABC):
     @abstractmethod
     def test(self, paired: PairedRuns) -> Tested:
         """Differences between scorers, question by question, with intervals and p-values."""
+
+    def draws(
+        self,
+        runs: Sequence[Run],
+        measures: Sequence[str],
+        clusters: NDArray[np.int64],
+        n_clusters: int,
+        sharing: Sharing,
+    ) -> MeasureDraws:
+        """The measures of runs on one benchmark in draws of clusters; `clusters` is that of each question.
+
+        A run that lacks one of the measures has NaN there. Raises `InputError` where runs have values of
+        different questions.
+        """
+        nothing = np.full(len(clusters), np.nan)
+        columns = [run.items[name] if self.has(run, name) else nothing for run in runs for name in measures]
+        return MeanDraws.of(
+            runs[0].benchmark,
+            [run.name for run in runs],
+            measures,
+            np.stack(columns, axis=1),
+            clusters,
+            n_clusters,
+            sharing,
+        )
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""

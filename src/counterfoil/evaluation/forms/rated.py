@@ -10,7 +10,7 @@ captions were rated with several images, images and captions are crossed: both e
 value by as much as the crossed standard error is larger than that of the samples (`stats.crossed.inflation`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
-from counterfoil.errors import InputError, ScoreError, UnknownNameError
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -31,6 +31,7 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
+from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.correlation_influence import contributions, influences
@@ -180,52 +181,6 @@ def percentiles(found: Float[ndarray, "draws m"], level: float) -> tuple[NDArray
     return tuple(np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
-def evaluate_rated(
-    benchmark: Benchmark,
-    answers: Scores,
-    *,
-    scorer: str,
-    ties: Ties,
-    interval: IntervalMethod,
-    draws: int,
-    seed: int,
-    measures: Sequence[str] | None,
-    provenance: Mapping[str, Any],
-) -> Result:
-    """All correlations of one scorer with the ratings, over everything and by group.
-
-    Measures that are not defined, because all scores (or all ratings) are equal, are left out, and
-    `provenance["undefined"]` says why; a group leaves out what is not defined in it.
-    """
-    names = chosen_measures(measures, benchmark)
-    everything = np.ones(len(benchmark), dtype=bool)
-
-    def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-        return measured(benchmark, answers, mask, names, interval=interval, draws=draws, seed=seed)
-
-    found = estimates(everything)
-    undefined = why_undefined(benchmark, answers)
-    shared = shared_by(benchmark.sharing, interval)
-    groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
-    return Result(
-        benchmark=benchmark.name,
-        scorer=scorer,
-        measures=found,
-        groups={label: values for label, values in groups.items() if values},
-        ties=ties_said(benchmark, answers, ties),
-        provenance={
-            **provenance,
-            **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
-            "interval": {
-                **facts(benchmark, interval, draws=draws, seed=seed),
-                "method": "crossed" if shared.crossed else "bootstrap",
-                "clusters": shared.clustered,
-                "ends": "percentiles",
-            },
-        },
-    )
-
-
 def why_undefined(benchmark: Benchmark, answers: Scores) -> str:
     """Why the correlations over everything are not defined; empty where they are."""
     questions = benchmark.rated
@@ -253,34 +208,6 @@ def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, 
         "note": f"{100 * rate:.2f} % of pairs of captions score the same; no policy decides them: tau-b "
         "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
     }
-
-
-def chosen_measures(measures: Sequence[str] | None, benchmark: Benchmark) -> tuple[str, ...]:
-    """The measures asked for, in the order of reports; raises `UnknownNameError` for one that is none."""
-    if measures is None:
-        return MEASURES
-    for name in measures:
-        if name not in MEASURES:
-            raise UnknownNameError("measure", name, MEASURES, where=benchmark.name)
-    return tuple(name for name in MEASURES if name in measures)
-
-
-def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
-    """The correlations that the benchmark's authors report; all where its card names none."""
-    reported = tuple(name for name in benchmark.card.measures if name in MEASURES)
-    return reported or MEASURES
-
-
-def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-    """Raise `ScoreError` unless `answers` are scores of every question."""
-    if not answers.has_scores:
-        raise ScoreError(
-            "right and wrong say nothing of how scores go with ratings",
-            where=where,
-            given="outcomes",
-            allowed="a score per question",
-        )
-    Scores(answers.scores).check(benchmark, where=where)
 
 
 def refuse(interval: str, benchmark: Benchmark) -> None:
@@ -358,6 +285,18 @@ def _terms(first: Sequence[Points], second: Sequence[Points], n: int) -> Float[n
     return total
 
 
+@dataclass(frozen=True, eq=False)
+class RatedDraws(MeasureDraws):
+    """Correlations of several models, each over all captions together."""
+
+    ready: tuple[tuple[WeightedCorrelation, ...], ...]
+
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The correlations in each draw; NaN where one is not defined."""
+        where = [MEASURES.index(name) for name in self.measures]
+        return np.stack([correlations(ready, [weights])[:, where] for ready in self.ready], axis=1)
+
+
 class RatedEvaluation(FormEvaluation):
     """Ratings."""
 
@@ -365,7 +304,9 @@ class RatedEvaluation(FormEvaluation):
     captions_drawn: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        return main_measures(benchmark)
+        """The correlations that the benchmark's authors report; all where its card names none."""
+        reported = tuple(name for name in benchmark.card.measures if name in MEASURES)
+        return reported or MEASURES
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """0: scores that have nothing to do with the ratings."""
@@ -373,7 +314,14 @@ class RatedEvaluation(FormEvaluation):
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         refuse_rankings(benchmark, answers, where=where)
-        check(benchmark, answers, where=where)
+        if not answers.has_scores:
+            raise ScoreError(
+                "right and wrong say nothing of how scores go with ratings",
+                where=where,
+                given="outcomes",
+                allowed="a score per question",
+            )
+        Scores(answers.scores).check(benchmark, where=where)
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
@@ -397,9 +345,42 @@ class RatedEvaluation(FormEvaluation):
         }
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        if settings.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-            refuse(settings.interval, benchmark)
-        return evaluate_rated(benchmark, Scores(answers.scores), **vars(settings))
+        """All correlations with the ratings, over everything and by group.
+
+        Measures that are not defined, because all scores (or all ratings) are equal, are left out, and
+        `provenance["undefined"]` says why; a group leaves out what is not defined in it.
+        """
+        interval, drawn = settings.interval, {"draws": settings.draws, "seed": settings.seed}
+        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+            refuse(interval, benchmark)
+        if settings.measures is not None:
+            self.check_measures(benchmark, settings.measures)
+        names = tuple(name for name in MEASURES if settings.measures is None or name in settings.measures)
+        scores = Scores(answers.scores)
+
+        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+            return measured(benchmark, scores, mask, names, interval=interval, **drawn)
+
+        undefined = why_undefined(benchmark, scores)
+        shared = shared_by(benchmark.sharing, interval)
+        groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
+        return Result(
+            benchmark=benchmark.name,
+            scorer=settings.scorer,
+            measures=estimates(np.ones(len(benchmark), dtype=bool)),
+            groups={label: values for label, values in groups.items() if values},
+            ties=ties_said(benchmark, scores, settings.ties),
+            provenance={
+                **settings.provenance,
+                **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
+                "interval": {
+                    **facts(benchmark, interval, **drawn),
+                    "method": "crossed" if shared.crossed else "bootstrap",
+                    "clusters": shared.clustered,
+                    "ends": "percentiles",
+                },
+            },
+        )
 
     def test(self, paired: PairedRuns) -> Tested:
         """Permutations that swap scores, since a correlation has no values of questions to swap."""
@@ -419,6 +400,25 @@ class RatedEvaluation(FormEvaluation):
         method = "crossed" if sharing.crossed else "bootstrap"
         made = paired.facts(sharing, method=method, ends="percentiles")
         return Tested(value, low, high, p, [None] * len(value), made)
+
+    def draws(
+        self,
+        runs: Sequence[Run],
+        measures: Sequence[str],
+        clusters: NDArray[np.int64],
+        n_clusters: int,
+        sharing: Sharing,
+    ) -> RatedDraws:
+        """Those of the runs that have all of the measures."""
+        runs = [run for run in runs if all(self.has(run, name) for name in measures)]
+        where = [MEASURES.index(name) for name in measures]
+        of_runs = [points(*_asked(run)) for run in runs]
+        wide = None
+        if sharing.crossed:
+            moves = (influence(parts, len(sharing))[:, where] for parts in of_runs)
+            wide = np.stack([inflation(sharing, moved) for moved in moves])
+        ready = tuple(prepared(parts, clusters) for parts in of_runs)
+        return RatedDraws(tuple(run.name for run in runs), tuple(measures), wide, ready)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other ratings were given, or they are measured otherwise."""

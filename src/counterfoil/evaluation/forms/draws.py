@@ -1,0 +1,156 @@
+"""Measures of several models in draws of clusters of questions: the protocol, and means over questions.
+
+What adds up to the measures is summed once per cluster, so that a draw is a product of its weights and these
+sums.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.errors import InputError
+from counterfoil.stats.crossed import inflation
+from counterfoil.stats.estimates import deviations
+from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
+from counterfoil.stats.sharing import Sharing
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureDraws(ABC):
+    """The measures of the models of one benchmark under weights of clusters.
+
+    `wide` says how much farther values move than the draws say where images and captions are crossed
+    (`stats.crossed.inflation`); None where they are not.
+    """
+
+    models: tuple[str, ...]
+    measures: tuple[str, ...]
+    wide: Float[ndarray, "models measures"] | None
+
+    @abstractmethod
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The measures where each cluster counts as often as its weight; NaN where one is not defined."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSums:
+    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
+
+    `rows` says which clusters of the draws have a share in it.
+    """
+
+    direction: int
+    rows: Int[ndarray, "clusters"]
+    sums: ExactSums
+    counts: Float[ndarray, "clusters measures"]
+
+    def mean(
+        self, weights: Float[ndarray, "draws all"], models: int
+    ) -> Float[ndarray, "draws models measures"]:
+        """The mean of each measure in each draw; NaN where no query of the part was drawn."""
+        drawn = weights[:, self.rows]
+        totals = self.sums.weighted(drawn).reshape(len(weights), models, -1) / self.sums.scale
+        counts = (drawn.astype(np.float64) @ self.counts)[:, None]
+        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanDraws(MeasureDraws):
+    """Measures that are means over directions of means over parts of means over queries."""
+
+    parts: tuple[ClusterSums, ...]
+
+    @classmethod
+    def of(
+        cls,
+        benchmark: Benchmark,
+        models: Sequence[str],
+        measures: Sequence[str],
+        table: Float[ndarray, "n columns"],
+        clusters: Int[ndarray, "n"],
+        n_clusters: int,
+        sharing: Sharing,
+    ) -> "MeanDraws":
+        """From a table of the value of each question, (n, models x measures), NaN where there is none."""
+        wide = _wide(benchmark, table, sharing).reshape(len(models), -1) if sharing.crossed else None
+        parts = _parts(benchmark, models, table, clusters, n_clusters)
+        return cls(tuple(models), tuple(measures), wide, tuple(parts))
+
+    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """A part of which no query was drawn is left out; NaN where that leaves none."""
+        directions = [
+            _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])
+            for direction in sorted({part.direction for part in self.parts})
+        ]
+        return _mean_of(directions)
+
+
+def _mean_of(arrays: Sequence[ndarray]) -> ndarray:
+    """The mean of arrays, of those that are defined at each place."""
+    total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
+    for array in arrays:
+        defined = ~np.isnan(array)
+        total += np.where(defined, array, 0.0)
+        count += defined
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def _wide(benchmark: Benchmark, table: ndarray, sharing: Sharing) -> Float[ndarray, "columns"]:
+    """The inflation of every model's every measure; 1 where a model has none."""
+    questions = benchmark.questions
+    of_query = 2 * questions.query_parts + questions.directions
+    found = np.ones(table.shape[1])
+    known = ~np.isnan(table)
+    for rows in np.unique(known.T, axis=0):
+        columns = (known == rows[:, None]).all(axis=0)
+        if rows.any():
+            moved = deviations(table[rows][:, columns], of_query[rows])[1]
+            found[columns] = inflation(sharing.part(rows), moved)
+    return found
+
+
+def _parts(
+    benchmark: Benchmark,
+    models: Sequence[str],
+    table: Float[ndarray, "n columns"],
+    clusters: Int[ndarray, "n"],
+    n_clusters: int,
+) -> list[ClusterSums]:
+    questions = benchmark.questions
+    directions, of_query = questions.directions, questions.query_parts
+    defined = ~np.isnan(table).reshape(len(table), len(models), -1)
+    having = defined.any(axis=0)
+    # Whether a query has a value under a measure is the benchmark's business, not the model's.
+    of_measure = defined.any(axis=1)
+    if (defined != (of_measure[:, None] & having[None])).any():
+        row, model, _ = np.argwhere(defined != (of_measure[:, None] & having[None]))[0]
+        raise InputError(
+            f"models on {benchmark.name} have values for different queries",
+            given=f"'{models[model]}' differs at '{questions.ids[row]}'",
+            hint="evaluate all of them in the same way",
+        )
+    # A model without a measure has no sums of it.
+    absent = np.where(having, 0.0, np.nan).reshape(-1)
+    parts = []
+    for direction, part in sorted(set(zip(directions.tolist(), of_query.tolist(), strict=True))):
+        rows = np.flatnonzero((directions == direction) & (of_query == part))
+        rows = rows[of_measure[rows].any(axis=1)]
+        if not len(rows):
+            continue
+        present = np.unique(clusters[rows])
+        # A draw may hold any cluster as often as there are clusters, so all of them bound the sums.
+        others = np.setdiff1d(np.arange(n_clusters), present)
+        codes = np.concatenate([clusters[rows], others])
+        values = np.zeros((len(codes), table.shape[1]))
+        values[: len(rows)] = np.nan_to_num(table[rows])
+        sums = exact_sums(values, codes, repeats=n_clusters)
+        numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
+        sums = replace(sums, numbers=numbers)
+        counts = cluster_sums(of_measure[rows].astype(np.float64), clusters[rows])
+        parts.append(ClusterSums(int(direction), present, sums, counts))
+    return parts
