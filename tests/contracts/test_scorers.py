@@ -1,6 +1,7 @@
 """One contract over all kinds of scorer, loaded by name and run by the engine as users do."""
 
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import spice_program
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
@@ -19,6 +21,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine import Session, run
 from counterfoil.engine.plan import ANSWERS
 from counterfoil.scorers.base import Options, Scorer
+from counterfoil.scorers.captions import java
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
 NEAR = 2e-6
@@ -38,18 +41,21 @@ class Kind:
     other: str = ""
     changes: tuple[Mapping[str, Any], ...] = ()
     torch: bool = False
+    #: Whether it is a program of Java, out of pycocoevalcap.
+    java: bool = False
 
     def load(self, files: Path, *, spec: str = "", **changes: Any) -> Any:
         """The scorer, loaded anew; {} stands for the folder in options too."""
-        options = {
-            name: Path(str(value).format(files)) if name == "ids" else _filled(value, files)
-            for name, value in {**self.options, **changes}.items()
-        }
+        options = {name: _filled(value, files) for name, value in {**self.options, **changes}.items()}
+        if "ids" in options:
+            options["ids"] = Path(options["ids"])
         return catalog.scorer((spec or self.spec).format(files), Options(device="cpu", **options))
 
 
 def _filled(value: Any, files: Path) -> Any:
-    return value.format(files) if isinstance(value, str) and value.startswith("ckpt") else value
+    if isinstance(value, Mapping):
+        return {name: _filled(each, files) for name, each in value.items()}
+    return value.format(files) if isinstance(value, str) and "{}/" in value else value
 
 
 PROMPT = {"prompt": "a picture of {}"}
@@ -68,8 +74,11 @@ KINDS = (
     Kind("metric of length", "metric:length", "ratings"),
     Kind("ROUGE", "metric:rouge-l", "ratings"),
     Kind("CIDEr", "metric:cider", "ratings"),
+    Kind("METEOR", "metric:meteor", "ratings", java=True),
+    Kind("SPICE", "metric:spice", "ratings", {"settings": {"models": "{}/spice"}}, java=True),
     Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF), torch=True),
     Kind("hf", "hf:{}/hf", changes=(PROMPT, HALF), torch=True),
+    Kind("SigLIP2", "hf:{}/siglip2", changes=(PROMPT, HALF), torch=True),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
     Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
     Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
@@ -82,14 +91,28 @@ KINDS = (
         changes=({"settings": {"prefix": "see "}}, {"backbone": "ckpt:{}/small-2"}),
         torch=True,
     ),
+    Kind(
+        "EMScore",
+        "metric:em-score",
+        "ratings",
+        {"backbone": "open-clip:local-dir:{}/open-clip"},
+        changes=({"settings": {"prefix": "see "}}, {"backbone": "hf:{}/hf"}),
+        torch=True,
+    ),
 )
 NAMES = [kind.name for kind in KINDS]
 OF_PAIRS = ("constant", "random", "length", "pixels")
 
 
 @pytest.fixture(params=KINDS, ids=NAMES)
-def kind(request: pytest.FixtureRequest) -> Kind:
+def kind(request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
     found: Kind = request.param
+    if found.java:
+        pytest.importorskip("pycocoevalcap")
+        if found.name == "SPICE":  # Its parser is not at hand: a program in its place answers.
+            spice_program.fake(files / "spice", monkeypatch)
+        elif shutil.which("java") is None:
+            pytest.skip("needs Java")
     if found.torch:
         pytest.importorskip("open_clip")
         pytest.importorskip("transformers")
@@ -140,6 +163,9 @@ def files(tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchm
     np.savez(folder / "ids.npz", image_ids=images, caption_ids=captions)
     rated = [f"{name},{i % 3},{i % 5}" for i, name in enumerate(benchmarks["ratings"].questions.ids)]
     (folder / "rated.csv").write_text("\n".join(["id,first,second", *rated]) + "\n")
+    (folder / "spice").mkdir()
+    for name in java.PARSER:
+        (folder / "spice" / name).touch()
     _models(folder, [caption.text or "" for caption in quads.captions])
     return folder
 
@@ -152,10 +178,14 @@ def _models(folder: Path, texts: list[str]) -> None:
     except ModuleNotFoundError:
         return
     from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, small
-    from tiny_families import save_clip
+    from tiny_families import family, save_clip, save_words
 
     open_clip_loading.write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
+    model, processor, _ = family("siglip2")
+    model.save_pretrained(folder / "siglip2")
+    processor.save_pretrained(folder / "siglip2")
+    save_words(folder / "siglip2")
 
     def saved(name: str, backbone: Any) -> None:
         for parameter in backbone.network.parameters():
@@ -279,7 +309,7 @@ def test_only_models_import_torch(files: Path) -> None:
     specs = [
         (each.name, each.spec.format(files), {k: str(v).format(files) for k, v in each.options.items()})
         for each in KINDS
-        if not each.torch
+        if not (each.torch or each.java)
     ]
     code = (
         "import json, sys\n"
