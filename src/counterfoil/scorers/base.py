@@ -199,18 +199,22 @@ def abilities(scorer: Any) -> tuple[Ability, ...]:
     return tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
 
 
-@runtime_checkable
-class Scorer(Protocol):
-    """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
-
-    One that can do with less than both says so with a class attribute `needs`, such as `("captions",)`, and
-    is asked even where the rest is not at hand.
-    """
+class Identified(Protocol):
+    """What has an identity."""
 
     @property
     def identity(self) -> Identity:
         """What decides its answers."""
         ...
+
+
+@runtime_checkable
+class Scorer(Identified, Protocol):
+    """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
+
+    One that can do with less than both says so with a class attribute `needs`, such as `("captions",)`, and
+    is asked even where the rest is not at hand.
+    """
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One number per (images[i], captions[i]); higher means a better match."""
@@ -218,14 +222,12 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
-class PairScorer(Protocol):
+class PairScorer(Identified, Protocol):
     """Once per pair, as a stream of batches: a cross-encoder that decodes images while it computes.
 
     The engine cuts the pairs into batches, those of an image one after another; a scorer yields one array per
     batch, in order. `needs` is as that of `Scorer`.
     """
-
-    identity: Identity
 
     def score_pairs(
         self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
@@ -253,17 +255,12 @@ def stream_pairs(
 
 
 @runtime_checkable
-class Embedder(Protocol):
+class Embedder(Identified, Protocol):
     """Once per item, compared in blocks: a dual encoder, a file of embeddings.
 
     The engine cuts the items into batches; an embedder yields one array per batch, in order. An embedder
     may prepare later batches while an earlier one is computed.
     """
-
-    @property
-    def identity(self) -> Identity:
-        """What decides its answers."""
-        ...
 
     def embed_images(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -289,16 +286,11 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class Classifier(Protocol):
+class Classifier(Identified, Protocol):
     """Once per item, and never about two items: is it natural, or was it made by a machine?
 
     The engine answers questions with it by the rule of two steps (`counterfoil.metrics.detection`).
     """
-
-    @property
-    def identity(self) -> Identity:
-        """What decides its answers."""
-        ...
 
     def image_probabilities(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -383,6 +375,12 @@ def text_of(caption: Caption) -> str:
             hint="give the captions with --data, or measure from given scores",
         )
     return caption.text
+
+
+def prompted(identity: Identity, captions: Sequence[Caption]) -> list[str]:
+    """The captions within the prompt; raises as `text_of`."""
+    before, _, after = identity.prompt.partition("{}")
+    return [before + text_of(caption) + after for caption in captions]
 
 
 def cosines(

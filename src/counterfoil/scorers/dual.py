@@ -20,7 +20,7 @@ from numpy import ndarray
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
-from counterfoil.scorers.base import Ability, Identity, cosines, text_of
+from counterfoil.scorers.base import Ability, Identity, cosines, prompted
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.checkpoint_files import read_tensor
 from counterfoil.scorers.images import Preparation, prepared
@@ -90,7 +90,7 @@ class LocalEncoder:
         caption's text is not at hand.
         """
         for batch in batches:
-            texts = self._texts(batch)
+            texts = prompted(self.identity, batch)
             states = self.unit_states(texts) if texts else ()
             found = []
             for reading, rows in zip(self.tower.read(texts), states, strict=True):
@@ -103,7 +103,10 @@ class LocalEncoder:
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
         captions = [Caption("", text) for text in texts]
-        return [np.array(reading.ids, dtype=np.int64) for reading in self.tower.read(self._texts(captions))]
+        return [
+            np.array(reading.ids, dtype=np.int64)
+            for reading in self.tower.read(prompted(self.identity, captions))
+        ]
 
     def embed_frames(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -145,10 +148,6 @@ class LocalEncoder:
         if not rows:
             raise DataError("a video without frames", where=f"video '{item.id}'")
         return np.repeat(np.concatenate(rows), times, axis=0)
-
-    def _texts(self, captions: Sequence[Caption]) -> list[str]:
-        before, _, after = self.identity.prompt.partition("{}")
-        return [before + text_of(caption) + after for caption in captions]
 
 
 def is_given(item: Image) -> bool:
@@ -258,17 +257,17 @@ class DualEncoder:
         caption's text is not at hand.
         """
         for batch in batches:
-            yield self._rows(self.towers.texts, self._texts(batch))
+            yield self._rows(self.towers.texts, prompted(self.identity, batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
-        return self.towers.count(self._texts(captions)) if len(captions) else []
+        return self.towers.count(prompted(self.identity, captions)) if len(captions) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
         if self.towers.left_out is None or not len(captions):
             return 0
-        return sum(left > 0 for left in self.towers.left_out(self._texts(captions)))
+        return sum(left > 0 for left in self.towers.left_out(prompted(self.identity, captions)))
 
     def with_prompt(self, prompt: str) -> "DualEncoder":
         """The same model with another prompt around captions, without a second copy in memory."""
@@ -313,7 +312,3 @@ class DualEncoder:
             states = torch.nn.functional.normalize(self.towers.tokens.states(texts).float(), dim=-1)
         array: ndarray = states.cpu().numpy()
         return array
-
-    def _texts(self, captions: Sequence[Caption]) -> list[str]:
-        before, _, after = self.identity.prompt.partition("{}")
-        return [before + text_of(caption) + after for caption in captions]

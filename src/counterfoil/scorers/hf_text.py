@@ -19,7 +19,7 @@ from torch import Tensor
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options, text_of
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, prompted, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.dual import TokenIds
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
@@ -185,7 +185,7 @@ class TextEncoder:
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
         """
         for batch in batches:
-            rows = self.ids.ids(self._texts(batch)) if batch else []
+            rows = self.ids.ids(prompted(self.identity, batch)) if batch else []
             states = self._states(rows) if rows else ()
             yield [self._tokens(ids, vectors) for ids, vectors in zip(rows, states, strict=True)]
 
@@ -198,13 +198,13 @@ class TextEncoder:
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt; no model runs."""
         captions = [Caption("", text) for text in texts]
-        return [np.array(ids, dtype=np.int64) for ids in self.ids.ids(self._texts(captions))]
+        return [np.array(ids, dtype=np.int64) for ids in self.ids.ids(prompted(self.identity, captions))]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         if not len(captions):
             return 0
-        return sum(left > 0 for left in self.ids.left_out(self._texts(captions)))
+        return sum(left > 0 for left in self.ids.left_out(prompted(self.identity, captions)))
 
     def _states(self, rows: Sequence[Sequence[int]]) -> Float[ndarray, "texts longest width"]:
         """Unit vectors of all tokens; what lies behind a text's last one means nothing."""
@@ -225,7 +225,3 @@ class TextEncoder:
     def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> CaptionTokens:
         own, used = vectors[: len(ids)].copy(), np.array(ids, dtype=np.int64)
         return CaptionTokens(used, used, own, own[0])
-
-    def _texts(self, captions: Sequence[Caption]) -> list[str]:
-        before, _, after = self.identity.prompt.partition("{}")
-        return [before + text_of(caption) + after for caption in captions]

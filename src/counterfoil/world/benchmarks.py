@@ -4,7 +4,7 @@ A caption is written for one image and may be true of many. Collected benchmarks
 those that people verified (CxC, ECCV Caption); here every true pair is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -289,39 +289,22 @@ IMAGES, CAPTIONS_EACH = 300, 2
 #: Pixels to a side of every picture.
 SIZE = 192
 
-
-def read_quads(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As many quads as the card says; raises `DataError` where a file is named: there is none to read."""
-    return sample.quads(_questions_of(card, data), size=SIZE, lazy=True)
-
-
-def read_choices(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As many choices as the card says; raises as `read_quads`."""
-    return sample.choices(_questions_of(card, data), size=SIZE, lazy=True)
-
-
-def read_gallery(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The gallery of the catalog; raises as `read_quads`."""
-    _questions_of(card, data)
-    return gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE, lazy=True)
+#: What draws the benchmarks of the catalog, of so many questions.
+_DRAWN: Mapping[str, Callable[[int], Benchmark]] = {
+    "world-quads": lambda n: sample.quads(n, size=SIZE, lazy=True),
+    "world-choices": lambda n: sample.choices(n, size=SIZE, lazy=True),
+    "world-gallery": lambda _: gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE, lazy=True),
+    "world-rated": lambda n: ratings.rated(n, size=SIZE, lazy=True),
+    "world-preferences": lambda n: ratings.preferences(n, size=SIZE, lazy=True),
+    "world-clips": lambda n: clips(n, size=SIZE),
+}
 
 
-def read_rated(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As many rated captions as the card says; raises as `read_quads`."""
-    return ratings.rated(_questions_of(card, data), size=SIZE, lazy=True)
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """The benchmark of a card, of as many questions as it says, drawn on the spot and always the same.
 
-
-def read_preferences(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As many preferences as the card says; raises as `read_quads`."""
-    return ratings.preferences(_questions_of(card, data), size=SIZE, lazy=True)
-
-
-def read_clips(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As many rated captions of moving scenes as the card says; raises as `read_quads`."""
-    return clips(_questions_of(card, data), size=SIZE)
-
-
-def _questions_of(card: Card, data: Path | None) -> int:
+    Raises `DataError` where a file is named: there is none to read.
+    """
     if data is not None:
         raise DataError(
             f"{card.title} is drawn, not read",
@@ -330,4 +313,4 @@ def _questions_of(card: Card, data: Path | None) -> int:
         )
     if card.size is None:
         raise DataError("the card does not say how many questions to draw", where=card.name)
-    return card.size
+    return _DRAWN[card.name](card.size)

@@ -14,17 +14,12 @@ from jaxtyping import Float, Int64
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
-from counterfoil.scorers.base import Embedder, Identity
+from counterfoil.scorers.base import Embedder, Identified
 
 
 @runtime_checkable
-class TextMetric(Protocol):
+class TextMetric(Identified, Protocol):
     """Reads candidates and references as they are written: BLEU, CIDEr, METEOR, SPICE, the length."""
-
-    @property
-    def identity(self) -> Identity:
-        """What decides its answers."""
-        ...
 
     #: ("captions",) or ("captions", "references"); never images.
     needs: tuple[str, ...]
@@ -48,13 +43,8 @@ class TextMetric(Protocol):
 
 
 @runtime_checkable
-class EmbeddingMetric(Protocol):
+class EmbeddingMetric(Identified, Protocol):
     """Compares one embedding per item: CLIP-S, PAC-S and the same with references."""
-
-    @property
-    def identity(self) -> Identity:
-        """What decides its answers."""
-        ...
 
     #: ("images", "captions"), ("images", "captions", "references") or ("captions", "references").
     needs: tuple[str, ...]
@@ -88,13 +78,8 @@ class CaptionTokens:
 
 
 @runtime_checkable
-class LocalEmbedder(Protocol):
+class LocalEmbedder(Identified, Protocol):
     """Once per part: the tokens of captions, the frames of videos (a picture is a video of one frame)."""
-
-    @property
-    def identity(self) -> Identity:
-        """What decides its answers."""
-        ...
 
     def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
         """For each batch of captions their tokens."""
@@ -108,13 +93,8 @@ class LocalEmbedder(Protocol):
 
 
 @runtime_checkable
-class LocalMetric(Protocol):
+class LocalMetric(Identified, Protocol):
     """Compares items part by part: EMScore and the same with references; token matching between captions."""
-
-    @property
-    def identity(self) -> Identity:
-        """What decides its answers."""
-        ...
 
     needs: tuple[str, ...]
     local: LocalEmbedder

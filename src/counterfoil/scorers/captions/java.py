@@ -237,7 +237,12 @@ def check_references(candidates: Sequence[str], references: Sequence[Sequence[st
         )
     for at, given in enumerate(references):
         if not given:
-            raise InputError("no references", where=f"{name}, candidate {at + 1}", given=candidates[at])
+            raise InputError(
+                "no references",
+                where=f"{name}, candidate {at + 1}",
+                given=candidates[at],
+                hint="leave such candidates out, or take a metric that needs none",
+            )
 
 
 def folder(part: str) -> Path:

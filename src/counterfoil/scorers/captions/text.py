@@ -87,21 +87,7 @@ class TextMeasure:
     def _words(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Texts, Lists]:
         if "references" not in self.needs:
             return cut(tuple(candidates), self.tokens), ()
-        if len(references) != len(candidates):
-            raise InputError(
-                "not as many lists of references as candidates",
-                where=self.identity.name,
-                given=len(references),
-                allowed=str(len(candidates)),
-            )
-        for at, own in enumerate(references):
-            if not own:
-                raise InputError(
-                    "no references",
-                    where=f"{self.identity.name}, candidate {at + 1}",
-                    given=candidates[at],
-                    hint="leave such candidates out, or take a metric that needs none",
-                )
+        java.check_references(candidates, references, self.identity.name)
         return _cut_all(tuple(candidates), tuple(map(tuple, references)), self.tokens)
 
 
