@@ -111,7 +111,9 @@ class TestOddCaptions:
         assert meteor(candidates, references).items.tolist() == alone
 
     def test_no_references(self) -> None:
-        with pytest.raises(InputError, match=r"^metric:meteor, candidate 2: no references; given: b; leave such"):
+        with pytest.raises(
+            InputError, match=r"^metric:meteor, candidate 2: no references; given: b; leave such"
+        ):
             meteor(["a", "b"], [["a"], []])
         with pytest.raises(InputError, match="not as many lists of references as candidates; given: 1"):
             meteor(["a", "b"], [["a"]])

@@ -97,5 +97,7 @@ class TestWhatIsMissing:
             check_spice(models)
 
     def test_references(self) -> None:
-        with pytest.raises(InputError, match=r"^metric:spice, candidate 1: no references; given: a; leave such"):
+        with pytest.raises(
+            InputError, match=r"^metric:spice, candidate 1: no references; given: a; leave such"
+        ):
             spice(["a"], [[]])
