@@ -30,7 +30,7 @@ def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: 
     said = counterfoil(
         "compare", runs, "--baseline", "noise", "--draws", 500, "--json", tmp_path / "c.json",
         "--markdown", tmp_path / "c.md", "--latex", tmp_path / "c.tex", "--csv", tmp_path / "c.csv",
-        "--html", tmp_path / "c.html", "--title", "Noise & truth",
+        "--html", tmp_path / "c.html", "--title", "Noise & truth", "--pictures", "never",
     )  # fmt: skip
     assert said.code == 0, said.err
     results = {result["scorer"]: result for result in json.loads((tmp_path / "c.json").read_text())}
@@ -55,13 +55,14 @@ def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
     counterfoil, runs: Path, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    said = counterfoil("compare", runs, "--signatures", "--html", tmp_path / "c.html")
+    few = ("--draws", 100, "--pictures", "never")
+    said = counterfoil("compare", runs, *few, "--signatures", "--html", tmp_path / "c.html")
     assert said.code == 0, said.err
     found = [line for line in said.out.splitlines() if line.startswith("group|ties:strict|ci:")]
     assert len(found) == 1
     assert "|v" in found[0]
     assert f'title="{found[0]}"' in (tmp_path / "c.html").read_text()
-    assert "ties:strict" not in counterfoil("compare", runs).out
+    assert "ties:strict" not in counterfoil("compare", runs, *few).out
 
 
 def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs: Path, tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs: Pat
 def test_files_are_written_whoever_reads_the_output(runs: Path, tmp_path: Path) -> None:
     """As in `counterfoil compare ... --markdown t.md | head -1`: the reader leaves before the end."""
     files = [tmp_path / name for name in ("t.md", "t.html", "t.json")]
-    command = [sys.executable, "-m", "counterfoil", "compare", runs, "--draws", 100]
+    command = [sys.executable, "-m", "counterfoil", "compare", runs, "--draws", 100, "--pictures", "never"]
     for option, file in zip(("--markdown", "--html", "--json"), files, strict=True):
         command += [option, file]
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -110,8 +111,9 @@ def test_files_are_written_whoever_reads_the_output(runs: Path, tmp_path: Path) 
 
 
 def test_the_same_seed_gives_the_same_page(counterfoil, runs: Path, tmp_path: Path) -> None:
+    compare = ("compare", runs, "--draws", 200, "--pictures", "never")
     for name in ("a", "b"):
-        assert counterfoil("compare", runs, "--draws", 200, "--html", tmp_path / f"{name}.html").code == 0
+        assert counterfoil(*compare, "--html", tmp_path / f"{name}.html").code == 0
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 

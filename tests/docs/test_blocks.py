@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from made_once import made_once
+
 from . import stage
 from .blocks import PAGES, Block, Command, agrees, blocks, commands
 
@@ -75,16 +77,25 @@ class Shell:
             self._process.wait(timeout=60)
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[Shell]:
-    pytest.importorskip("transformers")
-    folder = tmp_path_factory.mktemp("docs")
-    stage.build(folder, shared_data)
+def begun(folder: Path, shared: Path) -> None:
+    """The stage, with the runs that pages compare."""
+    stage.build(folder, shared)
     shell = Shell(folder)
     for name in stage.RUNS:
         words = f"counterfoil evaluate embeddings:{name}.npz coco-5k eccv --data data/eccv --out runs/{name}"
         done = shell.run([*words.split(), "--draws", "100"])
         assert done["code"] == 0, done["err"]
+    shell.close()
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[Shell]:
+    pytest.importorskip("transformers")
+    made = made_once(tmp_path_factory, "stage", lambda folder: begun(folder, shared_data))
+    folder = tmp_path_factory.mktemp("docs") / "stage"
+    # With its links: thousands of names stand for few pictures.
+    subprocess.run(["cp", "-a", made, folder], check=True)
+    shell = Shell(folder)
     yield shell
     shell.close()
 

@@ -1,29 +1,47 @@
-"""One study by a tiny plan, made once for all tests that look at what came of it."""
+"""Two studies by tiny plans, made once for all tests that look at what came of them."""
 
 from pathlib import Path
 
 import pytest
 
 from counterfoil.studies.demo import Study, study
+from counterfoil.studies.plan import Plan
+from made_once import made_once
 from tiny_study import FULLER, TINY, facts
 
 
-@pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of `made`."""
-    return tmp_path_factory.mktemp("study") / "out"
-
-
-@pytest.fixture(scope="session")
-def made(place: Path) -> Study:
-    """A finished study of one seed, nobody writes to its folder."""
+def _finished(factory: pytest.TempPathFactory, name: str, plan: Plan) -> tuple[Path, Study]:
+    """A folder of a finished study, and the study: as it was made, or as a folder that is there gives it."""
     pytest.importorskip("lightning_fabric")
-    return study(TINY, place, facts=facts, note=lambda text: None, draws=200)
+    found: list[Study] = []
+
+    def make(folder: Path) -> None:
+        found[:] = [study(plan, folder, facts=facts, note=lambda text: None, draws=200)]
+
+    folder = made_once(factory, name, make)
+    if not found:
+        make(folder)
+    return folder, found[0]
+
+
+@pytest.fixture(scope="session")
+def _tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
+    return _finished(tmp_path_factory, "tiny-study", TINY)
+
+
+@pytest.fixture(scope="session")
+def place(_tiny: tuple[Path, Study]) -> Path:
+    """The folder of `made`."""
+    return _tiny[0]
+
+
+@pytest.fixture(scope="session")
+def made(_tiny: tuple[Path, Study]) -> Study:
+    """A finished study of one seed; no test writes to its folder."""
+    return _tiny[1]
 
 
 @pytest.fixture(scope="session")
 def fuller(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """A finished study of two seeds and both dials."""
-    pytest.importorskip("lightning_fabric")
-    out = tmp_path_factory.mktemp("fuller") / "out"
-    return study(FULLER, out, facts=facts, note=lambda text: None, draws=200)
+    return _finished(tmp_path_factory, "fuller-study", FULLER)[1]

@@ -80,11 +80,12 @@ def prepared(
     """Each batch of images as a list of pixel arrays, in order.
 
     With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
-    asked for. They do not import the script that runs, so it needs no `if __name__ == "__main__"`, except
-    where sources of images are defined in it. Raises what decoding raises (`DataError` naming the file) when
-    the batch's turn comes.
+    asked for; a single batch is prepared here, which takes less than a process takes to start. Processes do
+    not import the script that runs, so it needs no `if __name__ == "__main__"`, except where sources of
+    images are defined in it. Raises what decoding raises (`DataError` naming the file) when the batch's turn
+    comes.
     """
-    if not workers or not batches:
+    if not workers or len(batches) < 2:
         for batch in batches:
             yield _prepare(preparation, batch)
         return
