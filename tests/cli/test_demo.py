@@ -27,6 +27,9 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
 ) -> None:
     from counterfoil.train import state as training_state
 
+    # The pages themselves are drawn in tests/studies/test_writing.py.
+    for each in ("page", "questions_page"):
+        monkeypatch.setattr(f"counterfoil.studies.demo.{each}", lambda *_, **__: "a page")
     save, out = training_state.save, tmp_path / "demo"
 
     def full(folder: Path, state: Any) -> None:
@@ -44,6 +47,7 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     assert said.err.startswith("going on with the study in")
     assert said.err.count("trained coco") == 1
     assert said.out.splitlines()[-1] == f"The report is in {out / 'report.html'}"
+    assert (out / "report.html").read_text() == "a page"
     numbers = json.loads((out / "findings.json").read_text())
     words = " ".join(said.out.split())
     for each in [*numbers["findings"], *numbers["captions"]["claims"]]:

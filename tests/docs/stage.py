@@ -238,14 +238,15 @@ def given_similarities(folder: Path) -> None:
     np.save(folder / "similarities.npy", similarities)
     np.savez(folder / "ids.npz", image_ids=image_ids, caption_ids=caption_ids)
     lists = {}
-    for name, rows, queries, items in (
-        ("i2t", similarities, image_ids, caption_ids),
-        ("t2i", similarities.T, caption_ids, image_ids),
+    for name, file, rows, ids, items in (
+        ("i2t", "eccv_image_to_caption.json", similarities, image_ids, caption_ids),
+        ("t2i", "eccv_caption_to_image.json", similarities.T, caption_ids, image_ids),
     ):
-        best = np.argpartition(-rows, 60, axis=1)[:, :60]
-        order = np.argsort(-np.take_along_axis(rows, best, axis=1), axis=1, kind="stable")
-        best = np.take_along_axis(best, order, axis=1)
-        lists[name] = {str(q): items[row].tolist() for q, row in zip(queries, best, strict=True)}
+        # The queries of ECCV Caption alone: the page ranks nothing else by these lists.
+        asked = {int(query) for query in json.loads((folder / "data" / "eccv" / file).read_text())}
+        kept = np.isin(ids, list(asked))
+        order = np.argsort(-rows[kept].astype(np.float32), axis=1, kind="stable")[:, :60]
+        lists[name] = {str(q): items[row].tolist() for q, row in zip(ids[kept], order, strict=True)}
     (folder / "rankings.json").write_text(json.dumps(lists))
 
 

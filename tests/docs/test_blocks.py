@@ -34,6 +34,7 @@ LANGUAGES = {"sh", "console", "python", "toml"}
 SMALLER = {
     ("evaluate",): {"--draws": "200"},
     ("compare",): {"--draws": "200"},
+    ("compare", "--baseline"): {"--pictures": "never"},
     ("rankings",): {"--draws": "200"},
     ("bias",): {"--draws": "200"},
     ("mix", "--task"): {"--points": "3"},
@@ -44,10 +45,11 @@ GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
 
 
 class Shell:
-    """A process that runs one command after another in the stage's folder."""
+    """A process that runs one command after another in the stage's folder; `done` are those it has run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.done: set[tuple[str, ...]] = set()
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("runner.py"))],
             cwd=folder,
@@ -171,8 +173,13 @@ def run_command(command: Command, shell: Shell) -> None:
     if "…" in command.words or any(command.words[: len(first)] == first for first in ELSEWHERE):
         return
     assert command.words[0] == "counterfoil", f"{command.where}: nothing runs this"
-    done = shell.run(prepared(command, shell.folder))
+    words = prepared(command, shell.folder)
+    # Pages repeat commands; where neither shows what is printed, once is enough.
+    if command.printed is None and tuple(words) in shell.done:
+        return
+    done = shell.run(words)
     assert done["code"] == 0, f"{command.where}\n{done['err']}"
+    shell.done.add(tuple(words))
     if command.words[1] == "pool":
         stage.judge_pool(shell.folder)
     if command.printed is not None:
