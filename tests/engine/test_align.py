@@ -372,7 +372,7 @@ def test_outcomes_of_quads_keep_their_directions(tmp_path):
 
 
 def embeddings(images, captions, image_ids=None, caption_ids=None):
-    return given.GivenEmbeddings(
+    return given_galleries.GivenEmbeddings(
         Identity("embeddings:x.npz"),
         np.asarray(images, dtype=np.float32),
         np.asarray(captions, dtype=np.float32),
@@ -617,7 +617,7 @@ class TestJudgedCaptions:
         rng = np.random.default_rng(0)
         images, captions = rng.standard_normal((2, 3)), rng.standard_normal((8, 3))
         benchmark = preferred("ab", sentences=2)
-        embeddings = given.GivenEmbeddings(
+        embeddings = given_galleries.GivenEmbeddings(
             Identity("e"),
             images,
             captions[::-1].copy(),

@@ -5,9 +5,8 @@ import pytest
 
 from counterfoil.data import Caption, Image
 from counterfoil.data.references import References
-from counterfoil.engine import caption_inputs
-from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.caption_scoring import score_benchmark, score_captions
+from counterfoil.engine import caption_scoring
+from counterfoil.engine.caption_scoring import CaptionInputs, score_benchmark, score_captions
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
@@ -50,7 +49,7 @@ def test_texts_are_read_row_by_row_and_never_taken_together():
 )
 @pytest.mark.parametrize("block", [1 << 23, 40])
 def test_embeddings_of_distinct_items_are_compared_row_by_row(fakes, monkeypatch, needs, block):
-    monkeypatch.setattr(caption_inputs, "_BLOCK", block)
+    monkeypatch.setattr(caption_scoring, "_BLOCK", block)
     benchmark = rated(20)
     embedder = fakes.FakeEmbedder()
     metric = Cosine(embedder, needs)

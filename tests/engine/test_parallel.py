@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from counterfoil.engine.top_k import map_ordered
+from counterfoil.engine.top_lists import map_ordered
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, None])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.engine.top_k import top_k, top_k_in_blocks
+from counterfoil.engine.top_lists import top_k, top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 
 

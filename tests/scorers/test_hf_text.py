@@ -8,8 +8,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
-from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.caption_scoring import score_captions
+from counterfoil.engine.caption_scoring import CaptionInputs, score_captions
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_text
 from counterfoil.scorers.base import Options

@@ -15,12 +15,13 @@ from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.engine.plan import Note, warn
-from counterfoil.engine.rated_rows import pairs_disagree, rows_by_pairs
 from counterfoil.engine.row_matching import (
     can_match,
     captions_agree,
     matched_by_order,
+    pairs_disagree,
     rows_by_captions,
+    rows_by_pairs,
     rows_in_order,
 )
 from counterfoil.errors import DataError, ScoreError
@@ -43,7 +44,7 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     row is which question, `note` is told that the order is believed.
 
     Scores of captions that people rated are matched by the questions' ids, or by image and caption
-    (`counterfoil.engine.rated_rows`): their order is believed only where no column names either.
+    (`counterfoil.engine.row_matching`): their order is believed only where no column names either.
 
     Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
     images and captions in order. A score is the cosine in float64.

@@ -16,7 +16,7 @@ from numpy import ndarray
 from counterfoil.data.answers import DirectionRanks
 from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.engine.blocks import Blocks
-from counterfoil.engine.top_k import top_k_in_blocks
+from counterfoil.engine.top_lists import top_k_in_blocks
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 
 # Scores that are put in order at once where a rule says what is right.

@@ -1,7 +1,7 @@
 """The best k of a gallery for every query, on the device that PyTorch computes on.
 
-The same work as `counterfoil.engine.top_k`, block by block with a threshold per query, where the products are
-made: of a block only what survives the threshold is looked at, and only the answers leave the device. The
+The same work as `counterfoil.engine.top_lists`, block by block with a threshold per query, where the products
+are made: of a block only what survives the threshold is looked at, and only the answers leave the device. The
 embeddings must fit on it (all of COCO at a width of 512 is 1.5 GB); a block takes a gigabyte beside them.
 """
 

@@ -14,7 +14,7 @@ from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import first_double
 from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
-from counterfoil.engine.caption_inputs import CaptionInputs
+from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.plan import Note
 from counterfoil.errors import DataError, InputError
 from counterfoil.report.labels import amount

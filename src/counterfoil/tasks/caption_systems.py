@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.answers import versions
 from counterfoil.data.tables import DataTable, first_double, floats, read_table
-from counterfoil.engine.caption_inputs import CaptionInputs
+from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together

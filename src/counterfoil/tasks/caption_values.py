@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.engine.caption_inputs import CaptionInputs, texts
-from counterfoil.engine.caption_scoring import score_captions
+from counterfoil.engine.caption_scoring import CaptionInputs, score_captions, texts
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil import catalog
 from counterfoil.data.answers import versions
-from counterfoil.engine.caption_inputs import CaptionInputs
-from counterfoil.engine.caption_scoring import metric_for
+from counterfoil.engine.caption_scoring import CaptionInputs, metric_for
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
