@@ -34,8 +34,9 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-slow: $(READY)  ## the long simulation studies
+slow: $(READY)  ## the long simulation studies, and 300 examples of each property
 	$(BIN)/python -m pytest -m slow -q
+	$(BIN)/python -m pytest -m "hypothesis and not slow" --hypothesis-profile thorough -q
 
 bench: $(READY)  ## speed, as ratios against straightforward loops in the same run
 	$(BIN)/python benchmarks/engine.py

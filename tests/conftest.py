@@ -17,9 +17,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 shapecheck.install()
 
-# How long an example takes is up to the machine.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# How long an example takes is up to the machine. `make slow` draws many more of them.
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=300)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
+hypothesis.settings.load_profile("quick")
 
 # Models and data never come from the network in a test.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

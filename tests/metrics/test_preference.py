@@ -1,7 +1,7 @@
 """Accuracy of preferences against counting question by question."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.metrics import contrast
@@ -11,7 +11,6 @@ _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
 def test_by_counting(seed: int, n: int, draws: int) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 3, (n, 2, draws) if draws else (n, 2)).astype(float)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.metrics import weighted_correlation
@@ -16,7 +16,6 @@ def _every_pair(x, y, clusters, weights):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
 def test_both_ways_count_what_every_pair_says(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     n = data.draw(st.integers(1, 60))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.data.records import FileSource, Image
@@ -54,7 +54,6 @@ def test_a_killed_worker_is_an_error_not_a_wait(drawn_images: list[Image]) -> No
         list(stream)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     width=st.integers(1, 90), height=st.integers(1, 90), size=st.integers(1, 40),
     mode=st.sampled_from(["shortest", "squash"]), interpolation=st.sampled_from(["bicubic", "bilinear"]),

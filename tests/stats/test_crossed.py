@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtr
 
@@ -33,7 +33,6 @@ def pairs_of(sharing: Sharing) -> np.ndarray:
     return found
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 25), st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
 def test_sums_over_pairs_equal_a_list_of_all_pairs(
     seed: int, n: int, images: int, captions: int, wide: int
