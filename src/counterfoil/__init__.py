@@ -15,40 +15,7 @@ module alone loads nothing. Parts of the work have modules of their own: `counte
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from counterfoil.api import AnnotatorStudy as AnnotatorStudy
-    from counterfoil.api import AnyScorer as AnyScorer
-    from counterfoil.api import Benchmark as Benchmark
-    from counterfoil.api import CandidatePool as CandidatePool
-    from counterfoil.api import CaptionScores as CaptionScores
-    from counterfoil.api import CounterfoilError as CounterfoilError
-    from counterfoil.api import EvaluateOptions as EvaluateOptions
-    from counterfoil.api import EvaluationRun as EvaluationRun
-    from counterfoil.api import Ledger as Ledger
-    from counterfoil.api import ModelRankings as ModelRankings
-    from counterfoil.api import Recipe as Recipe
-    from counterfoil.api import RunComparison as RunComparison
-    from counterfoil.api import StudyReport as StudyReport
-    from counterfoil.api import SystemComparison as SystemComparison
-    from counterfoil.api import Tasks as Tasks
-    from counterfoil.api import TrainedModel as TrainedModel
-    from counterfoil.api import Votes as Votes
-    from counterfoil.api import VoteStrengths as VoteStrengths
-    from counterfoil.api import bias as bias
-    from counterfoil.api import compare as compare
-    from counterfoil.api import compare_systems as compare_systems
-    from counterfoil.api import evaluate as evaluate
-    from counterfoil.api import evaluate_all as evaluate_all
-    from counterfoil.api import load_benchmark as load_benchmark
-    from counterfoil.api import load_run as load_run
-    from counterfoil.api import load_scorer as load_scorer
-    from counterfoil.api import pool as pool
-    from counterfoil.api import preferences as preferences
-    from counterfoil.api import rank as rank
-    from counterfoil.api import reproduce as reproduce
-    from counterfoil.api import score_captions as score_captions
-    from counterfoil.api import scorer as scorer
-    from counterfoil.api import study as study
-    from counterfoil.api import train_model as train_model
+    from counterfoil.api import *
 
 __version__ = "0.1.0"
 

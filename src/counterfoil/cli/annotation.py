@@ -97,27 +97,34 @@ def pool(
 
 
 def _pooled(found: "Summary", width: int) -> list[Any]:
-    from rich.table import Table
     from rich.text import Text
 
-    from counterfoil.report.drawing import short
+    from counterfoil.cli.tables import printed
+    from counterfoil.report.markup import Column, text_table
 
-    heading = Text(found.heading, style="bold")
-    by_model = Table(box=None, pad_edge=False, header_style="dim")
-    by_model.add_column("model", no_wrap=True)
-    for head in ("proposes", "alone", "new in this order"):
-        by_model.add_column(head, justify="right")
-    for name, proposed, alone, new in zip(found.models, found.proposed, found.alone, found.new, strict=True):
-        by_model.add_row(Text(short(name, max(12, width - 47))), f"{proposed:,}", f"{alone:,}", f"{new:,}")
-    curve = Table(box=None, pad_edge=False, header_style="dim")
-    curve.add_column("pairs by k", no_wrap=True)
+    by_model = text_table(
+        found.heading,
+        "model",
+        [Column(head) for head in ("proposes", "alone", "new in this order")],
+        [
+            (name, f"{proposed:,}", f"{alone:,}", f"{new:,}")
+            for name, proposed, alone, new in zip(
+                found.models, found.proposed, found.alone, found.new, strict=True
+            )
+        ],
+    )
     ks = _columns(found.k, max(1, (width - 12) // 11))
-    for j in ks:
-        curve.add_column(str(j), justify="right", no_wrap=True)
-    for m, row in enumerate(found.curve):
-        curve.add_row(f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
-    lines = [Text(line) for line in found.lines()]
-    return [heading, by_model, Text(), curve, Text(), *lines]
+    curve = text_table(
+        "",
+        "pairs by k",
+        [Column(str(j)) for j in ks],
+        [
+            (f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
+            for m, row in enumerate(found.curve)
+        ],
+    )
+    models = printed(by_model, width, label=lambda column: column.label, names=max(12, width - 47))
+    return [*models, Text(), *printed(curve, width), Text(), *map(Text, found.lines())]
 
 
 def _columns(k: int, most: int) -> list[int]:
@@ -285,38 +292,38 @@ def preferences(
 
 def _strengths(found: "Preferences", title: str, width: int) -> list[Any]:
     """The table of strengths, with chances against each other where there is room, and the order."""
-    from rich.table import Table
     from rich.text import Text
 
-    from counterfoil.report.drawing import short
+    from counterfoil.cli.tables import printed
+    from counterfoil.report.markup import Cell, Column, text_table
 
-    heading = Text(title, style="bold")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("name", no_wrap=True)
-    table.add_column("strength", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="center", no_wrap=True)
-    table.add_column("rank", justify="center", no_wrap=True)
     # Each chance is about as wide as its name or "100 %".
     against = [i for i in found.order if max(len(found.names[j]) for j in found.order) <= 16]
     room = sum(max(len(found.names[i]) + 5, 7) + 1 for i in against)
-    beside = bool(against) and room + max(len(n) for n in found.names) + 38 <= width
-    for i in against if beside else ():
-        table.add_column(Text(f"over {found.names[i]}"), justify="right", no_wrap=True)
+    if room + max(len(n) for n in found.names) + 38 > width:
+        against = []
+    columns = [
+        Column("strength", look="bold"),
+        Column("95 % interval", align="center"),
+        Column("rank", align="center"),
+        *(Column(f"over {found.names[i]}") for i in against),
+    ]
+    rows: list[tuple[str | Cell, ...]] = []
     for i in found.order:
         low, high = found.ranks[i]
-        cells = []
-        for j in against if beside else ():
-            surely = "bold" if found.apart[i, j] and found.chance[i, j] > 0.5 else ""
-            cells.append(Text("" if i == j else f"{100 * found.chance[i, j]:.1f} %", style=surely))
-        table.add_row(
-            Text(short(found.names[i], max(12, width - 38))),
-            Text(f"{found.strength[i]:.2f}", style="bold"),
-            Text(f"[{found.low[i]:.2f}, {found.high[i]:.2f}]"),
-            str(low) if low == high else f"{low} to {high}",
-            *cells,
+        chances = (
+            Cell(
+                "" if i == j else f"{100 * found.chance[i, j]:.1f} %",
+                rank=int(bool(found.apart[i, j] and found.chance[i, j] > 0.5)),
+            )
+            for j in against
         )
-    order = Text("order: ", style="dim").append(Text(found.written_order, style="not dim"))
-    parts: list[Any] = [heading, table, order]
+        ends = f"[{found.low[i]:.2f}, {found.high[i]:.2f}]"
+        place = str(low) if low == high else f"{low} to {high}"
+        rows.append((found.names[i], f"{found.strength[i]:.2f}", ends, place, *chances))
+    table = text_table(title, "name", columns, rows)
+    parts = printed(table, width, label=lambda column: column.label, names=max(12, width - 38))
+    parts.append(Text("order: ", style="dim").append(Text(found.written_order, style="not dim")))
     if " ≈ " in found.written_order:
         parts.append(Text("≈: neighbours that these votes do not tell apart", style="dim"))
     return parts

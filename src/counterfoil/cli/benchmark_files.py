@@ -82,23 +82,20 @@ def fetch(
 
 
 def _list_releases() -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from counterfoil.cli import terminal
+    from counterfoil.cli.tables import word_table
     from counterfoil.data.data_paths import data_folder
     from counterfoil.data.fetching import fetched, releases
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "here", "checksums", "what"):
-        table.add_column(column, no_wrap=column != "what", overflow="fold")
+    rows = []
     for each in releases().values():
         pinned = sum(bool(file.sha256) for file in each.files)
         known = "by its host" if each.host == "hub" else f"{pinned} of {len(each.files)}"
-        here = "yes" if fetched(each, data_folder()) else ""
-        table.add_row(Text(each.name), here, known, Text(each.title))
-    terminal.out().print(table)
-    terminal.out().print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
+        rows.append((each.name, "yes" if fetched(each, data_folder()) else "", known, each.title))
+    console = terminal.out()
+    for part in word_table(("name", "here", "checksums", "what"), rows, console.width):
+        console.print(part)
+    console.print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
 
 
 SAVE_EPILOG = """Examples:

@@ -131,21 +131,21 @@ def _show(
     from rich.text import Text
 
     from counterfoil.cli.tables import printed
-    from counterfoil.report.markup import Cell, Column, Row, Table
+    from counterfoil.report.markup import Column, text_table
 
     intervals = any(each.low is not None for each in found.values())
     means = any(not each.is_mean for each in found.values())
-    columns = [Column("value", style="text", look="bold")]
-    columns += [Column("95 % interval", style="text", align="center")] * intervals
-    columns += [Column(f"mean of {over}", style="text", look="dim")] * means
+    columns = [Column("value", look="bold")]
+    columns += [Column("95 % interval", align="center")] * intervals
+    columns += [Column(f"mean of {over}", look="dim")] * means
     rows = []
     for name, each in found.items():
-        cells = [f"{each.value:.4f}"]
+        cells = [name, f"{each.value:.4f}"]
         cells += ["" if each.low is None else f"[{each.low:.4f}, {each.high:.4f}]"] * intervals
         # Of what is no mean the mean over captions stands beside it; it is another number.
         cells += ["" if each.is_mean else f"{each.mean:.4f}"] * means
-        rows.append(Row(name, tuple(map(Cell, cells))))
-    table = Table(title, tuple(columns), tuple(rows), "metric")
+        rows.append(cells)
+    table = text_table(title, "metric", columns, rows)
     for part in printed(table, console.width, label=lambda column: column.label, names=console.width):
         console.print(part)
     for line in notes:

@@ -178,11 +178,11 @@ def _say(text: str) -> None:
 
 
 def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from counterfoil.cli.tables import text_table
+    from counterfoil.cli.tables import word_table
     from counterfoil.cli.terminal import out
 
     console = out()
-    for part in text_table(header, rows, console.width):
+    for part in word_table(header, rows, console.width):
         console.print(part)
 
 

@@ -84,7 +84,7 @@ def command(
 
 def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str | None) -> None:
     from counterfoil.cli import terminal
-    from counterfoil.cli.tables import text_table
+    from counterfoil.cli.tables import word_table
     from counterfoil.report.ledger import files
 
     rows = files(data=folder, papers=papers)
@@ -94,7 +94,7 @@ def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str |
     if json != "-":
         console = terminal.out()
         told = [(paper, name, found or "not there") for paper, name, found in rows]
-        for part in text_table(("paper", "file", "found"), told, console.width):
+        for part in word_table(("paper", "file", "found"), told, console.width):
             console.print(part)
 
 

@@ -210,32 +210,21 @@ def lengths(
 
 
 def _show_lengths(found: "Sequence[LengthCorrelation]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from counterfoil.cli import terminal
+    from counterfoil.cli.tables import printed
+    from counterfoil.report.markup import Column, text_table
 
+    console = terminal.out()
+    columns = [Column("measure", align="left"), Column("r"), Column("95 % interval"), Column("p")]
     for benchmark in dict.fromkeys(each.benchmark for each in found):
-        table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-        for name in ("scorer", "measure", "r", "95 % interval", "p"):
-            table.add_column(
-                name, justify="left" if name in ("scorer", "measure") else "right", no_wrap=name != "scorer"
-            )
         its = [each for each in found if each.benchmark == benchmark]
+        rows = []
         for each in its:
-            defined = each.value == each.value
-            table.add_row(
-                Text(each.scorer),
-                each.measure,
-                f"{each.value:+.2f}" if defined else "–",
-                f"[{each.low:+.2f}, {each.high:+.2f}]" if defined else "does not vary",
-                ("<0.0001" if each.p < 1e-4 else f"{each.p:.4f}") if defined else "",
-            )
-        console = terminal.out()
-        first = its[0]
-        console.print(
-            Text(
-                f"{benchmark}, {first.questions:,} questions, {first.words:.1f} words a caption", style="bold"
-            )
-        )
-        console.print(table)
+            numbers = ("–", "does not vary", "")
+            if each.value == each.value:
+                p = "<0.0001" if each.p < 1e-4 else f"{each.p:.4f}"
+                numbers = (f"{each.value:+.2f}", f"[{each.low:+.2f}, {each.high:+.2f}]", p)
+            rows.append((each.scorer, each.measure, *numbers))
+        title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
+        for part in printed(text_table(title, "scorer", columns, rows), console.width, names=console.width):
+            console.print(part)

@@ -17,7 +17,7 @@ from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report.drawing import short
 from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table, number, written
+from counterfoil.report.markup import Cell, Column, Table, number, text_table, written
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import compact, reported_groups, style_of
 
@@ -108,7 +108,7 @@ def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[lis
     return groups
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Any]:
+def word_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Any]:
     """A row per entry, its name first; where columns would break words, a paragraph per entry.
 
     Cells are shown as they are, so they hold no markup.
@@ -186,10 +186,10 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         p = "< 0.0001" if d.p_holm < 0.0001 else f"{d.p_holm:.4f}"
         lines.append((measure, value, f"[{low}, {high}]", p))
     columns = (
-        Column("measure", style="text", align="left"),
-        Column("x 100" if correlations else "points", style="text"),
-        Column("95 % interval", style="text", align="center"),
-        Column("p (Holm)", style="text"),
+        Column("measure", align="left"),
+        Column("x 100" if correlations else "points"),
+        Column("95 % interval", align="center"),
+        Column("p (Holm)"),
     )
     heads = [column.label for column in columns]
     taken = sum(2 + max(map(len, column)) for column in zip(heads, *lines, strict=True))
@@ -199,13 +199,13 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         called = ["\n".join(short(part, room) for part in each) for each in names]
     else:
         called = [" ".join(each) for each in names]
-    rows = tuple(
-        Row(name, tuple(Cell(text, rank=int(i == 1 and d.p_holm < 0.05)) for i, text in enumerate(line)))
-        for d, name, line in zip(differences, called, lines, strict=True)
-    )
+    rows: list[tuple[str | Cell, ...]] = [
+        (name, measure, Cell(value, rank=int(d.p_holm < 0.05)), *rest)
+        for d, name, (measure, value, *rest) in zip(differences, called, lines, strict=True)
+    ]
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
     heading = f"{comparison.runs[0].benchmark.card.title}, {title}"
-    return Group(*printed(Table(heading, columns, rows, "scorer"), width, names=2 * width))
+    return Group(*printed(text_table(heading, "scorer", columns, rows), width, names=2 * width))
 
 
 #: Between columns, and the share of the terminal that names of rows may take.

@@ -7,8 +7,8 @@ correlations are in [-1, 1], and times a hundred with as many, as the papers pri
 
 import csv
 import io
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
@@ -72,6 +72,21 @@ class Table:
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The headings over the columns, each with how many columns it spans."""
         return tuple((name, len(list(run))) for name, run in groupby(column.block for column in self.columns))
+
+
+def text_table(
+    caption: str, corner: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]
+) -> Table:
+    """A table of texts, each row its name and its cells.
+
+    >>> text_table("votes", "name", [Column("for")], [("red", "3")]).rows
+    (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
+    """
+    made = tuple(
+        Row(str(name), tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
+        for name, *cells in rows
+    )
+    return Table(caption, tuple(replace(column, style="text") for column in columns), made, corner)
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:

@@ -14,7 +14,7 @@ from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import drawing, figures, tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import amount, measure_label, measure_meaning
-from counterfoil.report.markup import Cell, Column, Row, Table, number
+from counterfoil.report.markup import Column, Table, number, text_table
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.page_frame import Drawing, Panels
 from counterfoil.report.pictures import Album, PicturePair, RankedPictures, richest
@@ -148,19 +148,20 @@ class FormReport(ABC):
         `width` is how many letters a line may have, for forms that then leave out the less important.
         """
         columns = (
-            Column(tables.unit([*result.measures, *result.undefined]), style="text", look="bold"),
-            Column("95 % interval", style="text", align="center"),
-            Column("chance", style="text", look="dim"),
+            Column(tables.unit([*result.measures, *result.undefined]), look="bold"),
+            Column("95 % interval", align="center"),
+            Column("chance", look="dim"),
         )
         rows = []
         for name, e in result.measures.items():
             style = tables.style_of(name)
             value, low, high = (number(each, style) for each in (e.value, e.low, e.high))
-            chance = "" if e.chance is None else number(e.chance, style)
-            rows.append(Row(name, (Cell(value), Cell(f"[{low}, {high}]"), Cell(chance))))
-        rows += [Row(name, (Cell(), Cell(""), Cell(""))) for name in result.undefined]
+            rows.append(
+                (name, value, f"[{low}, {high}]", "" if e.chance is None else number(e.chance, style))
+            )
+        rows += [(name, "–", "", "") for name in result.undefined]
         title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
-        return Table(title, columns, tuple(rows), "measure")
+        return text_table(title, "measure", columns, rows)
 
     def result_lines(self, result: Result) -> list[str]:
         """Lines below that table: why a measure has no value."""

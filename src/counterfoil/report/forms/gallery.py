@@ -17,7 +17,7 @@ from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
-from counterfoil.report.markup import Cell, Column, Row, Table, least_width
+from counterfoil.report.markup import Column, Table, least_width, text_table
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.page_frame import Drawing
 from counterfoil.report.pictures import Album, RankedPictures, shelves
@@ -173,14 +173,15 @@ _DETAILED = 112
 
 def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout: _Layout) -> Table:
     sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
-    chance = Column("chance", style="text", look="dim")
+    chance = Column("chance", look="dim")
     columns: list[Column] = []
     for side in sides:
         head = DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow
-        columns += [Column(head, style="text", look="first"), *([chance] if layout.chances else [])]
+        columns += [Column(head, look="first"), *([chance] if layout.chances else [])]
+    columns += [] if layout.chances else [chance]
     lines = []
     for base, of in rows.items():
-        cells: list[str] = []
+        cells = [base]
         for side in sides:
             found = of.get(side)
             cells.append(_with_interval(found, layout) if found else "")
@@ -188,9 +189,8 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
                 cells.append(_per_cent(found.chance) if found else "")
         if not layout.chances:
             cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
-        lines.append(Row(base, tuple(map(Cell, cells))))
-    shown = (*columns, *(() if layout.chances else (chance,)))
-    return Table(title, shown, tuple(lines), "measure")
+        lines.append(cells)
+    return text_table(title, "measure", columns, lines)
 
 
 def _with_interval(estimate: Estimate, layout: _Layout) -> str:
