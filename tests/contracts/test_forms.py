@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from contracts import forms
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import load, save
-from counterfoil.evaluation.bootstrap import sheets_of
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
+from counterfoil.evaluation.rank_correlation import sheets_of
 from counterfoil.evaluation.run import Run, load_run, save_run
 from counterfoil.metrics.ties import Ties
 
@@ -163,9 +163,9 @@ def test_a_draw_of_every_unit_once_is_the_value(name: str) -> None:
     runs = tuple(run_of(benchmark, seed=seed) for seed in range(3))
     (sheet,), few = sheets_of({benchmark.name: runs}, main_measures(benchmark))
     assert few == ()
-    assert sheet.measures
-    for run, values in zip(runs, sheet.values()[0], strict=True):
-        for measure, value in zip(sheet.measures, values, strict=True):
+    assert sheet.draws.measures
+    for run, values in zip(runs, sheet.draws.values()[0], strict=True):
+        for measure, value in zip(sheet.draws.measures, values, strict=True):
             assert value == pytest.approx(run.result.measures[measure].value, abs=1e-12), measure
 
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from counterfoil.evaluation.bootstrap import RankColumn
-from counterfoil.evaluation.rank_correlation import RankCorrelation
+from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation
 
 
 def test_equal_models_share_the_best_of_their_ranks() -> None:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.bootstrap import RankColumn
 from counterfoil.evaluation.list_overlap import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report import drawing, ranking_figures
 from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau, written
 

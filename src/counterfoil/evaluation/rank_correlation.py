@@ -9,7 +9,8 @@ two things are drawn anew with replacement:
   like these, not only on these;
 * the queries, whole clusters of them, since each measure knows a model's strength only as well as its queries
   tell. Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky
-  image is lucky in all of them. Other benchmarks are drawn each on their own.
+  image is lucky in all of them. Other benchmarks are drawn each on their own. Where images and captions are
+  crossed, images are drawn, and values are moved apart (`forms.draws`).
 
 A model that is drawn twice is two copies that no measure can put in order. Copies are tied with each other in
 both columns, so tau-b leaves those pairs out of what it counts and of what it divides by; a pair of different
@@ -30,8 +31,9 @@ The interval holds the middle 95 % of the draws. Three limits to know:
   too narrow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from math import lgamma, log
 from typing import Any
@@ -40,12 +42,132 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.errors import InputError
-from counterfoil.evaluation.bootstrap import LEAST, RankColumn, Sheet, sheets_of
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.forms.draws import MeasureDraws
+from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
 from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
+
+#: A correlation of fewer models says nothing: two are in the same order or not.
+LEAST = 3
+
+
+@dataclass(frozen=True)
+class RankColumn:
+    """One measure on one benchmark."""
+
+    benchmark: str
+    measure: str
+    #: The benchmark as print calls it.
+    title: str
+
+    @property
+    def name(self) -> str:
+        """As `--measure` takes it: "eccv:mean_map_at_r"."""
+        return f"{self.benchmark}:{self.measure}"
+
+
+def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The measures of each benchmark that become columns."""
+    known = {
+        name: tuple(dict.fromkeys(m for run in runs for m in of(run.benchmark).measures_of(run)))
+        for name, runs in groups.items()
+    }
+    if not wanted:
+        return {name: _default(runs[0].benchmark, known[name]) for name, runs in groups.items()}
+    found: dict[str, list[str]] = {name: [] for name in groups}
+    for pattern in wanted:
+        benchmark, _, measure = pattern.rpartition(":")
+        hits = [
+            (name, own)
+            for name in groups
+            if fnmatchcase(name, benchmark or "*")
+            for own in known[name]
+            if fnmatchcase(own, measure) or own == overall(known[name], measure)
+        ]
+        if not hits:
+            asked = [name for name in groups if fnmatchcase(name, benchmark or "*")]
+            if not asked:
+                raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
+            raise UnknownNameError(
+                "measure", measure, {own for name in asked for own in known[name]}, where=benchmark or None
+            )
+        for name, own in hits:
+            if own not in found[name]:
+                found[name].append(own)
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
+    """The main measures, and in a gallery the means of those its authors report (of all, if none)."""
+    names = [*main_measures(benchmark), *of(benchmark).overall(benchmark, known)]
+    return tuple(name for name in dict.fromkeys(names) if name in known)
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One benchmark and what of it is drawn; benchmarks of one `family` are drawn together."""
+
+    benchmark: Benchmark
+    draws: MeasureDraws
+    family: int
+
+
+def sheets_of(
+    groups: Mapping[str, tuple[Run, ...]], measures: Sequence[str]
+) -> tuple[tuple[Sheet, ...], tuple[str, ...]]:
+    """What is drawn of each benchmark, and the names of columns that too few models have."""
+    chosen = choose(groups, measures)
+    few = []
+    sheets = []
+    shared = {name: Sharing.joined([run.benchmark.sharing for run in runs]) for name, runs in groups.items()}
+    for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
+        kept = []
+        for measure in chosen[name]:
+            having = sum(of(run.benchmark).has(run, measure) for run in runs)
+            if having >= LEAST:
+                kept.append(measure)
+            else:
+                few.append(f"{name}:{measure}")
+        if kept:
+            draws = of(runs[0].benchmark).draws(runs, kept, codes, size, shared[name])
+            sheets.append(Sheet(runs[0].benchmark, draws, family))
+    return tuple(sheets), tuple(few)
+
+
+def _families(
+    groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Sharing]
+) -> list[tuple[int, ndarray, int]]:
+    """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
+
+    Galleries with an image in common are a family, whose clusters are the images; any other benchmark is one
+    of its own.
+    """
+    keys: dict[str, list[str]] = {}
+    family: dict[str, int] = {}
+    for number, (name, runs) in enumerate(groups.items()):
+        family[name] = number
+        if (images := of(runs[0].benchmark).images(runs[0].benchmark)) is not None:
+            keys[name] = images
+            for other in [o for o in keys if o != name and not set(keys[o]).isdisjoint(keys[name])]:
+                old = family[other]
+                family |= {o: number for o, f in family.items() if f == old}
+    found = []
+    for name in groups:
+        if name not in keys:
+            codes = shared[name].units
+            found.append((family[name], codes, int(codes.max()) + 1))
+            continue
+        together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
+        place = {key: i for i, key in enumerate(together)}
+        found.append((family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together)))
+    return found
 
 
 @dataclass(frozen=True)
@@ -175,7 +297,7 @@ def rank_correlation(
     columns = tuple(
         RankColumn(sheet.benchmark.name, measure, sheet.benchmark.card.title or sheet.benchmark.name)
         for sheet in sheets
-        for measure in sheet.measures
+        for measure in sheet.draws.measures
     )
     if len(columns) < 2:
         raise InputError(
@@ -185,7 +307,7 @@ def rank_correlation(
             if few
             else "choose more measures, or give runs on another benchmark",
         )
-    values = _assemble(models, sheets, [sheet.values() for sheet in sheets])
+    values = _assemble(models, sheets, [sheet.draws.values() for sheet in sheets])
     taus, rhos = _draw(models, sheets, draws=draws, seed=seed, level=level)
     return RankCorrelation(
         models, columns, values[0], _pairs(columns, values, taus, rhos, level), few, draws, seed, level
@@ -197,7 +319,7 @@ def _assemble(models: Sequence[str], sheets: Sequence[Sheet], found: Sequence[nd
     blocks = []
     for sheet, block in zip(sheets, found, strict=True):
         wide = np.full((len(block), len(models), block.shape[2]), np.nan)
-        wide[:, [models.index(name) for name in sheet.models]] = block
+        wide[:, [models.index(name) for name in sheet.draws.models]] = block
         blocks.append(wide)
     return np.concatenate(blocks, axis=2)
 
@@ -206,7 +328,7 @@ def _draw(
     models: Sequence[str], sheets: Sequence[Sheet], *, draws: int, seed: int, level: float
 ) -> tuple[ndarray, ndarray]:
     """The ends of the intervals of tau and of rho: each (2, columns, columns), above the diagonal."""
-    families = {sheet.family: sheet.n_clusters for sheet in sheets}
+    families = {sheet.family: sheet.draws.n_clusters for sheet in sheets}
     # Each family, and the models, have draws of their own.
     streams = np.random.SeedSequence(seed).generate_state(1 + max(families)).tolist()
     blocks: list[ndarray | None] = [None] * len(sheets)
@@ -214,7 +336,7 @@ def _draw(
         made: dict[int, list[ndarray]] = {i: [] for i, s in enumerate(sheets) if s.family == family}
         for weights in cluster_draws(size, draws, seed=streams[family]):
             for i in made:
-                made[i].append(sheets[i].drawn(weights))
+                made[i].append(sheets[i].draws.drawn(weights))
         for i, found in made.items():
             blocks[i] = np.concatenate(found)
     values = _assemble(models, sheets, [block for block in blocks if block is not None])

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.bootstrap import RankColumn
 from counterfoil.evaluation.list_overlap import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
 from counterfoil.report.labels import measure_label
 

@@ -22,7 +22,7 @@ from counterfoil.stats.sharing import Sharing
 
 @dataclass(frozen=True, eq=False)
 class MeasureDraws(ABC):
-    """The measures of the models of one benchmark under weights of clusters.
+    """The measures of the models of one benchmark under weights of its `n_clusters` clusters.
 
     `wide` says how much farther values move than the draws say where images and captions are crossed
     (`stats.crossed.inflation`); None where they are not.
@@ -30,11 +30,28 @@ class MeasureDraws(ABC):
 
     models: tuple[str, ...]
     measures: tuple[str, ...]
+    n_clusters: int
     wide: Float[ndarray, "models measures"] | None
 
-    @abstractmethod
+    def values(self) -> Float[ndarray, "1 models measures"]:
+        """The measures themselves: every cluster once."""
+        return self._weighted(np.ones((1, self.n_clusters), dtype=np.float32))
+
     def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """The measures where each cluster counts as often as its weight; NaN where one is not defined."""
+        """The measures where each cluster counts as often as its weight; NaN where one is not defined.
+
+        Where images and captions are crossed each value is moved away from its centre by as much as its
+        crossed standard error is larger.
+        """
+        found = self._weighted(weights)
+        if self.wide is None:
+            return found
+        centre = self.values()
+        return centre + self.wide * (found - centre)
+
+    @abstractmethod
+    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The measures under the weights alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +96,9 @@ class MeanDraws(MeasureDraws):
         """From a table of the value of each question, (n, models x measures), NaN where there is none."""
         wide = _wide(benchmark, table, sharing).reshape(len(models), -1) if sharing.crossed else None
         parts = _parts(benchmark, models, table, clusters, n_clusters)
-        return cls(tuple(models), tuple(measures), wide, tuple(parts))
+        return cls(tuple(models), tuple(measures), n_clusters, wide, tuple(parts))
 
-    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """A part of which no query was drawn is left out; NaN where that leaves none."""
         directions = [
             _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])

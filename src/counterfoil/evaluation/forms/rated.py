@@ -291,7 +291,7 @@ class RatedDraws(MeasureDraws):
 
     ready: tuple[tuple[WeightedCorrelation, ...], ...]
 
-    def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """The correlations in each draw; NaN where one is not defined."""
         where = [MEASURES.index(name) for name in self.measures]
         return np.stack([correlations(ready, [weights])[:, where] for ready in self.ready], axis=1)
@@ -418,7 +418,7 @@ class RatedEvaluation(FormEvaluation):
             moves = (influence(parts, len(sharing))[:, where] for parts in of_runs)
             wide = np.stack([inflation(sharing, moved) for moved in moves])
         ready = tuple(prepared(parts, clusters) for parts in of_runs)
-        return RatedDraws(tuple(run.name for run in runs), tuple(measures), wide, ready)
+        return RatedDraws(tuple(run.name for run in runs), tuple(measures), n_clusters, wide, ready)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other ratings were given, or they are measured otherwise."""
