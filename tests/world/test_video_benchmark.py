@@ -53,19 +53,18 @@ def test_references_are_true_throughout_and_say_something_else(made):
 
 
 def test_length_tells_nothing():
-    made = clips(396)
+    made = clips(198, size=32)
     long = np.array([len(made.captions[i].text.split()) for i in made.questions.captions]).reshape(-1, 3)
     # Of every clip the three captions are a word apart, and each order of the grades is as common as any.
     orders = [tuple(row - row.min()) for row in long]
-    assert Counter(orders) == dict.fromkeys(permutations(range(3)), 22)
+    assert Counter(orders) == dict.fromkeys(permutations(range(3)), 11)
 
 
 def test_same_seed_same_clips(made):
     again = clips(N, seed=SEED, size=32)
     assert again.digest == made.digest
     assert [image.source.read() for image in again.images] == [image.source.read() for image in made.images]
-    other = clips(N, seed=SEED + 1, size=32)
-    assert other.digest != made.digest
+    assert clips(9, seed=SEED + 1, size=32).digest != clips(9, seed=SEED, size=32).digest
 
 
 def test_clusters_are_clips(made):

@@ -89,11 +89,13 @@ def level_table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Int64[n
 
 def share(meaning: Meaning, frames: Sequence[Scene]) -> float:
     """Of how many frames of a clip the caption is true, as a share."""
-    known: dict[Scene, bool] = {}
+    true, last, held = 0, None, False
     for scene in frames:
-        if scene not in known:
-            known[scene] = matches(meaning, scene)
-    return sum(known[scene] for scene in frames) / len(frames)
+        # Where nothing moves, frames are alike.
+        if scene != last:
+            last, held = scene, matches(meaning, scene)
+        true += held
+    return true / len(frames)
 
 
 def grade(meaning: Meaning, frames: Sequence[Scene]) -> float:
