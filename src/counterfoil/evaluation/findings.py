@@ -209,11 +209,7 @@ def _direction(quads: Mapping[str, Replicates], draws: int, seed: int) -> Findin
     asked += [(model.name, ([model], "i2t"), ([model], "t2i")) for model in present]
     overall, *each = differences(asked, draws=draws, seed=seed)
     (overall,) = deciding([overall])
-    levels = [
-        model.level(measure, draws=draws, seed=seed, label=model.name)
-        for measure in ("i2t", "t2i")
-        for model in present
-    ]
+    levels = _levels(present, ("i2t", "t2i"), draws, seed)
     own = sum(one.low > 0 for one in each)
     alone = "Each alone shows it." if own == len(each) else f"{own} of {len(each)} show it alone."
     return Finding(
@@ -241,11 +237,9 @@ def _texts(
     group = gain(quads, "group", "group: trohn-text − coco")
     more = apart("the first − the second", choice, group)
     choice, more = deciding([choice, more])
-    levels = [
-        form[name].level(measure, draws=draws, seed=seed, label=name)
-        for form, measure in ((choices, "accuracy"), (quads, "group"))
-        for name in ("coco", "trohn-text")
-    ]
+    names = ("coco", "trohn-text")
+    levels = _levels([choices[name] for name in names], ("accuracy",), draws, seed)
+    levels += _levels([quads[name] for name in names], ("group",), draws, seed)
     evidence = (*levels, choice, group, more)
     return Finding(
         key="texts",
@@ -268,11 +262,7 @@ def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding |
         for other in others
     ]
     found = deciding(differences(asked, draws=draws, seed=seed))
-    levels = [
-        model.level(measure, draws=draws, seed=seed, label=model.name)
-        for measure in ("t2i", "group")
-        for model in (*others, ours)
-    ]
+    levels = _levels((*others, ours), ("t2i", "group"), draws, seed)
     evidence = (*levels, *found)
     nearest = {
         measure: min((each for each in found if each.measure == measure), key=lambda each: each.value)
@@ -297,7 +287,7 @@ def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: floa
         (f"trohn-img − {model.name}", ([ours], "group"), ([model], "group")) for model in present
     ]
     found = deciding(differences(asked, draws=draws, seed=seed, threshold=far))
-    levels = [model.level("group", draws=draws, seed=seed, label=model.name) for model in (*present, ours)]
+    levels = _levels((*present, ours), ("group",), draws, seed)
     evidence = (*levels, *found)
     nearest = min(found, key=lambda each: each.value)
     alone = max(levels[:-1], key=lambda each: each.value)
@@ -309,6 +299,11 @@ def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: floa
         sentence=f"Knowing only what looks synthetic gets {percent(alone)} in group; trohn-img differs from "
         f"that by {points(nearest)}. Far means more than {100 * far:g} points.",
     )
+
+
+def _levels(models: Sequence[Replicates], measures: Sequence[str], draws: int, seed: int) -> list[Evidence]:
+    """Each measure of each model, measure by measure."""
+    return [model.level(measure, draws=draws, seed=seed) for measure in measures for model in models]
 
 
 def _mean(models: Sequence[Replicates], measure: str) -> str:

@@ -169,16 +169,15 @@ class Replicates:
         """The measure: over questions, or as galleries average over directions and parts."""
         return _mean(self.runs[0], self.values(measure))
 
-    def level(self, measure: str, *, draws: int = 10_000, seed: int = 0, label: str = "") -> Evidence:
+    def level(self, measure: str, *, draws: int = 10_000, seed: int = 0) -> Evidence:
         """The measure with its interval. One run's own estimate stays what its result says."""
         values = self.values(measure)
         seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
-        label = label or self.name
         n, by_chance = len(self.sharing), chance(self.runs[0].benchmark).get(measure)
         known = self.runs[0].result.measures.get(measure)
         if len(self.runs) == 1 and known is not None:
             return Evidence(
-                label, measure, "level", known.value, known.low, known.high, known.n, known.chance, seeds
+                self.name, measure, "level", known.value, known.low, known.high, known.n, known.chance, seeds
             )
         if self.is_gallery:
             run = self.runs[0]
@@ -191,7 +190,7 @@ class Replicates:
             inside = np.clip(values, 0.0, 1.0)[:, None]
             low, high = cluster_bootstrap(inside, self.sharing, draws=draws, seed=seed)
         return Evidence(
-            label,
+            self.name,
             measure,
             "level",
             self.mean(measure),
