@@ -1,0 +1,147 @@
+"""Released answers on released questions: the numbers of the papers, and of the tables' own counts."""
+
+import pytest
+
+from counterfoil.data.benchmark import card
+from counterfoil.data.readers import contrast_sets
+from counterfoil.engine import align
+from counterfoil.errors import DataError, ScoreError
+from counterfoil.metrics import contrast
+from counterfoil.scorers import given, given_galleries
+
+EMBEDDINGS = "winoground/clip_vit_b32_laion2b_embeddings.npz"
+
+
+def never(message):
+    raise AssertionError(message)
+
+
+@pytest.fixture(scope="module")
+def winoground_tags(shared_data):
+    return contrast_sets.read_winoground(card("winoground"), shared_data / "winoground", None)
+
+
+@pytest.fixture(scope="module")
+def sugarcrepe_items(shared_data):
+    return contrast_sets.read_sugarcrepe(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+
+
+def means(answers):
+    return tuple(
+        round(100 * float(contrast.QUAD[name](answers.values).mean()), 2) for name in ("i2t", "t2i", "group")
+    )
+
+
+def test_winoground_embeddings(shared_data, winoground_tags):
+    loaded = given_galleries.load_embeddings(str(shared_data / EMBEDDINGS))
+    answers = align(loaded, winoground_tags, note=never)
+    # The README of the data names the first three; 270 of 400 right matchings is the fourth.
+    assert means(answers) == (34.75, 11.0, 7.5)
+    assert contrast.group_match(answers.values).sum() == 270
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        # Winoground, Table 3.
+        ("clip", (30.75, 10.50, 8.00)),
+        pytest.param("flava_itm", (32.25, 20.50, 14.25), marks=pytest.mark.slow),
+        ("human", (89.50, 88.50, 85.50)),
+        pytest.param("lxmert", (19.25, 7.00, 4.00), marks=pytest.mark.slow),
+        pytest.param("unit", (19.50, 6.25, 4.00), marks=pytest.mark.slow),
+        pytest.param("uniter_base", (32.25, 13.25, 10.00), marks=pytest.mark.slow),
+        pytest.param("vilt", (34.75, 14.00, 9.25), marks=pytest.mark.slow),
+        ("vinvl", (37.75, 17.75, 14.50)),
+        pytest.param("visualbert", (15.50, 2.50, 1.50), marks=pytest.mark.slow),
+        pytest.param("vse_coco_resnet_ft", (22.75, 8.00, 4.00), marks=pytest.mark.slow),
+        pytest.param("vsrn_coco", (17.50, 7.00, 3.75), marks=pytest.mark.slow),
+    ],
+)
+def test_winoground_score_files(shared_data, winoground_tags, model, expected):
+    loaded = given.load(str(shared_data / f"winoground/scores/{model}.jsonl"))
+    answers = align(loaded, winoground_tags, note=never)
+    assert means(answers) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        # I2T, T2I, group and the four directions of the released tables, counted (BiVLC, Tables 2 and 3).
+        ("ViT-B-32", (2224, 1537, 1439, 2473, 2625, 2030, 2429)),
+        ("CLIP_COCO", (2427, 1874, 1788, 2612, 2691, 2135, 2665)),
+        ("CLIP_TROHN-Text", (2293, 1824, 1686, 2735, 2460, 2084, 2657)),
+    ],
+)
+def test_bivlc_outcomes(shared_data, model, expected):
+    loaded = given.load(str(shared_data / f"bivlc/{model}.csv"))
+    benchmark = contrast_sets.bivlc_captions(card("bivlc"), loaded.table)
+    answers = align(loaded, benchmark, note=never)
+    values = contrast.from_directions(answers.right)
+    names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    assert tuple(int(values[name].sum()) for name in names) == expected
+
+
+def test_bivlc_outcomes_of_one_model_fit_the_questions_of_another(shared_data):
+    first, second = (given.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO"))
+    benchmark = contrast_sets.bivlc_captions(card("bivlc"), first.table)
+    assert align(second, benchmark, note=never).right["ipos2t"].sum() == 2612
+
+
+SUBSETS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
+
+
+@pytest.mark.parametrize(
+    ("model", "correct", "by_subset"),
+    [
+        # Of the 7,511 items there are today, by subset; the last has one item fewer than the table.
+        ("ViT-B-32", 5750, (476, 1592, 631, 1502, 973, 426, 150)),
+        ("CLIP_COCO", 6360, (566, 1853, 682, 1564, 1067, 473, 155)),
+        ("CLIP_TROHN-Text", 7015, (671, 2000, 744, 1568, 1295, 542, 195)),
+    ],
+)
+def test_sugarcrepe_outcomes_of_7512_rows_on_7511_questions(
+    shared_data, sugarcrepe_items, model, correct, by_subset
+):
+    notes = []
+    loaded = given.load(str(shared_data / f"bivlc/SUGARCREPE_{model}.csv"))
+    right = align(loaded, sugarcrepe_items, note=notes.append).right["accuracy"]
+    assert (len(right), right.sum()) == (7511, correct)
+    groups = sugarcrepe_items.questions.groups()
+    assert tuple(int(right[groups[name]].sum()) for name in SUBSETS) == by_subset
+    assert len(notes) == 1
+    assert "row 6709: 1 of 7512 rows belong to no question" in notes[0]
+    assert "a west 32nd sign" in notes[0]
+
+
+def test_sugarcrepe_outcomes_on_their_own_7512_questions(shared_data):
+    loaded = given.load(str(shared_data / "bivlc/SUGARCREPE_ViT-B-32.csv"))
+    benchmark = contrast_sets.sugarcrepe_captions(card("sugarcrepe"), loaded.table)
+    right = align(loaded, benchmark, note=never).right["accuracy"]
+    assert (len(right), right.sum()) == (7512, 5751)
+
+
+def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_items):
+    loaded = given.load(str(shared_data / "bivlc/ViT-B-32.csv"))
+    with pytest.raises(ScoreError, match="questions of another form"):
+        align(loaded, sugarcrepe_items)
+    with pytest.raises(DataError, match="number of image embeddings"):
+        align(
+            given_galleries.load_embeddings(
+                str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")
+            ),
+            sugarcrepe_items,
+        )
+
+
+def test_outputs_of_detectors(shared_data):
+    """FORMATS of the released tables: 66.6894, 19.6386 and 19.6386 on BiVLC, 74.5873 on SugarCrepe."""
+    folder, released = shared_data / "detectors", shared_data / "bivlc"
+    benchmark = contrast_sets.read_bivlc(card("bivlc"), released / "ViT-B-32.csv", None)
+    answers = align(given.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append)
+    values = contrast.from_directions(answers.right)
+    assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [
+        66.6894, 19.6386, 19.6386,
+    ]  # fmt: skip
+    benchmark = contrast_sets.read_sugarcrepe(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
+    answers = align(given.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append)
+    assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
