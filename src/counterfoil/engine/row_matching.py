@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 from pathlib import PurePath, PurePosixPath
 
 import numpy as np
@@ -63,7 +63,7 @@ def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray,
 
 def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
     """None where the images of the table's `rows` are those of the questions, or are called otherwise."""
-    theirs = None if given.folded else _files(given)
+    theirs = _files(given)
     ours = _shared(theirs, _file_columns(benchmark))
     if theirs is None or ours is None or not set(ours) <= set(theirs):
         return None
@@ -82,8 +82,7 @@ def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "
 def matched_by_order(given: GivenTable, benchmark: Benchmark) -> bool:
     """Whether table and benchmark share no captions and no images, so that only the order of rows is left."""
     theirs, ours = _captions(given, benchmark)
-    files = None if given.folded else _files(given)
-    return not theirs.keys() & ours.keys() and _shared(files, _file_columns(benchmark)) is None
+    return not theirs.keys() & ours.keys() and _shared(_files(given), _file_columns(benchmark)) is None
 
 
 def can_match(given: GivenTable, benchmark: Benchmark) -> bool:
@@ -166,10 +165,8 @@ def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int
 
 def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
     """Captions of the table by slot, and of the questions by slot, where they are at hand."""
-    if given.folded:  # its rows are pairs, not questions
-        return {}, {}
     questions = benchmark.listed
-    if not questions.single:
+    if given.folded or not questions.single:
         return {}, {}
     asked, _ = questions.slots()
     names: Sequence[Sequence[str]]
@@ -214,7 +211,8 @@ def _shared(theirs: Sequence[str] | None, ours: Sequence[list[str]]) -> list[str
 
 
 def _files(given: GivenTable) -> list[str] | None:
-    column = _column(given, _FILES)
+    # Rows of a folded table are pairs, not questions.
+    column = None if given.folded else _column(given, _FILES)
     return None if column is None else ["" if cell is None else PurePath(str(cell)).name for cell in column]
 
 
@@ -318,7 +316,7 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
     firsts = [row_of.setdefault(key, row) for row, key in enumerate(theirs)]
     found = np.full(len(benchmark), -1, dtype=np.int64)
     for question in range(len(benchmark)):
-        keys = _product([column.ours[question] for column in used])
+        keys = product(*(column.ours[question] for column in used))
         found[question] = next((row_of[key] for key in keys if key in row_of), -1)
     missing = np.flatnonzero(found < 0)
     if len(missing):
@@ -452,13 +450,6 @@ def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:
     questions = benchmark.rated
     texts = [benchmark.captions[at].text for at in questions.captions]
     return [(_words(text),) for text in texts if text is not None] if None not in texts else None
-
-
-def _product(parts: Sequence[tuple[Hashable, ...]]) -> list[tuple[Hashable, ...]]:
-    keys: list[tuple[Hashable, ...]] = [()]
-    for part in parts:
-        keys = [(*key, name) for key in keys for name in part]
-    return keys
 
 
 def _distinct(column: _Column) -> bool:
