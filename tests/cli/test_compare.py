@@ -12,6 +12,7 @@ import pytest
 from counterfoil.data import Scores
 from counterfoil.data.folder import save
 from counterfoil.evaluation import evaluate, save_run
+from counterfoil.world import benchmarks
 from counterfoil.world.sample import quads
 
 
@@ -118,9 +119,8 @@ def test_the_same_seed_gives_the_same_page(counterfoil, runs: Path, tmp_path: Pa
 
 
 def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     # As many as the catalog says take long to make up.
-    monkeypatch.setattr("counterfoil.world.benchmarks._questions", lambda card, data: 8)
+    monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(8, size=32, lazy=True))
     for scorer in ("blind:length", "blind:constant"):
         name = scorer.rpartition(":")[2]
         said = counterfoil(
