@@ -122,7 +122,8 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
         return [("self", value.__self__)]
     if isinstance(value, FunctionType):
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        return [(name, cell.cell_contents) for name, cell in cells if _filled(cell)]
+        held = [(name, cell.cell_contents) for name, cell in cells if _filled(cell)]
+        return [*held, ("wrapped", getattr(value, "__wrapped__", None))]
     slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
     named = {name: getattr(value, name) for name in slots if hasattr(value, name)}
     return list({**named, **getattr(value, "__dict__", {})}.items())

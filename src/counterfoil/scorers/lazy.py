@@ -74,7 +74,7 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
     return loaded
 
 
-def _remembered(known: Mapping[str, Any], load: Callable[[], Any], memo: Path) -> Any:
+def _remembered(known: Any, load: Callable[[], Any], memo: Path) -> Any:
     """The scorer that a memo is of; raises `KeyError` or `TypeError` where it lacks something."""
     identity, provenance = Identity(**known["identity"]), known["provenance"]
     if tuple(known["does"]) == LazyPairScorer.does:

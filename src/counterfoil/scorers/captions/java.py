@@ -226,25 +226,6 @@ def java(name: str) -> str:
     return found
 
 
-def check_references(candidates: Sequence[str], references: Sequence[Sequence[str]], name: str) -> None:
-    """Raises `InputError` where a candidate of the metric `name` has no references."""
-    if len(candidates) != len(references):
-        raise InputError(
-            "not as many lists of references as candidates",
-            where=name,
-            given=len(references),
-            allowed=str(len(candidates)),
-        )
-    for at, given in enumerate(references):
-        if not given:
-            raise InputError(
-                "no references",
-                where=f"{name}, candidate {at + 1}",
-                given=candidates[at],
-                hint="leave such candidates out, or take a metric that needs none",
-            )
-
-
 def folder(part: str) -> Path:
     """The folder of a part of pycocoevalcap ("meteor"), without importing it; else `MissingExtraError`."""
     found = find_spec("pycocoevalcap")
@@ -321,11 +302,10 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     gigabyte of data in memory, loads it for some seconds once, and ends with this program.
 
     Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
-    where the program fails; `InputError` for a candidate without references.
+    where the program fails.
 
     Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
-    check_references(candidates, references, METEOR)
     if not candidates:
         return Meteor(np.zeros(0), 0.0)
     questions = [_question(*row) for row in zip(candidates, references, strict=True)]
@@ -337,11 +317,6 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     # The whole is more than a sum of counts, so that one of them values them all.
     *items, corpus = _value(children[0], [line for part in found for line in part])
     return Meteor(np.array(items), corpus)
-
-
-def check_meteor() -> None:
-    """Raises what `meteor` would raise of things that are missing; starts nothing."""
-    _meteor_command()
 
 
 def _question(candidate: str, references: Sequence[str]) -> str:
@@ -357,7 +332,8 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("|||", "").split())
 
 
-def _meteor_command() -> tuple[str, ...]:
+def meteor_command() -> tuple[str, ...]:
+    """How METEOR is started; raises what `meteor` raises of things that are missing."""
     place = folder("meteor")
     program = java(METEOR)
     again = "install pycocoevalcap again: pip install --force-reinstall '.[java]'"
@@ -367,7 +343,7 @@ def _meteor_command() -> tuple[str, ...]:
 
 
 def _children(count: int) -> list[Child]:
-    command = _meteor_command()
+    command = meteor_command()
     return kept(command, name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count)
 
 
@@ -413,14 +389,13 @@ def spice(
     parser's two files; by default `spice/lib` of pycocoevalcap. What the program parses is not kept.
 
     Raises `MissingExtraError` without pycocoevalcap; `ModelError` without Java, the parser, or something to
-    write results with, or where the program fails; `InputError` for a candidate without references.
+    write results with, or where the program fails.
 
     Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
     """
-    check_references(candidates, references, SPICE)
     if not candidates:
         return np.zeros(0)
-    command = _spice_command(models)
+    command = spice_command(models)
     with TemporaryDirectory(prefix="spice-") as folder:
         asked, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
         rows = zip(candidates, references, strict=True)
@@ -432,12 +407,8 @@ def spice(
         return _read(answered, len(candidates))
 
 
-def check_spice(models: Path | None = None) -> None:
-    """Raises what `spice` would raise of things that are missing; scores nothing."""
-    _spice_command(models)
-
-
-def _spice_command(models: Path | None) -> tuple[str, ...]:
+def spice_command(models: Path | None = None) -> tuple[str, ...]:
+    """How SPICE is started; raises what `spice` raises of things that are missing."""
     place = folder("spice")
     library = place / "lib"
     program = java(SPICE)

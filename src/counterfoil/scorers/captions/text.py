@@ -87,7 +87,21 @@ class TextMeasure:
     def _words(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Texts, Lists]:
         if "references" not in self.needs:
             return cut(tuple(candidates), self.tokens), ()
-        java.check_references(candidates, references, self.identity.name)
+        if len(references) != len(candidates):
+            raise InputError(
+                "not as many lists of references as candidates",
+                where=self.identity.name,
+                given=len(references),
+                allowed=str(len(candidates)),
+            )
+        for at, own in enumerate(references):
+            if not own:
+                raise InputError(
+                    "no references",
+                    where=f"{self.identity.name}, candidate {at + 1}",
+                    given=candidates[at],
+                    hint="leave such candidates out, or take a metric that needs none",
+                )
         return _cut_all(tuple(candidates), tuple(map(tuple, references)), self.tokens)
 
 
@@ -244,7 +258,7 @@ def _cider(name: str, settings: _Settings) -> TextMeasure:
 def _meteor(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "processes")
     processes = settings.count("processes")
-    java.check_meteor()
+    java.meteor_command()
     return settings.metric_of(
         lambda candidates, references, _: _meteor_of(candidates, references, processes).items,
         whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
@@ -256,7 +270,7 @@ def _spice(name: str, settings: _Settings) -> TextMeasure:
     settings.only("tokens", "models")
     folder = settings.get("models", "")
     models = Path(folder) if folder else None
-    java.check_spice(models)
+    java.spice_command(models)
     return settings.metric_of(
         lambda candidates, references, _: java.spice(candidates, references, models=models),
         program="SPICE 1.0, CoreNLP 3.6.0",
