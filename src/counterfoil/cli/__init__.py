@@ -33,8 +33,7 @@ from counterfoil.cli import (
     usage,
     world,
 )
-from counterfoil.cli.plain_text import complain
-from counterfoil.tasks.processes import main_process
+from counterfoil.cli.plain_text import complain, main_process
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130

@@ -5,6 +5,7 @@ of the command line passes `clean` on its way: Rich's consoles in `terminal`, an
 """
 
 import json
+import os
 import sys
 
 #: Control characters (C0 without tab and line feed, DEL, C1), marks that turn the direction of writing and
@@ -43,3 +44,8 @@ def escaped(written: str) -> str:
 def complain(text: str) -> None:
     """One line about what went wrong, on stderr."""
     print(f"counterfoil: {' '.join(clean(text).split())}", file=sys.stderr)
+
+
+def main_process() -> bool:
+    """Whether this process is the one that prints: of several that torchrun or Fabric started, the first."""
+    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK"))

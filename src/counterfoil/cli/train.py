@@ -115,8 +115,8 @@ def command(
 
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.paths import cache_folder
+    from counterfoil.cli.plain_text import main_process
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
-    from counterfoil.tasks.processes import main_process
     from counterfoil.tasks.training import prepare
     from counterfoil.tasks.training_inputs import folder, recipe_with, train_options
     from counterfoil.train.recipes import read_file

@@ -19,7 +19,6 @@ from counterfoil.store import check_writable
 from counterfoil.tasks import training_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded as guarding
-from counterfoil.tasks.processes import processes
 from counterfoil.tasks.results import Tabular
 from counterfoil.tasks.training_inputs import Data, Stage, TrainOptions, recipe_with, train_options
 from counterfoil.train.recipes import Detection, Recipe, read_file
@@ -150,7 +149,7 @@ def prepare(recipe: Recipe, options: TrainOptions, *, feedback: Feedback = SILEN
         rows = inputs.data(options, recipe)
     with feedback.busy(f"loading {options.model}"):
         backbone = inputs.model(options.model, rows.training, recipe=recipe)
-    many = processes(options.devices)
+    many = _processes(options.devices)
     stages = inputs.stages(recipe, backbone, len(rows.training), processes=many)
     return Training(recipe, options, rows, backbone, stages, guarded)
 
@@ -213,7 +212,7 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         out=wanted.out,
         saving=Saving(resume=resume, tensorboard=wanted.tensorboard),
         device=wanted.device,
-        devices=processes(wanted.devices),
+        devices=_processes(wanted.devices),
         workers=_workers(wanted),
         progress=watched,
         note=note,
@@ -244,9 +243,9 @@ def _train_detector(
 ) -> Outcome:
     from counterfoil.train.detectors import fit
 
-    if processes(wanted.devices) > 1:
+    if _processes(wanted.devices) > 1:
         raise InputError(
-            "a detector is trained by one process", given=processes(wanted.devices), hint="set --devices 1"
+            "a detector is trained by one process", given=_processes(wanted.devices), hint="set --devices 1"
         )
     began = perf_counter()
     fitted = fit(
@@ -320,3 +319,9 @@ def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, d
                 known = "training loss" if name == "loss" else name.removeprefix("validation_")
                 found.setdefault(known, {})[int(entry["step"])] = value
     return found
+
+
+def _processes(devices: int) -> int:
+    """How many processes train on this machine: as many as torchrun started, where it did."""
+    started = os.environ.get("LOCAL_WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
+    return int(started) if started is not None else devices
