@@ -6,9 +6,11 @@ is kept in the user's cache, notes and progress go to standard error. Errors are
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
@@ -93,6 +95,8 @@ __all__ = [
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers.
 AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given
 
+_Name = TypeVar("_Name", bound=StrEnum)
+
 #: A folder of finished work, "default" for the user's own, None to keep nothing.
 Cache = str | Path | None
 #: A path, or a path per benchmark.
@@ -150,7 +154,7 @@ def load_scorer(
         column=column,
         unanswered=unanswered,
         seed=seed,
-        ids=None if ids is None else Path(ids),
+        ids=_path(ids),
         backbone=backbone,
         settings=settings or {},
     )
@@ -216,12 +220,12 @@ def evaluate(
         limit=limit,
         available=available,
         counts=counts,
-        out=None if out is None else Path(out),
+        out=_path(out),
         overwrite=overwrite,
         name=name,
         measures=(measures,) if isinstance(measures, str) else measures,
-        ties=_ties(ties),
-        interval=_interval(interval),
+        ties=_named(Ties, "policy of ties", ties),
+        interval=_named(IntervalMethod, "interval", interval),
         draws=draws,
         seed=seed,
         scorer=Options(unanswered=unanswered, seed=seed),
@@ -454,7 +458,7 @@ def score_captions(
     return captions_task(
         Path(candidates),
         _metrics(metrics, scorer, settings, device, precision, batch_size, workers, cache),
-        references=None if references is None else Path(references),
+        references=_path(references),
         media=_media(images, videos, frames, rate),
         policy=references_contain,
         empty=empty,
@@ -507,7 +511,7 @@ def compare_systems(
         [Path(each) for each in predictions],
         Path(references),
         _metrics(metrics, scorer, settings, device, precision, batch_size, workers, cache),
-        humans=None if humans is None else Path(humans),
+        humans=_path(humans),
         over=over,
         draws=draws,
         seed=seed,
@@ -556,7 +560,7 @@ def reproduce(
     """
     from counterfoil.cli.paths import data_folder
 
-    folder = data_folder(None if data is None else Path(data))
+    folder = data_folder(_path(data))
     return reproduce_task(folder, papers, feedback=_feedback(quiet=quiet))
 
 
@@ -616,16 +620,11 @@ def train_model(
     """
     options = {
         "model": model,
-        **{
-            name: None if path is None else Path(path)
-            for name, path in (
-                ("data", data),
-                ("images", images),
-                ("validation", validation),
-                ("out", out),
-                ("guard_images", guard_images),
-            )
-        },
+        "data": _path(data),
+        "images": _path(images),
+        "validation": _path(validation),
+        "out": _path(out),
+        "guard_images": _path(guard_images),
         "validation_share": validation_share,
         "guard": guard,
         "device": device,
@@ -669,16 +668,17 @@ def _metrics(
 def _media(
     images: str | Path | None, videos: str | Path | None, frames: int | None, rate: float | None
 ) -> MediaFolder:
-    shown, moving = (None if folder is None else Path(folder) for folder in (images, videos))
-    return MediaFolder(shown, moving, Sampling(frames, rate))
+    return MediaFolder(_path(images), _path(videos), Sampling(frames, rate))
+
+
+def _path(given: str | Path | None) -> Path | None:
+    return None if given is None else Path(given)
 
 
 def _feedback(
     *, quiet: bool = False, progress: Progress | None = None, note: Callable[[str], None] | None = None
 ) -> Feedback:
     """The feedback of the command line, parts of it replaced."""
-    from contextlib import nullcontext
-
     from counterfoil.cli import terminal
 
     found = terminal.feedback(quiet=quiet)
@@ -711,16 +711,10 @@ def _cache_for(scorer: object, cache: Cache) -> Path | None:
 def _places(paths: Data, option: Literal["--data", "--images"]) -> Places:
     if isinstance(paths, Mapping):
         return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
-    return Places(None if paths is None else Path(paths), {}, option).check()
+    return Places(_path(paths), {}, option).check()
 
 
-def _ties(name: str) -> Ties:
-    if name not in list(Ties):
-        raise UnknownNameError("policy of ties", name, [str(each) for each in Ties])
-    return Ties(name)
-
-
-def _interval(name: str) -> IntervalMethod:
-    if name not in list(IntervalMethod):
-        raise UnknownNameError("interval", name, [str(each) for each in IntervalMethod])
-    return IntervalMethod(name)
+def _named(names: type[_Name], kind: str, name: str) -> _Name:
+    if name not in list(names):
+        raise UnknownNameError(kind, name, [str(each) for each in names])
+    return names(name)

@@ -79,7 +79,7 @@ def pool(
         tasks=Tasks(per_task, golden, answers, price),
         feedback=terminal.feedback(quiet=quiet),
     )
-    console = terminal.err() if json == "-" else terminal.out()
+    console = terminal.beside(json)
     for part in () if quiet and json == "-" else _pooled(found.summary, console.width):
         console.print(part)
     if out is not None:
@@ -221,7 +221,7 @@ def bias(
         seed=seed,
         feedback=terminal.feedback(quiet=quiet),
     )
-    console = terminal.err() if json == "-" else terminal.out()
+    console = terminal.beside(json)
     show(console, () if quiet and json == "-" else found.tables)
     if not quiet:
         for note in found.notes:
@@ -272,7 +272,7 @@ def preferences(
     paths.check(json=json, plot=plot)
     result = preferences(votes, self_votes=own, draws=draws, seed=seed)
     found = result.strengths
-    console = terminal.err() if json == "-" else terminal.out()
+    console = terminal.beside(json)
     for part in _strengths(found, result.heading, console.width):
         console.print(part)
     if found.own:

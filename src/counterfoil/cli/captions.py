@@ -114,7 +114,7 @@ def score(
         feedback=feedback,
     )
     if not (quiet and json == "-"):
-        console = terminal.err() if json == "-" else terminal.out()
+        console = terminal.beside(json)
         over = "images" if n_images(found.inputs) < len(found.inputs) else "captions"
         _show(found.values, found.heading, over, found.notes, console)
     if out is not None:
@@ -226,7 +226,7 @@ def systems(
     if not (quiet and json == "-"):
         from rich.text import Text
 
-        console = terminal.err() if json == "-" else terminal.out()
+        console = terminal.beside(json)
         show(console, found.tables)
         for note in found.notes:
             console.print(Text(note, style="dim"))

@@ -82,7 +82,7 @@ def compare(
     if html is not None and pictures != "never":
         required = pictures == "always" and data is not None
         found = found.with_images(data=data, images=images, required=required, feedback=feedback)
-    console = terminal.err() if json == "-" else terminal.out()
+    console = terminal.beside(json)
     for comparison in found:
         console.print(comparison_table(comparison, width=console.width))
         differences = differences_table(comparison, width=console.width)
@@ -148,7 +148,7 @@ def rankings(
     paths.check(html=html, json=json, csv=csv)
     terminal.check_drawing(html)
     found = rank(runs, measures=measure or (), k=k, draws=draws, seed=seed, feedback=terminal.feedback())
-    console = terminal.err() if json == "-" else terminal.out()
+    console = terminal.beside(json)
     shown = [
         correlation_tables(found.correlation, width=console.width),
         rank_tables(found.correlation, width=console.width),

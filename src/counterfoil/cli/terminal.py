@@ -71,6 +71,11 @@ def err() -> Console:
     return _Clean(stderr=True)
 
 
+def beside(json: str | None) -> Console:
+    """Where tables go: standard output, but for what `--json -` writes there."""
+    return err() if json == "-" else out()
+
+
 def note(text: str) -> None:
     """One line about what was decided or found, on stderr; none where the command is quiet."""
     if usage.quiet:

@@ -155,7 +155,7 @@ def command(
     paths.check(json=json, folders=folders, reads=asked.reads)
     first = main_process()
     quiet = quiet or not first
-    console = terminal.err() if json == "-" else terminal.out()
+    console = terminal.beside(json)
     if not quiet:
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if asked.data is None or asked.model is None:

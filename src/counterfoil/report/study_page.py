@@ -1,7 +1,8 @@
 """A study as one HTML page: findings, caption metrics, how the world looks, trainings, and every number."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import isclose
 from typing import Any
 
@@ -218,28 +219,25 @@ def called(measure: str) -> str:
     return " − ".join(measure_label(part) for part in measure.split(" − "))
 
 
-def _said(found: Finding) -> Said:
-    name = f"finding-{found.key}"
-    marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
-    wide, narrow = (
-        drawing.svg(study_figures.finding(found, width=width), name=f"{name}-{part}", title=found.claim)
-        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
+def _drawn(title: str, name: str, draw: Callable[..., Any], *, wide: float = study_figures.WIDE) -> Drawing:
+    """What `draw` draws of a width, for wide screens and for narrow ones."""
+    both = (
+        drawing.svg(draw(width=width), name=f"{name}-{part}", title=title)
+        for part, width in (("w", wide), ("n", study_figures.NARROW))
     )
-    return Said(found, marks[found.verdict], Drawing(found.claim, "", wide, narrow))
+    return Drawing(title, "", *both)
+
+
+def _said(found: Finding) -> Said:
+    marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
+    figure = _drawn(found.claim, f"finding-{found.key}", partial(study_figures.finding, found))
+    return Said(found, marks[found.verdict], figure)
 
 
 def _ordered(order: Ordering | None) -> Drawing | None:
     if order is None:
         return None
-    wide, narrow = (
-        drawing.svg(
-            study_figures.rows(order.levels, width=width),
-            name=f"order-{part}",
-            title="The trainings in order",
-        )
-        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
-    )
-    return Drawing("The trainings in order", "", wide, narrow)
+    return _drawn("The trainings in order", "order", partial(study_figures.rows, order.levels))
 
 
 def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
@@ -251,30 +249,21 @@ def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
             counts[name] = max(counts.get(name, 0), sum(study_figures.has(row, name) for row in history))
     validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
     shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
-    drawn = []
-    for name in shown[:4]:
-        words = study_figures.column(name)
-        wide, narrow = (
-            drawing.svg(
-                study_figures.curves(histories, name, width=width),
-                name=f"curve-{shown.index(name)}-{part}",
-                title=words,
-            )
-            for part, width in (("w", 5.4), ("n", study_figures.NARROW))
+    return tuple(
+        _drawn(
+            study_figures.column(name),
+            f"curve-{number}",
+            partial(study_figures.curves, histories, name),
+            wide=5.4,
         )
-        drawn.append(Drawing(words, "", wide, narrow))
-    return tuple(drawn)
+        for number, name in enumerate(shown[:4])
+    )
 
 
 def _dialled(sweep: Sweep) -> Dialled:
-    numbered = all(each.x is not None for each in sweep.settings)
-    levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
-
-    def drawn(width: float) -> Any:
-        return study_figures.dial(sweep, width=width) if numbered else study_figures.rows(levels, width=width)
-
-    wide, narrow = (
-        drawing.svg(drawn(width), name=f"{sweep.key}-{part}", title=sweep.question)
-        for part, width in (("w", 7.6), ("n", study_figures.NARROW))
-    )
-    return Dialled(sweep, Drawing(sweep.question, "", wide, narrow))
+    if all(each.x is not None for each in sweep.settings):
+        draw = partial(study_figures.dial, sweep)
+    else:
+        levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
+        draw = partial(study_figures.rows, levels)
+    return Dialled(sweep, _drawn(sweep.question, sweep.key, draw, wide=7.6))
