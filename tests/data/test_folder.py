@@ -302,10 +302,10 @@ def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark)
 
 
 def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
-    from counterfoil.data.readers import contrast_sets
+    from counterfoil.data.readers import sugarcrepe
 
     photos = shared_data / "coco_mini" / "images" / "val2017"
-    found = contrast_sets.read_sugarcrepe(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
+    found = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
     save(found, tmp_path)
     again = load(tmp_path)
     assert again.digest == found.digest

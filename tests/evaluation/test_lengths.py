@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 
 from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Rated
-from counterfoil.data.readers import contrast_sets
+from counterfoil.data.readers import winoground
 from counterfoil.engine import align
 from counterfoil.errors import DataError
 from counterfoil.evaluation import evaluate
@@ -64,7 +64,7 @@ def test_what_does_not_vary_has_no_correlation(values):
 
 def made(shared_data, scores):
     """A run on Winoground from released scores, with the tags alone: no captions."""
-    benchmark = contrast_sets.read_winoground(card("winoground"), shared_data / "winoground", None)
+    benchmark = winoground.read(card("winoground"), shared_data / "winoground", None)
     answers = align(given.load(str(shared_data / "winoground" / "scores" / f"{scores}.jsonl")), benchmark)
     return benchmark, answers, evaluate(benchmark, answers, scorer=scores, draws=100)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import card
-from counterfoil.data.readers import contrast_sets
-from counterfoil.data.readers.contrast_sets import from_table
+from counterfoil.data.readers import sugarcrepe, winoground
+from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError
 
@@ -44,7 +44,7 @@ def test_sugarcrepe_ids_are_the_readers(shared_data: Path) -> None:
     released = from_table(card("sugarcrepe"), table)
     assert released is not None
     assert len(released) == 7512
-    files = contrast_sets.read_sugarcrepe(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+    files = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
     shared = np.asarray([name != "swap_obj/108" for name in released.questions.ids])
     assert int(shared.sum()) == 7511
     assert released.select(shared).digest == files.digest
@@ -62,6 +62,6 @@ def test_winoground_labels(shared_data: Path) -> None:
     table = read_table(shared_data / "winoground" / "scores" / "clip.jsonl")
     labelled = from_table(card("winoground"), table)
     assert labelled is not None
-    tags = contrast_sets.read_winoground(card("winoground"), shared_data / "winoground", None)
+    tags = winoground.read(card("winoground"), shared_data / "winoground", None)
     assert labelled.questions.ids == tags.questions.ids
     assert [image.id for image in labelled.images] == [image.id for image in tags.images]

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.forms import Quad
-from counterfoil.data.readers import contrast_sets
+from counterfoil.data.readers import winoground
 from counterfoil.errors import DataError
 
 Columns = dict[str, list[Any]]
@@ -72,8 +72,8 @@ def _check_groups(found: Benchmark) -> None:
 
 def test_parquet(tmp_path: Path, small: Card, columns: Columns, hub_parquet: Callable[..., Path]) -> None:
     hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
-    _check(contrast_sets.read_winoground(small, tmp_path, None), columns)
-    np.testing.assert_array_equal(contrast_sets.caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
+    _check(winoground.read(small, tmp_path, None), columns)
+    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
 
 
 def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> None:
@@ -86,15 +86,15 @@ def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> N
                 (tmp_path / "images" / f"{name}.png").write_bytes(item[f"image_{k}"])
                 item[f"image_{k}"] = name
             file.write(json.dumps(item) + "\n")
-    _check(contrast_sets.read_winoground(small, tmp_path, None), columns)
+    _check(winoground.read(small, tmp_path, None), columns)
     (tmp_path / "images" / "ex_1_img_0.png").unlink()
-    found = contrast_sets.read_winoground(small, tmp_path, None)
+    found = winoground.read(small, tmp_path, None)
     assert found.available().questions.ids == ("0", "2")
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(DataError, match=r"none of the 6 images is in this folder.*ex_0_img_0\.png"):
-        contrast_sets.read_winoground(small, tmp_path, tmp_path / "elsewhere")
+        winoground.read(small, tmp_path, tmp_path / "elsewhere")
     with pytest.raises(DataError, match="no such image folder"):
-        contrast_sets.read_winoground(small, tmp_path, tmp_path / "nowhere")
+        winoground.read(small, tmp_path, tmp_path / "nowhere")
 
 
 def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
@@ -103,12 +103,12 @@ def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
         writer = csv.writer(file)
         writer.writerow([*names, "caption_0_words", "caption_1_words"])
         writer.writerows([*(columns[name][row] for name in names), 5 + row, 6] for row in range(3))
-    found = contrast_sets.read_winoground(small, tmp_path, None)
+    found = winoground.read(small, tmp_path, None)
     _check_groups(found)
     assert not found.captions_at_hand
     assert not found.images_at_hand
     assert len(np.unique(found.clusters)) == 3
-    np.testing.assert_array_equal(contrast_sets.caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
+    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
 
 
 @pytest.mark.parametrize(
@@ -135,20 +135,20 @@ def test_odd_cells_are_named(
         cells = [str(each) for each in cells]
     file = hub_parquet(tmp_path / "a.parquet", {**columns, column: cells})
     with pytest.raises(DataError) as caught:
-        contrast_sets.read_winoground(small, file, None)
+        winoground.read(small, file, None)
     assert message in str(caught.value)
 
 
 def test_real_tags(shared_data: Path) -> None:
     """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
-    found = contrast_sets.read_winoground(card("winoground"), shared_data / "winoground", None)
+    found = winoground.read(card("winoground"), shared_data / "winoground", None)
     groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
     assert (groups["Relation"], groups["Object"], groups["Both"]) == (233, 141, 26)
     assert (groups["1 Main Pred"], groups["2 Main Preds"]) == (292, 108)
     assert (groups["Symbolic"], groups["Pragmatics"], groups["Series"]) == (28, 17, 23)
     assert (groups["any Symbolic"], groups["any Pragmatics"], groups["any Series"]) == (41, 24, 31)
     assert len(set(found.questions.groupings["tag"])) == 70
-    words = contrast_sets.caption_words(shared_data / "winoground")
+    words = winoground.caption_words(shared_data / "winoground")
     assert words.shape == (400, 2)
     assert words.min() > 0
 
@@ -159,8 +159,8 @@ def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> Non
         for row in range(3)
     ]
     (tmp_path / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = contrast_sets.read_winoground(small, tmp_path, None)
+    found = winoground.read(small, tmp_path, None)
     assert found.questions.groupings["visual"] == ("Symbolic", "", "")
     assert "preds" not in found.questions.groupings
     with pytest.raises(DataError, match="not the number of questions"):
-        contrast_sets.read_winoground(small.model_copy(update={"size": 4}), tmp_path, None)
+        winoground.read(small.model_copy(update={"size": 4}), tmp_path, None)

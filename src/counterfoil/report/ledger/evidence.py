@@ -11,7 +11,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark, card
-from counterfoil.data.readers.contrast_sets import caption_words, from_table
+from counterfoil.data.readers.outcomes import from_table
+from counterfoil.data.readers.winoground import caption_words
 from counterfoil.data.tables import floats, read_table
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark

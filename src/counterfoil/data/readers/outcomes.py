@@ -1,0 +1,32 @@
+"""Benchmarks that released tables of scores or outcomes carry along: their questions, without other data."""
+
+import re
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers import bivlc, sugarcrepe, winoground
+from counterfoil.data.tables import DataTable
+
+_LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
+_COLUMNS = {"caption", "negative_caption", "type", "subtype"}
+
+
+def from_table(card: Card, table: DataTable) -> Benchmark | None:
+    """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
+
+    * BiVLC: a row per instance with caption, negative_caption, type and subtype. Images are not at hand.
+    * SugarCrepe: the same with filename. Question ids are the reader's ("swap_obj/109").
+    * Winoground: a row per pair with a column label ("17_c0_i1"). Captions are not at hand either.
+
+    Raises `DataError` where the rows are of that kind but do not fit, or are not as many as the card says.
+    """
+    columns = set(table.columns)
+    if card.name == "bivlc" and columns >= _COLUMNS:
+        return bivlc.captions_only(card, table)
+    if card.name == "sugarcrepe" and columns >= {"filename", *_COLUMNS}:
+        return sugarcrepe.captions_only(card, table)
+    if card.name == "winoground" and "label" in columns:
+        found = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
+        ids = tuple(dict.fromkeys(match["id"] for match in found if match))
+        if all(found):
+            return winoground.labelled(card, ids, source=table.source)
+    return None

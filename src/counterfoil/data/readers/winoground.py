@@ -1,0 +1,133 @@
+"""Winoground: Parquet, `examples.jsonl` with an image folder, or the tags alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.questions import check_counts, quads
+from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, open_rows
+from counterfoil.data.records import Image
+from counterfoil.data.tables import DataTable, integers, labels, names, texts
+from counterfoil.errors import DataError
+
+_SIDES = ("image_0", "image_1")
+_CAPTIONS = ("caption_0", "caption_1")
+_FILES = ("examples.jsonl", "tags.csv")
+_COLLAPSED = ("Object", "Relation", "Both")
+#: Tags of the pictures. The paper reports the first three; the fourth is in the data.
+_VISUAL = ("Symbolic", "Pragmatics", "Series", "Morpheme-Level")
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Winoground from the hub, its Parquet files, `examples.jsonl`, or `tags.csv` alone.
+
+    Without Parquet, images are `ex_{id}_img_{k}.png` in `images`, or in the folder `images` beside the table;
+    those that are not there are left out, and with `tags.csv` captions are left out too: such a benchmark is
+    measured from given scores. Question "17" has captions "17_c0", "17_c1" and images "17_i0", "17_i1".
+
+    Groupings: `collapsed` (Object, Relation, Both), `preds` ("1 Main Pred", "2 Main Preds"), `visual` (items
+    whose visual tag is exactly one tag: what Table 5 of the paper reports), `visual_any_symbolic` and so on
+    (items whose visual tags contain it: what Table 1 counts), `tag` (the 70 fine ones); those whose columns
+    are not in the table are left out.
+    Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
+    """
+    table = _rows(card, data)
+    ids = names(table, "id")
+    if _SIDES[0] in table and not isinstance(table[_SIDES[0]][0], str):
+        sides = [
+            [Image(f"{name}_i{k}", cell_source(table, column, row, None)) for row, name in enumerate(ids)]
+            for k, column in enumerate(_SIDES)
+        ]
+    else:
+        sides = _from_folder(ids, image_folder(data, images))
+    missing: Sequence[str | None] = (None,) * len(table)
+    has_captions = _CAPTIONS[0] in table
+    return check_counts(
+        quads(
+            _expected(card, table),
+            ids,
+            (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
+            (sides[0], sides[1]),
+            _groupings(table),
+            source=table.source,
+            path=data,
+        )
+    )
+
+
+def caption_words(data: Path) -> Int[ndarray, "n 2"]:
+    """Length in words (split at blanks) of both captions of every item, in the order of `read`.
+
+    Counted from the captions where they are at hand, else taken from the columns `caption_0_words` and
+    `caption_1_words` of `tags.csv`. `data` is what `read` takes.
+    """
+    table = open_rows(data, _SIDES, split="test", names=_FILES)
+    if _CAPTIONS[0] in table:
+        return np.asarray(
+            [
+                [len(text.split()) for text in pair]
+                for pair in zip(*(texts(table, c) for c in _CAPTIONS), strict=True)
+            ],
+            dtype=np.int64,
+        )
+    return np.stack([integers(table, f"{column}_words") for column in _CAPTIONS], axis=1)
+
+
+def labelled(card: Card, ids: Sequence[str], *, source: str) -> Benchmark:
+    """The items that a table of scores names, without captions, images or tags."""
+    missing: Sequence[str | None] = (None,) * len(ids)
+    sides = _from_folder(ids, None)
+    found = quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
+    if card.size is not None and len(found) != card.size:
+        raise DataError(
+            f"not the number of questions {card.title} has",
+            where=source,
+            given=len(found),
+            allowed=f"{card.size}",
+        )
+    return found
+
+
+def _rows(card: Card, data: Path | None) -> DataTable:
+    if data is None:
+        return hub_rows(card, _SIDES)
+    return open_rows(data, _SIDES, split=card.split, names=_FILES)
+
+
+def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
+    files = {(name, k): f"ex_{name}_img_{k}.png" for name in ids for k in (0, 1)}
+    sources = Photos(folder).sources(files.values())
+    return [[Image(f"{name}_i{k}", sources[files[name, k]]) for name in ids] for k in (0, 1)]
+
+
+def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
+    """The groupings whose columns the table has: rows in the layout of Winoground need not be tagged."""
+    found: dict[str, tuple[str, ...]] = {}
+    if "collapsed_tag" in table:
+        found["collapsed"] = labels(table, "collapsed_tag", _COLLAPSED)
+    if "num_main_preds" in table:
+        preds = integers(table, "num_main_preds")
+        found["preds"] = tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds)
+    if "secondary_tag" in table:
+        tags = labels(table, "secondary_tag")
+        found["visual"] = tuple(tag if tag in _VISUAL else "" for tag in tags)
+        for visual in _VISUAL:
+            name = f"visual_any_{visual.lower().replace('-', '_')}"
+            found[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
+    if "tag" in table:
+        found["tag"] = labels(table, "tag")
+    return found
+
+
+def _expected(card: Card, table: DataTable) -> Card:
+    """The card with the counts of those groups that the table can have."""
+    of_column = {"collapsed_tag": _COLLAPSED, "num_main_preds": ("1 Main Pred", "2 Main Preds")}
+    lacking = {group for column, groups in of_column.items() if column not in table for group in groups}
+    if "secondary_tag" not in table:
+        lacking |= {*_VISUAL, *(f"any {visual}" for visual in _VISUAL)}
+    counts = {group: n for group, n in card.counts.items() if group not in lacking}
+    return card.model_copy(update={"counts": counts})
