@@ -265,7 +265,7 @@ def caption_metrics(
 
     def own(name: str) -> Options:
         named = options if settings is None else replace(options, settings=settings.get(name, {}))
-        # What only reads has no use for a model that others look with.
+        # A metric of texts has no use for the model of the others.
         alone = len(names) == 1 or name not in METRICS or METRICS[name].has_model
         return named if alone else replace(DEFAULT, settings=named.settings)
 

@@ -47,7 +47,7 @@ def _names(names: Iterable[object]) -> str:
 
 
 class CounterfoilError(Exception):
-    """An error that teaches: what is wrong, where, what was given, what is allowed, what to do next.
+    """An error in one line: what is wrong, where, what was given, what is allowed, what to do next.
 
     Only `what` is required. `str(error)` is always a single line, and each part is cut where it would fill
     the screen: what was given, or what a file holds, may be of any length.
@@ -83,7 +83,7 @@ class CounterfoilError(Exception):
 
 
 class InputError(CounterfoilError):
-    """What the user handed in cannot be used."""
+    """The user's input cannot be used."""
 
 
 class DataError(InputError):

@@ -36,7 +36,7 @@ import pyarrow.parquet as pq
 
 from counterfoil.errors import InputError
 
-#: What a user can do where a file stands in the way.
+#: Advice where a file is in the way.
 _ANOTHER_FILE = "name another file"
 _ANOTHER_FOLDER = "name another folder"
 
@@ -67,7 +67,7 @@ class Outputs:
     _folders: list[Folder] = field(default_factory=list)
 
     def read(self, *paths: Path) -> None:
-        """Add files and folders that the command reads, those that exist, and ask again of all outputs.
+        """Add files and folders that the command reads, those that exist, and check all outputs again.
 
         Raises `InputError` where one of the outputs would replace one of them.
         """
@@ -181,7 +181,7 @@ _active: Outputs | None = None
 
 @contextmanager
 def guarding(outputs: Outputs) -> Iterator[Outputs]:
-    """Make `outputs` the guard that writing asks, until the block ends."""
+    """Make `outputs` the active guard until the block ends."""
     global _active
     before, _active = _active, outputs
     try:

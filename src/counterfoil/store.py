@@ -28,7 +28,7 @@ from counterfoil.outputs import active_outputs, marked, marked_table
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_RIGHT = {errno.EACCES, errno.EPERM, errno.EROFS}
 
-#: How a text begins that a spreadsheet takes for a formula, apostrophes before it aside.
+#: First characters of texts that a spreadsheet takes for a formula, after any apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 #: The note in a folder that is being written.
 UNFINISHED = ".counterfoil-unfinished"

@@ -233,7 +233,7 @@ def test_a_measure_nobody_has_is_refused_before_anything_is_scored(counterfoil, 
     own = _own(tmp_path)
     np.save(tmp_path / "s.npy", np.zeros((7, 7), np.float32))
     said = counterfoil("evaluate", *own, "--measure", "recal_at_1", "--out", tmp_path / "runs")
-    # The similarity is of another shape, too, but nobody has looked at it yet.
+    # The similarity is of another shape, too, but it has not been opened yet.
     assert (said.code, said.out) == (2, "")
     assert "gallery: unknown measure; given: recal_at_1" in said.err
     assert "recall_at_K" in said.err

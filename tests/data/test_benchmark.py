@@ -53,7 +53,7 @@ def test_what_is_at_hand(data: st.DataObject) -> None:
         assert found.questions.groupings["side"][row] == ("left" if k % 2 else "right")
     assert len(found.images) == len(
         {k + d for k in expected for d in (0, 1)}
-    )  # items nobody asks for are gone
+    )  # items without a question are gone
 
 
 def test_all_at_hand_is_the_benchmark_itself() -> None:

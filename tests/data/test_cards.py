@@ -69,7 +69,7 @@ def test_a_card_is_complete(each: Card) -> None:
     assert each.measures
     assert each.pitfalls
     if each.name not in ("pairs", "gallery", "ratings", "preferences"):
-        # How many questions these have is a matter of the files they are read from, or nobody wrote it down.
+        # The number of questions depends on the files, or is not published.
         assert each.size or each.name.startswith(("pmrp", "foil")) or each.name in UNCOUNTED
         assert each.licence
     if each.name not in ("pairs", "gallery", "ratings", "preferences") and not each.name.startswith("world-"):

@@ -136,7 +136,7 @@ class TestOutcomesWithoutAnAnswer:
         [("swap/0", "2.jpg", "c", "d"), ("swap/1", "3.jpg", "e", "f"), ("add/0", "1.jpg", "a", "b")]
     )
 
-    def test_they_are_refused_unless_something_is_said(self, folder):
+    def test_they_are_refused_without_a_policy(self, folder):
         with pytest.raises(
             ScoreError,
             match=r"gpt-swap.json, item '0', column 'correct': a question without an answer; given: 2 of 4 "
@@ -238,7 +238,7 @@ def test_rows_in_order_with_agreeing_captions_need_no_word(tmp_path):
     assert align(table(tmp_path, CAPTIONED), ABC, note=never).right["accuracy"].tolist() == [1, 0, 1]
 
 
-def test_rows_of_another_order_are_matched_by_captions_and_said(tmp_path):
+def test_rows_of_another_order_are_matched_by_captions_and_noted(tmp_path):
     notes = []
     answers = align(table(tmp_path, CAPTIONED[::-1]), ABC, note=notes.append)
     assert answers.right["accuracy"].tolist() == [1, 0, 1]
@@ -254,7 +254,7 @@ def test_the_first_caption_that_differs_is_named_with_its_row(tmp_path):
     assert "given: 'a hen'; allowed: 'a cow'; 2 of 3 rows differ" in str(caught.value)
 
 
-def test_rows_of_no_question_are_dropped_only_by_captions_and_said(tmp_path):
+def test_rows_of_no_question_are_dropped_only_by_captions_and_noted(tmp_path):
     extra = {"filename": "9.jpg", "caption": "old", "negative_caption": "item", "correct": 0}
     notes = []
     answers = align(table(tmp_path, [CAPTIONED[0], extra, *CAPTIONED[1:]]), ABC, note=notes.append)
@@ -320,7 +320,7 @@ def test_file_name_and_subset_tell_questions_of_equal_captions_apart(tmp_path):
     assert len(notes) == 1
 
 
-def test_questions_nothing_tells_apart_are_matched_in_order_and_said(tmp_path):
+def test_equal_questions_are_matched_in_order_and_noted(tmp_path):
     benchmark = choices([("0", "1", "a", "b"), ("1", "2", "a", "b"), ("2", "3", "c", "d")])
     rows = [
         {"caption": text, "negative_caption": other, "s0": score, "s1": 0}
@@ -535,7 +535,7 @@ def test_columns_with_the_numbers_of_caption_and_image(tmp_path):
     assert table(tmp_path, [{"id": "a", **eleven}]).values.shape == (1, 12)
 
 
-def test_a_null_in_the_first_row_is_said_where_it_is(tmp_path):
+def test_a_null_in_the_first_row_is_located(tmp_path):
     path = tmp_path / "scores.jsonl"
     path.write_text('{"label": "0_c0_i0", "score": null}\n{"label": "0_c0_i1", "score": 0.5}\n')
     with pytest.raises(ScoreError, match="line 1, column 'score': not a number; given: nothing"):

@@ -28,7 +28,7 @@ def shard_files(cache, kind="captions"):
     return sorted((cache.folder / f"v{SCHEMA}" / cache.identity.key / kind).glob("*.npz"))
 
 
-def test_what_was_written_is_found_in_the_order_asked(cache):
+def test_written_rows_are_found_in_the_order_of_the_keys(cache):
     cache.write("captions", keys("a", "b", "c"), rows(1, 2, 3))
     cache.write("captions", keys("d"), rows(4))
     found = cache.read("captions", keys("x", "d", "b", "y", "a"))
@@ -46,7 +46,7 @@ def test_kinds_and_identities_are_apart(cache, tmp_path):
     assert len(Cache(tmp_path, Identity("m")).read("captions", keys("a")).rows) == 1
 
 
-def test_pairs_are_told_apart_in_both_halves(cache):
+def test_pairs_differ_in_both_halves(cache):
     a, b = keys("a", "b")
     cache.write("pairs", [pair_key(a, b)], np.array([[0.25]]))
     assert cache.read("pairs", [pair_key(b, a), pair_key(a, b), pair_key(a, a)]).rows.tolist() == [1]

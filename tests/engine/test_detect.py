@@ -65,7 +65,7 @@ def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path) -> None:
     assert set(outcome) >= {"i2t", "t2i", "group"}
 
 
-def test_each_distinct_item_is_asked_about_once_and_remembered(fakes, tmp_path) -> None:
+def test_each_distinct_item_is_scored_once_and_kept(fakes, tmp_path) -> None:
     benchmark = fakes.quads(20, distinct_images=15, distinct_captions=9)
     scorer = FakeClassifier()
     first = run(benchmark, scorer, session=Session(tmp_path))
@@ -123,7 +123,7 @@ def test_choices_among_images(fakes) -> None:
     assert found.right["accuracy"].tolist() == expected
 
 
-def test_what_is_not_at_hand_is_said(fakes) -> None:
+def test_missing_items_are_named(fakes) -> None:
     whole = fakes.quads(3)
     gone = Benchmark(
         whole.card, tuple(Image(image.id) for image in whole.images), whole.captions, whole.questions

@@ -156,7 +156,7 @@ def test_a_rule_looks_at_the_first_r(
         Plausible(captions, images, thresholds, cap),
         parts=parts,
     )
-    # By scores, other parts being right for nobody and behind everything.
+    # By scores, other parts being right for no query and behind everything.
     apart = parts & (np.arange(IMAGES)[:, None] % 2 != np.arange(CAPTIONS) % 2)
     within = np.where(apart, -1.0 - scores, scores)
     distance = (images[:, None] != captions).sum(axis=2)
@@ -260,7 +260,7 @@ def test_what_does_not_fit_is_named() -> None:
         r"^given:lists, i2t, query '102': a ranking names an item that the gallery of small does not hold; "
         r"given: '77'; is it of another gallery\? this one has 7 items, the first is '0'",
     )
-    # A ranking of a query that nobody asks about may name what it likes.
+    # A ranking of a query outside the benchmark may name anything.
     assert rank_given(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
     # The last caption has no right answer, so that its ranking is not missed.
     short = {str(c): [100, 101, 102, 103] for c in range(6)}

@@ -31,7 +31,7 @@ def test_equal_texts_are_one_caption_and_equal_keys_one_image():
     assert work.row_of.tolist() == [[0, 1], [0, 2]]
 
 
-def test_items_nobody_asks_about_cost_nothing():
+def test_items_without_a_question_cost_nothing():
     benchmark = choice(["a", "b", "unused", "c"], [[3, 0]], [2], 4)
     assert used_captions(benchmark).tolist() == [3, 0]
     assert used_images(benchmark).tolist() == [2]

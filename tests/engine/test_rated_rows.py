@@ -107,12 +107,12 @@ def test_whole_numbers_that_a_data_frame_made_floats(tmp_path):
     assert aligned(path, asked) == [0.25, 0.5]
 
 
-def test_a_text_of_two_pictures_is_told_by_either_name(tmp_path):
+def test_a_text_of_two_pictures_is_found_by_either_name(tmp_path):
     rows = [["y.jpg", "y.jpg#1", 3], ["y.jpg", "y.jpg#0", 2], ["x.jpg", "x.jpg#0", 1]]
     assert aligned(written(tmp_path, ["image_id", "caption_id", "score"], rows), SHARED) == [1, 2, 3]
 
 
-def test_rows_that_are_not_asked_about_are_left_out_and_counted(tmp_path):
+def test_rows_without_a_question_are_left_out_and_counted(tmp_path):
     rows = [["y", "d", 4], ["z", "a", 9], ["x", "a", 1], ["y", "c", 3], ["x", "b", 2], ["x", "d", 9]]
     said = []
     assert aligned(written(tmp_path, ["image_id", "caption_id", "score"], rows), note=said.append) == [

@@ -160,7 +160,7 @@ def test_models_embed_items_of_equal_content_once(fakes):
     assert (found.i2t.level[where & ~twice] == 1).all()
 
 
-def test_what_cannot_be_done_is_said_in_one_line():
+def test_impossible_combinations_are_refused_in_one_line():
     rng = np.random.default_rng(6)
     each, scorer = benchmark(rng, 5, 7), Looked(np.zeros((5, 7)))
     large = benchmark(np.random.default_rng(0), 1001, 1000)

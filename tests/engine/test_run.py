@@ -121,7 +121,7 @@ def test_a_damaged_shard_is_named_computed_again_and_replaced(fakes, tmp_path):
     assert files[1].read_bytes() == whole
 
 
-def test_notes_nobody_listens_to_are_warnings(fakes, tmp_path):
+def test_notes_without_a_receiver_are_warnings(fakes, tmp_path):
     run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
     for path in tmp_path.glob("v*/*/images/*.npz"):
         path.write_bytes(b"")

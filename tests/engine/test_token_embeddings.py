@@ -82,7 +82,7 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
 
 
 @pytest.mark.parametrize("harm", ["cut", "altered"])
-def test_a_damaged_shard_is_passed_over_and_said(tmp_path, harm):
+def test_a_damaged_shard_is_passed_over_and_noted(tmp_path, harm):
     images = pictures(4)
     expected = embedded(images, tmp_path, Words())
     (path,) = tmp_path.rglob("frames/*.npz")

@@ -127,7 +127,7 @@ def test_matrices_hold_the_means_over_queries() -> None:
     assert i2t.place[0, 1] != i2t.place[1, 0]
 
 
-def test_queries_that_another_gallery_asks_too_are_told_once() -> None:
+def test_queries_of_two_galleries_are_reported_once() -> None:
     whole, some = forms.gallery("whole", range(20)), forms.gallery("some", range(20), asked=slice(3, 9))
     twin, parts = forms.gallery("twin", range(20)), forms.gallery("parts", range(20), parts=2)
     other = forms.gallery("other", range(20, 40))

@@ -44,7 +44,7 @@ def test_the_examples_of_equation_e6() -> None:
     assert found.total[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1 + 15.0) / 5)
     assert found.own[4] == pytest.approx(15.0)
     assert found.others[4] == pytest.approx((34.6 + 32.9 + 33.3 + 23.1) / 4)
-    # With all annotators there is no bias by definition, and nobody left to be among the others.
+    # With all annotators there is no bias by definition, and none is left among the others.
     assert found.total[5] == found.own[5] == 0
     assert np.isnan(found.others[5])
 

@@ -69,7 +69,7 @@ def test_votes_without_strengths(wins: list[list[float]], message: str) -> None:
         bradley_terry(np.array(wins))
 
 
-def test_too_few_rounds_are_said() -> None:
+def test_too_few_rounds_are_noted() -> None:
     with pytest.raises(InputError, match="preferences did not settle; given: 1 rounds"):
         bradley_terry(PRINTED, rounds=1)
 

@@ -148,7 +148,7 @@ def test_folders_that_are_read_are_not_written(tmp_path: Path) -> None:
     Outputs("mix", reads=[place.parent]).folder(_folder(place, None))
     with pytest.raises(InputError, match=_READ):
         Outputs("mix", overwrite=True, reads=[place.parent]).folder(_folder(place, "theirs"))
-    # A file beside those that are written, read by the same command, is in nobody's way.
+    # A file beside those that are written, read by the same command, is no obstacle.
     Outputs("mix", reads=[place / "words.txt"]).folder(_folder(place, None))
 
 

@@ -331,7 +331,7 @@ def real_winoground(shared_data: Path) -> Comparison:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """A headless Chromium that asks nobody for anything, or a skip that says what to install."""
+    """A headless Chromium without network requests, or a skip that says what to install."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
     if not Path(path).is_file():
         pytest.skip("no Chromium: install it (Debian: apt-get install chromium)")

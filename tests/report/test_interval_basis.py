@@ -29,7 +29,7 @@ def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple
     return benchmark, evaluate(benchmark, scores, scorer="s", interval=interval, draws=200)
 
 
-def test_two_captions_of_all_questions_are_said_to_be_given() -> None:
+def test_two_captions_of_all_questions_are_noted_as_given() -> None:
     benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)))
     assert result.provenance["interval"]["given"] == {"images": 0, "captions": 2}
     estimate = result.measures["accuracy"]
@@ -52,7 +52,7 @@ def test_few_images_are_warned_of_and_many_of_all_are_not() -> None:
 
 
 @pytest.mark.parametrize(("interval", "warned"), [("auto", True), ("wilson", True), ("bootstrap", False)])
-def test_what_is_given_is_said_of_intervals_that_take_it_so(interval: str, warned: bool) -> None:
+def test_given_items_are_noted_for_intervals_that_take_them_so(interval: str, warned: bool) -> None:
     benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)), interval)
     assert any("as given" in line for line in warnings(benchmark, [result])) == warned
     # As one cluster, all questions are one.

@@ -41,7 +41,7 @@ def test_a_scorer_without_ties_gives_no_warning() -> None:
     assert "No scorer has a tie; they count by the policy strict." in said(comparison)
 
 
-def test_the_lead_names_the_best_and_who_cannot_be_told_from_it(quads: Comparison) -> None:
+def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads: Comparison) -> None:
     best = max(quads.runs, key=lambda run: run.items["group"].mean())
     text = lead(quads).replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(f"{best.name} has Group {100 * best.items['group'].mean():.2f} % (")
@@ -55,7 +55,7 @@ def test_the_lead_names_the_best_and_who_cannot_be_told_from_it(quads: Compariso
     assert ("not told apart" in text) == bool(rivals)
 
 
-def test_equal_scorers_are_not_told_apart() -> None:
+def test_equal_scorers_are_not_distinguished() -> None:
     benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
     comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")], draws=100)[0]
     assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")

@@ -193,7 +193,7 @@ def test_a_caption_column_is_no_score() -> None:
     assert recognise(table).kind == "choice_outcome"
 
 
-def test_the_only_true_false_column_is_guessed_and_said(tmp_path: Path) -> None:
+def test_the_only_true_false_column_is_guessed_and_noted(tmp_path: Path) -> None:
     found = given.load(csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false"))
     assert found.column == ("solved",)
     assert found.described == "right or wrong per question in column solved; ids in 'id'"

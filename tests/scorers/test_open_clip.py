@@ -70,7 +70,7 @@ def test_equals_the_librarys_towers(
         assert abs(embeddings - exact).max() <= 1e-5
 
 
-def test_gelu_and_quickgelu_are_told_apart(
+def test_gelu_and_quickgelu_are_distinguished(
     checkpoint: Callable[[str], Path], captions: list[Caption]
 ) -> None:
     # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
@@ -249,7 +249,7 @@ def test_names_that_lead_nowhere(argument: str, pattern: str) -> None:
     refused(argument, pattern)
 
 
-def test_gelu_asked_for_by_name_goes_on_to_the_download() -> None:
+def test_gelu_named_in_the_spec_goes_on_to_the_download() -> None:
     refused("ViT-B-32-gelu/openai", "cannot be downloaded")
 
 
@@ -316,7 +316,7 @@ def test_weights_of_another_architecture(checkpoint: Callable[[str], Path]) -> N
     assert "its shapes look like tiny-wide" in said
 
 
-def test_broken_image_is_named_whoever_decodes_it(
+def test_broken_image_is_named_in_every_decoder(
     checkpoint: Callable[[str], Path], drawn_images: list[Image]
 ) -> None:
     scorer = load("tiny", checkpoint("tiny"))

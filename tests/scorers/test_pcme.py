@@ -158,7 +158,7 @@ def test_one_head_gives_one_point():
     assert network.comparison() is None
 
 
-def test_the_mean_of_pcme_is_a_head_and_its_variance_begins_where_it_is_told():
+def test_the_mean_of_pcme_is_a_head_and_its_variance_begins_at_log_sigma():
     network = pcme.pcme(small(), log_sigma=-3.0).network
     pixels, tokens = batch()
     answer = network(pixels, tokens)

@@ -25,7 +25,7 @@ def made():
     return backbone
 
 
-def test_words_are_told_apart_by_letters_and_not_by_case(made) -> None:
+def test_words_differ_by_letters_and_not_by_case(made) -> None:
     words = {
         word for caption in CAPTIONS for word in caption.lower().replace(".", " .").replace(",", " ,").split()
     }

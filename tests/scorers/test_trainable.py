@@ -297,7 +297,7 @@ def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None
         registry.backbone(f"hf:{tmp_path}")
 
 
-def test_bert_kinds_are_told_what_is_padding(tmp_path: Path, drawn_images, captions) -> None:
+def test_bert_kinds_get_a_mask_of_padding(tmp_path: Path, drawn_images, captions) -> None:
     torch.manual_seed(0)
     for name in ("align", "altclip"):
         folder = tmp_path / name

@@ -1,4 +1,4 @@
-"""Caption metrics in the study: the oracle gets everything, and nobody's numbers are made up."""
+"""Caption metrics in the study: the oracle gets everything, and every number comes from a run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -30,7 +30,7 @@ def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = 
 def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept: int, workers: int) -> None:
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
     pictures = ImageStore(images, np.arange(1, 8), thumbnails.Shrunk(), kept=kept, skip=True, workers=workers)
-    # The first is not used, so nobody looks at it.
+    # The first is not used, so it is not opened.
     assert pictures.unreadable == (4,)
     assert pictures.in_memory == (kept > 0)
     asked = [ImageRequest(np.array([7, 2])), ImageRequest(np.array([5]))]

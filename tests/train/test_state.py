@@ -169,7 +169,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never
     rng = np.random.default_rng()
     reached = 0
     for limit in (11, 21):
-        # At any moment within a step that nobody chose, and twice: what went on is stopped again.
+        # At a random moment within a step, and twice: the resumed training is stopped again.
         stop = int(rng.integers(reached + 1, limit + 1))
         with subprocess.Popen(
             [sys.executable, str(script), str(out)], env=environment, stdout=subprocess.PIPE, text=True

@@ -44,7 +44,7 @@ def test_captions_are_varied_and_partial():
     assert len({meaning.relation for meaning in told}) == 7
     assert 0.03 < np.mean([any(p.count > 1 for p in meaning.phrases) for meaning in told]) < 0.3
     assert 0 < np.mean([meaning.closed == "things" for meaning in told]) < 0.1
-    # Nobody says what all containers are, nor that a thing is plain.
+    # Captions never mention what all containers are, nor that a thing is plain.
     for phrase in (phrase for meaning in told for phrase in meaning.phrases):
         assert phrase.texture != "plain"
         assert phrase.shape not in CONTAINERS or phrase.size is phrase.texture is None

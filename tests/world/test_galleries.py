@@ -78,7 +78,7 @@ def test_what_cannot_be_drawn():
         gallery(3, style="cubist")
 
 
-def test_nobody_can_say_more_than_there_is_to_say(monkeypatch):
+def test_captions_end_when_nothing_is_left_to_mention(monkeypatch):
     monkeypatch.setattr("counterfoil.world.benchmarks._TRIES", 1)
     with pytest.raises(InputError, match="not so many different captions of a scene; given: 200 captions"):
         gallery(1, captions_each=200)

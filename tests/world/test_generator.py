@@ -32,7 +32,7 @@ def test_it_is_right_exactly_where_it_says_so(failure):
         assert right == (negative and not positive) == shows(contrast, scene)
 
 
-def test_it_fails_as_often_as_asked():
+def test_it_fails_at_the_given_rate():
     wrong = np.mean([not right for seed in range(10) for *_, right in drawn(0.61, seed)])
     # Within four standard errors of 2,800 draws.
     assert wrong == pytest.approx(0.61, abs=4 * (0.61 * 0.39 / 2800) ** 0.5)

@@ -37,7 +37,7 @@ def test_all_claims_hold_exactly_where_the_caption_does(asked):
     assert 0 < true < len(meanings) * len(scenes)
 
 
-def test_the_table_says_what_each_pair_says(asked):
+def test_the_table_equals_the_decision_pair_by_pair(asked):
     meanings, scenes = asked
     table = level_table(meanings, scenes)
     assert set(np.unique(table)) == {1, 2, 3, 4}

@@ -81,7 +81,7 @@ def test_kappa_where_chance_explains_all():
     assert np.isnan(kappa(always, always, 0.3))
 
 
-def test_rates_are_told_without_the_truth():
+def test_rates_are_estimated_without_the_truth():
     n = 30_000
     so = truth(n)
     answers = annotate(so, CROWD, np.random.default_rng(2))
@@ -180,7 +180,7 @@ def test_votes_give_strengths_back(tmp_path):
 
 def test_votes_of_those_who_guess_say_nothing_and_a_side_is_no_thing(tmp_path):
     strengths = {"good": 90.0, "bad": 10.0}
-    # Whoever always says left votes by the coin that chose the sides.
+    # A voter who always says left votes by the coin that chose the sides.
     for person in (Annotator("coin", accuracy=0.5), Annotator("left", accuracy=0.5, bias=0.5)):
         write_parquet(
             tmp_path / "v.parquet", vote(strengths, [person], np.random.default_rng(0), rounds=4000)
@@ -190,7 +190,7 @@ def test_votes_of_those_who_guess_say_nothing_and_a_side_is_no_thing(tmp_path):
 
 
 def test_a_poor_voter_errs_as_often_as_chosen(tmp_path):
-    # Of a thing that is always better, whoever is right four times in five votes for it so often.
+    # Of a thing that is always better, a voter who is right four times in five votes for it that often.
     write_parquet(
         tmp_path / "v.parquet",
         vote({"a": 1.0, "b": 1e-12}, [Annotator("x", 0.8)], np.random.default_rng(0), rounds=4000),

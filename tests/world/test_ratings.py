@@ -155,7 +155,7 @@ def test_what_cannot_be_drawn_is_refused(make):
         make(3, people=[Annotator("a"), Annotator("a")])
 
 
-def test_scenes_are_nobody_elses():
+def test_scenes_are_shared_with_no_other_benchmark():
     made = [rated(200, lazy=True), preferences(150, lazy=True)]
     shown = [{image.source.scene for image in each.images} for each in made]
     moving = {scene for image in clips(150).images for scene in image.source.scenes}

@@ -77,7 +77,7 @@ def test_every_value_can_be_drawn_and_seen():
     assert set(RADII) == set(SIZES)
 
 
-def test_both_pictures_of_a_contrast_can_be_told_apart():
+def test_both_pictures_of_a_contrast_differ():
     for contrast in contrasts(140, seed=2):
         a, b = (pixels(scene) for scene in contrast.scenes)
         assert (np.abs(a - b).max(axis=2) > 30).mean() > 0.002, contrast
@@ -323,7 +323,7 @@ def test_a_simple_classifier_tells_the_styles_apart(size, stored):
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("size", [48, 64])
-def test_textures_can_be_told_in_small_jpegs(size, style):
+def test_textures_are_recognisable_in_small_jpegs(size, style):
     """In any colour and size, the nearest clean picture of a stored one has its texture."""
     for size_name in SIZES:
         for shape in SHAPES:

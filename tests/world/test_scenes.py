@@ -94,7 +94,7 @@ def test_a_scene_is_a_value():
     assert len({Scene((thing,)), Scene((thing,)), Scene((thing,), "sage")}) == 2
 
 
-def test_containers_are_as_common_as_asked_for():
+def test_containers_are_as_common_as_the_option_says():
     rng = np.random.default_rng(6)
     scenes = [sample_scene(rng) for _ in range(1200)]
     hollow = [[thing for thing in scene.things if thing.shape in CONTAINERS] for scene in scenes]

@@ -37,7 +37,7 @@ from counterfoil.cli.plain_text import complain, main_process
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
-#: Seconds that a process of several waits for the first one to say what is wrong.
+#: Seconds that a process waits for the first of several to report an error.
 _OTHERS_FIRST = 3.0
 
 
@@ -151,13 +151,13 @@ def main() -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
             # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
-            # then end by the signal in spite of sys.exit. All our cleaning up has been done on the way here.
+            # then end by the signal in spite of sys.exit. All our cleanup is done by now.
             os._exit(INTERRUPTED)
         raise
     except BaseException as error:
         if not main_process():
-            # Of several processes that find the same fault one says it: who starts them ends the others
-            # when the first one ends. Who lives on has found a fault of its own.
+            # Of several processes that find the same fault one reports it: the launcher ends the others
+            # when the first one ends. A process that is still alive has found a fault of its own.
             time.sleep(_OTHERS_FIRST)
         if debug:
             faults.print_traceback(error)

@@ -260,7 +260,7 @@ def preferences(
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Who is preferred to whom: Bradley-Terry strengths from votes between two at a time.
+    """Bradley-Terry strengths from votes between two at a time.
 
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.

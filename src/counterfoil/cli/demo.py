@@ -73,7 +73,7 @@ def command(
 
 
 def show(made: "Study", console: "Console") -> None:
-    """The end of a demo: a table of the models, then what was asked and what came of it."""
+    """The end of a demo: a table of the models, then each finding and its verdict."""
     from rich.text import Text
 
     from counterfoil.report.study_page import known
@@ -102,7 +102,7 @@ def show(made: "Study", console: "Console") -> None:
 
 
 def _found(finding: "Finding") -> tuple[tuple[str, str], str, str]:
-    """A finding's mark, its claim, and what came of it."""
+    """A finding's mark, its claim and its verdict."""
     said = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
     return _MARKS[finding.verdict], finding.claim, said
 

@@ -35,7 +35,7 @@ _ADVICE = {
 
 
 def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether `--debug` is among the arguments, and the others; what follows a lone `--` is left as it is.
+    """Whether `--debug` is among the arguments, and the other arguments; those after a lone `--` are kept.
 
     >>> debugging(["list", "benchmarks", "--debug"]), debugging(["evaluate", "--", "--debug"])
     ((True, ['list', 'benchmarks']), (False, ['evaluate', '--', '--debug']))

@@ -96,7 +96,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no prog
 Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
 Html = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")]
 Title = Annotated[str, typer.Option(help="Title of the HTML page.")]
-#: Pages are made to be passed on.
+#: Pages are made to be shared.
 Private = Annotated[
     bool,
     typer.Option(

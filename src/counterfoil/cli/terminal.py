@@ -46,7 +46,7 @@ class _Clean(Console):
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, force_jupyter=False)
 
     def on_broken_pipe(self) -> None:
-        """Say no more, where Rich would end the program: files are still to be written."""
+        """Write no more, where Rich would end the program: files are still to be written."""
         drop_output()
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

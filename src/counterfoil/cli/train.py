@@ -174,7 +174,7 @@ def command(
     if not quiet:
         console.print(result_table(found.outcome))
     if json != "-" and not quiet:
-        # What a network from scratch has learnt of is likely the world that is at hand.
+        # The data at hand are likely the world that a network from scratch was trained on.
         next_on = (asked.guard or "").partition("=")[0] or (
             "world-quads" if "small" in training.backbone.name else "bivlc"
         )

@@ -17,7 +17,7 @@ from counterfoil.train.recipes import Detection, Recipe
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone
 
-#: Fields that say nothing by themselves.
+#: Fields that are not shown by themselves.
 _SILENT = ("name", "stages")
 
 

@@ -162,7 +162,7 @@ def _check_options(what: str, options: Mapping[str, object]) -> None:
 #: Benchmarks of captions that were judged.
 JUDGED = ("rated", "preferences", "clips")
 
-#: What questions are called in what was built, and what is said of them.
+#: The noun for the questions of what was built, and a summary of them.
 _ASKED = {"gallery": ("query", ""), "rated": ("caption", " rated"), "clips": ("caption", " rated")}
 #: Positives natural and negatives synthetic, as in BiVLC.
 _MIXED = "mixed"
@@ -193,7 +193,7 @@ def _benchmark(
     captions_each: int | None,
     report: "Progress",
 ) -> list[str]:
-    """Draw a benchmark and save it; what came of it, in lines."""
+    """Draw a benchmark and save it; returns a summary in lines."""
     from counterfoil.data.folder import check_target, save
     from counterfoil.report.forms.recall_curves import right_answers
     from counterfoil.report.labels import amount
@@ -257,7 +257,7 @@ def _training(
     rows: "Filter | None",
     report: "Progress",
 ) -> list[str]:
-    """Draw a training set and save it; what came of it, in lines."""
+    """Draw a training set and save it; returns a summary in lines."""
     from counterfoil.world.training import check_folder, save_training, training
 
     check_folder(out)

@@ -54,7 +54,7 @@ class Scores(Answered):
     """
 
     values: NDArray[np.float64]
-    #: What made them, where the engine did (`counterfoil.engine.plan`): scorer, machine, versions.
+    #: Their origin, where the engine made them (`counterfoil.engine.plan`): scorer, machine, versions.
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     has_scores: ClassVar[bool] = True
@@ -174,7 +174,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _version(library: str) -> str | None:
-    """As installed when first asked for: a study asks hundreds of times, and each time a file is parsed."""
+    """Cached, since a study asks hundreds of times and each lookup parses a file."""
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
@@ -187,7 +187,7 @@ def command() -> list[str]:
 
 
 def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]:
-    """What names a benchmark: its questions' digest, and where it and its `images` were read from."""
+    """A benchmark's identity: its questions' digest, and where it and its `images` were read from."""
     return {
         "name": benchmark.name,
         "questions": len(benchmark),

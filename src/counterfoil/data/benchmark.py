@@ -81,7 +81,7 @@ class Benchmark:
     #: The folder or file a user named with --data, so that a report can find the pictures again.
     path: Path | None = None
     #: The file of captions, beside the questions as they were released, in which its authors' metrics count
-    #: documents (EMScore's weights of tokens). It may not be there. None: the benchmark has none.
+    #: documents (EMScore's weights of tokens). It may not be there. None where the benchmark has none.
     corpus: Path | None = None
 
     def __post_init__(self) -> None:

@@ -127,14 +127,14 @@ class Named:
                 self._spelt.setdefault(spelling, []).append(name)
 
     def find(self, name: str) -> str | None:
-        """How a thing is called here, None where none, or more than one, may be meant."""
+        """How a thing is called here, None where no name, or more than one, fits."""
         if name in self._names:
             return name
         found = self.several(name)
         return found[0] if len(found) == 1 else None
 
     def several(self, name: str) -> tuple[str, ...]:
-        """All that may be meant by a name."""
+        """All names that fit."""
         return next((tuple(self._spelt[s]) for s in spellings(name) if s in self._spelt), ())
 
 
@@ -224,7 +224,7 @@ def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
 
 
 def _number(value: Any) -> int | None:
-    """A whole number from 0; None for anything else, which is no matter of ours."""
+    """A whole number from 0; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

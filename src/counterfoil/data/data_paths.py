@@ -27,7 +27,7 @@ def fetched_data(benchmark: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Places:
-    """What a user named with one option: a path for all benchmarks, and paths of single ones.
+    """Paths given with one option: one for all benchmarks, and paths for single ones.
 
     `option` is the option's name, for messages.
     """
@@ -73,7 +73,7 @@ class Places:
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":
-        """Itself; raises `DataError` where a path is not there."""
+        """This value; raises `DataError` where a path does not exist."""
         for given in (self.plain, *self.named.values()):
             if given is not None and not given.exists():
                 raise DataError("no such file or folder", where=given, hint=f"check {self.option}")

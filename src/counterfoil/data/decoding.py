@@ -168,7 +168,7 @@ _TURNS = {
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """What looking through a file tells: when frames are shown, and the file's own stamp of each.
+    """The result of scanning a file: when frames are shown, and the file's own time stamp of each.
 
     `stamps` is None where frames could only be counted by decoding; they are told apart by number then.
     """

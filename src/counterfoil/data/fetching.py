@@ -62,7 +62,7 @@ class Release(BaseModel):
     revision: str = ""
     #: The benchmarks that are read from the folder once it is fetched.
     serves: tuple[str, ...] = ()
-    #: What is needed besides, in words.
+    #: Further requirements, in words.
     needs: str = ""
     files: tuple[ReleasedFile, ...] = ()
     #: Of a data set of the hub, which of its files are wanted, as a pattern of their paths.

@@ -187,7 +187,7 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
         raise DataError(f"image too large, it may be a decompression bomb ({error})", where=where) from None
     except PIL.UnidentifiedImageError:
         raise DataError("not an image file", where=where, given=f"{len(data)} bytes") from None
-    # What else a damaged picture raises is up to the plugin of its format: anything from OSError to KeyError.
+    # On a damaged picture Pillow's plugins raise anything from OSError to KeyError.
     except Exception as error:
         words = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(

@@ -155,7 +155,7 @@ class Contained:
     dropped: int
 
     def said(self) -> str:
-        """What was done in words, for a benchmark's source; empty where nothing was."""
+        """The result in words, for a benchmark's source line; empty where nothing was done."""
         parts = []
         if self.dropped:
             parts.append(f"{self.dropped:,} references equal to a candidate taken out")
@@ -201,7 +201,7 @@ def contained(
     for row, own in enumerate(number.tolist()):
         if own not in lists:
             lists[own] = references.row(row).tolist()
-        # Asked of the row's own list: another row may have emptied the shared one already.
+        # Looked up in the row's own list: another row may have emptied the shared one already.
         mine = text[references.row(row)] == text[candidates[row]]
         found[row] = bool(mine.any())
         if policy == "drop-reference" and found[row]:

@@ -85,15 +85,15 @@ class Store:
         return name, name
 
     def drop_others(self) -> None:
-        """Take away what the benchmark that was here before kept, and this one does not."""
+        """Remove the files of the benchmark that was here before, unless this one keeps them."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
-                # What is called otherwise was put there by someone else.
+                # Files with other names were put there by someone else.
                 if path.name not in self.names and _KEPT.fullmatch(path.name):
                     remove(path)
 
     def undo(self) -> None:
-        """Take away what was written."""
+        """Remove what was written."""
         for path in self.written:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -151,7 +151,7 @@ def load_items(
 
 
 def _odd(row: Mapping[str, Any]) -> str | None:
-    """What of a row does not fit together, None where all does."""
+    """The inconsistency within a row, None where there is none."""
     if (row["file"] is None) != (row["digest"] is None):
         return "only one of 'file' and 'digest' is there"
     if row["file"] is not None and Path(row["file"]).name in ("", ".."):
@@ -263,7 +263,7 @@ def _check(path: Path, found: str, expected: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Take away a file or a folder; raises `StorageError` where that cannot be done."""
+    """Remove a file or a folder; raises `StorageError` where that fails."""
     try:
         if path.is_dir() and not path.is_symlink():
             rmtree(path)

@@ -246,7 +246,7 @@ def _whole(cell: object) -> int | None:
 
 
 def shown(cell: object) -> str:
-    """A cell as a message shows it: short, and telling text from number."""
+    """A cell as messages show it: short, with texts in quotes."""
     if cell is None:
         return "nothing"
     shown = _REPR.repr(cell) if not isinstance(cell, str) else cell or "(empty)"

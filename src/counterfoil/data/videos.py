@@ -103,7 +103,7 @@ class FrameFeatures:
         return self.checked(read_npy(self.path))
 
     def checked(self, found: object) -> Float32[ndarray, "frames width"]:
-        """What was read, as float32 and in its own right; raises as `read`."""
+        """The features as a float32 array of their own; raises as `read`."""
         if not isinstance(found, ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu":
             given = f"{found.dtype} of {found.shape}" if isinstance(found, ndarray) else type(found).__name__
             raise DataError(
@@ -135,7 +135,7 @@ class Video(Image):
     has embedded already (`FrameFeatures`). `crop` applies to every frame.
     """
 
-    # Embedded frames are no bytes; who reads videos tells the kinds of source apart.
+    # Embedded frames are no bytes; readers of videos distinguish the kinds of source.
     source: Source | FrameFeatures | None = None  # type: ignore[assignment]
     start: float | None = None
     end: float | None = None
@@ -243,7 +243,7 @@ def _listed(folder: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _listed_at(folder: Path, _: int) -> tuple[str, ...]:
-    # Asked once per frame; the folder's time of change is part of the question.
+    # Called once per frame; the folder's modification time is part of the key.
     names = [name for name in os.listdir(folder) if name.lower().endswith(_PICTURES)]
     if not names:
         raise DataError(

@@ -382,7 +382,7 @@ def _of_shown(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
 
 
 def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None:
-    """That the corpus of a benchmark is not at hand, where the metric would count its documents."""
+    """Note that a benchmark's corpus is missing, where the metric would count its documents."""
     file, shown = benchmark.corpus, _of_shown(metric, benchmark.images)
     if file is None or file.is_file() or not getattr(shown, "wants_corpus", False):
         return

@@ -84,7 +84,7 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
 
 
 def _name(source: Source) -> Hashable:
-    """What tells sources apart without reading them: files by path, all others by being the same object."""
+    """The key of a source without reading it: files by path, all others by object identity."""
     return source if isinstance(source, FileSource) else id(source)
 
 
@@ -195,7 +195,7 @@ def _save_memo(
     if cache is None or not new:
         return
     # Read again: another process may have added to the list. Where two write at once the last one wins, and
-    # the loser's files are digested again some day.
+    # the other's files are digested again in a later run.
     entries = {**_load_memo(cache), **new}
     paths = sorted(entries)
     stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)

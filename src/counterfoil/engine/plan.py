@@ -56,7 +56,7 @@ class Answering:
         return form not in self.without and (self.forms is None or form in self.forms)
 
 
-#: Who answers which form. Of a scorer with several abilities the first that fits is used.
+#: The forms that each ability answers. Of a scorer with several abilities the first that fits is used.
 ANSWERS: Mapping[Ability, Answering] = {
     "embeds": Answering("a dual encoder"),
     "scores_pairs": Answering("a scorer of pairs"),

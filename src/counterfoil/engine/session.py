@@ -48,7 +48,7 @@ _Values = TypeVar("_Values", Vectors, NamedRows)
 
 @dataclass(frozen=True)
 class Session:
-    """How work is done: where it is kept, how much at a time, in how many processes, and who hears of it.
+    """The settings of work: the cache, batch size, processes, and functions for notes and progress.
 
     Finished shards go to the folder `cache` (None keeps nothing). `batch_size` rows go through the model at a
     time and `workers` processes decode images; neither changes what is computed. `progress` is called after

@@ -1,4 +1,4 @@
-"""Studies with a dial: one thing is changed from model to model, and the measures follow.
+"""Studies with a dial: one setting is changed from model to model, and the measures are compared.
 
 Of noise: how many negative images show something else than their captions say, and what filtering them
 brings back. Of mining: which negatives a triplet loss counts, judged by R@1 and by mAP@R (ECCV Caption Figure
@@ -20,7 +20,7 @@ from counterfoil.evaluation.replicates import (
 )
 from counterfoil.evaluation.result import Run
 
-#: What the study of noise asks.
+#: The measures of the study of noise.
 NOISE = "What do wrong negative images cost, and what does filtering bring back?"
 
 
@@ -36,7 +36,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a page draws of a trial: a level per measure."""
+    """The levels of a trial that a page draws, one per measure."""
 
     label: str
     x: float | None

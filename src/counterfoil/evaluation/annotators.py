@@ -336,7 +336,7 @@ def _means(
     place = np.where(verified.place > 0, verified.place, np.iinfo(np.int32).max)[right].T.astype(np.int32)
     place = np.ascontiguousarray(place)
     first = (place == 1).astype(np.float64)
-    # The proposers of a pair as bits of a number, so that a set of annotators is one comparison.
+    # The proposers of a pair as bits of a number, so that testing a set of annotators is one comparison.
     bits = 1 << np.arange(proposed.shape[1], dtype=np.int64)
     who = proposed @ bits
     everyone = int((verified.found > 0).sum())

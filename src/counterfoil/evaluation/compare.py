@@ -1,4 +1,4 @@
-"""Several scorers on one benchmark: is the difference more than luck?"""
+"""Several scorers on one benchmark, and whether they differ by more than chance."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -36,7 +36,7 @@ DETECTORS = ("detectors", "trohn-img-detectors")
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, what the runs say of it, and the numbers that say so.
+    """A claim, its verdict from the runs, and the numbers behind it.
 
     `evidence` holds first the levels (a measure of each model), then the differences; those that `decide` are
     the family behind the verdict. `sentence` says it in words, with the numbers.
@@ -186,7 +186,7 @@ def of_form(
 
 
 def verdict(evidence: Sequence[Evidence]) -> Verdict:
-    """What the deciding differences say together.
+    """The verdict of the deciding differences.
 
     >>> def at(low, high):
     ...     return Evidence("a", "m", "difference", (low + high) / 2, low, high, 9, decides=True)
@@ -316,7 +316,7 @@ def _models(n: int) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """That one metric goes with the truth better than another."""
+    """The claim that one metric agrees with the truth better than another."""
 
     key: str
     text: str
@@ -340,7 +340,7 @@ CLAIMS = (
         "clip-s",
     ),
 )
-#: What stands for a metric of pictures where they move.
+#: The metric of videos in place of a metric of pictures.
 MOVING: Mapping[str, str] = {
     "clip-s": "em-score",
     "ref-clip-s": "ref-em-score",

@@ -33,7 +33,7 @@ class IntervalMethod(StrEnum):
 
 
 def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
-    """What `auto` stands for: Wilson's, unless questions share images or captions."""
+    """The method that `auto` chooses: Wilson's, unless questions share images or captions."""
     if interval is not IntervalMethod.AUTO:
         return interval
     if sharing.independent:
@@ -42,7 +42,7 @@ def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
 
 
 def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] | Sharing:
-    """What `stats` is to take as shared under an interval: by `wilson` and `folds` nothing."""
+    """The sharing that an interval takes into account: under `wilson` and `folds` none."""
     if interval is IntervalMethod.AUTO:
         return sharing
     if interval is IntervalMethod.CROSSED:

@@ -1,4 +1,4 @@
-"""Sets of right answers against what people judged: how much is confirmed, how much missed, and how many."""
+"""Sets of right answers against people's judgements: how many are confirmed, how many are missed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from counterfoil.stats.sharing import Sharing
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """The judged pairs of one direction, by query, and what each model does with them.
+    """The judged pairs of one direction, by query, and their places in each model's lists.
 
     `place` is where a model's own list has the pair, from 1 on, 0 where the list as deep as it is known
     (`depth` per model) does not. `proposed` says which model put which pair forward. `sharing` is what
@@ -191,7 +191,7 @@ def _renumbered(names: Sequence[str], among: Sequence[str]) -> NDArray[np.int64]
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
 
-#: What the right answers that people accepted are called among those of benchmarks.
+#: The name of the right answers that people accepted, among those of benchmarks.
 JUDGED = "judgements"
 
 

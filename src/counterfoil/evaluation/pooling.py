@@ -12,7 +12,7 @@ from counterfoil.metrics.annotators import Pool, pool_yield
 
 @dataclass(frozen=True)
 class Tasks:
-    """How pairs are handed out: so many to judge in a task, so many of known answer beside them.
+    """How pairs are divided into tasks: pairs to judge per task, and pairs with a known answer beside them.
 
     ECCV Caption section 3.2 and appendix B.2: 18 and 2, 1.40 dollars a task in the first stage.
     """

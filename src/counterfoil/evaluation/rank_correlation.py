@@ -1,4 +1,4 @@
-"""Do two measures, or two benchmarks, put models in the same order?
+"""Agreement of measures and benchmarks on the order of models.
 
 A table of models by columns, a column being one measure on one benchmark, and for every pair of columns how
 far they agree on the order of the models: Kendall's tau-b and Spearman's correlation (ECCV Caption Table 5
@@ -54,7 +54,7 @@ from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
 
-#: A correlation of fewer models says nothing: two are in the same order or not.
+#: Fewer models have no useful correlation: two are in the same order or not.
 LEAST = 3
 
 
@@ -64,7 +64,7 @@ class RankColumn:
 
     benchmark: str
     measure: str
-    #: The benchmark as print calls it.
+    #: The benchmark's title in print.
     title: str
 
     @property
@@ -190,7 +190,7 @@ class Agreement:
 
     @property
     def sure(self) -> bool:
-        """Whether the interval of tau leaves out 0."""
+        """Whether the interval of tau excludes 0."""
         return self.tau_low > 0 or self.tau_high < 0
 
 

@@ -108,7 +108,7 @@ class SystemScores:
 
 
 def together(judges: Mapping[str, SystemScores]) -> SystemScores:
-    """What several judges of one scale gave: the mean of all that they said of a system.
+    """The ratings of several judges on one scale: the mean over all of a system's ratings.
 
     Fixed numbers count once for each judge. Raises `InputError` where judges know other systems or images.
 
@@ -289,7 +289,7 @@ def _swapped(
     values: NDArray[np.float64],
     drawing: SystemDraws,
 ) -> NDArray[np.float64]:
-    """p of "both metrics could as well be swapped", image by image or system by system.
+    """p of "both metrics are exchangeable", image by image or system by system.
 
     NaN over images where a metric is no mean of images' scores.
     """
@@ -312,6 +312,6 @@ def _swapped(
         people = np.broadcast_to(theirs.fixed, moved.shape)
         made = measures(np.stack([middle + moved, middle - moved, people], axis=2))
         gap = np.abs(made[:, :, 0, 2] - made[:, :, 1, 2])
-        # A mixture that is the same of all systems goes along with nothing.
+        # A mixture that is equal for all systems correlates with nothing.
         reached += (np.nan_to_num(gap) >= np.abs(values) - 1e-9).sum(axis=0)
     return (1 + reached) / (drawing.draws + 1)

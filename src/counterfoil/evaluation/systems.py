@@ -45,7 +45,7 @@ from counterfoil.metrics.correlation import middle_ranks
 #: What is correlated with people as if it were a metric: one of them, with the mean of the others.
 ONE_PERSON = "one person"
 
-#: So many systems make an order worth having.
+#: The fewest systems whose order is tested.
 ENOUGH = 10
 
 #: With up to so many systems every order is looked at in the test: 8! are 40,320.
@@ -286,7 +286,7 @@ def _one_person(
 
 
 def _said(own: SystemScores, others: SystemScores) -> NDArray[np.bool_]:
-    """Which systems both said something of."""
+    """The systems that both rated."""
     return ~(np.isnan(own.fixed) | np.isnan(others.fixed))
 
 
@@ -315,7 +315,7 @@ def _why_missing(
 
 
 def _few(found: Sequence[SystemCorrelation]) -> list[str]:
-    """A sentence on how little so few systems say."""
+    """A warning about few systems."""
     fewest = min((each.systems for each in found), default=ENOUGH)
     notes = []
     if fewest < ENOUGH:
@@ -328,7 +328,7 @@ def _few(found: Sequence[SystemCorrelation]) -> list[str]:
 
 
 def _orders(n: int, draws: int, seed: int) -> Int[ndarray, "orders n"]:
-    """Every order of n systems, or, of more than eight, drawn ones after the one at hand."""
+    """Every order of n systems; of more than eight, the observed one and drawn ones."""
     if n <= _EVERY_ORDER:
         return np.array(list(permutations(range(n))), dtype=np.int64)
     rng = np.random.default_rng([seed, n])
@@ -339,7 +339,7 @@ def _orders(n: int, draws: int, seed: int) -> Int[ndarray, "orders n"]:
 def _test(
     x: Float[ndarray, "n"], y: Float[ndarray, "n"], orders: Int[ndarray, "orders n"]
 ) -> Float[ndarray, "3"]:
-    """The share of orders, the one at hand among them, in which x goes along with y as much."""
+    """The share of orders, the observed one among them, in which x correlates with y at least as much."""
     above = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
     rank_x, rank_y = middle_ranks(x), middle_ranks(y)
     # What each is divided by is the same in every order.

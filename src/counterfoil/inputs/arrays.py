@@ -84,7 +84,7 @@ def read_npz(path: str | Path, *, names: str = "", hint: str = "check the path")
             with zipfile.ZipFile(file) as archive:
                 return _members(archive, path)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        # RuntimeError is how zipfile speaks of passwords, NotImplementedError of unknown ways to pack.
+        # zipfile raises RuntimeError for passwords and NotImplementedError for unknown compression.
         raise DataError(f"not a readable npz file: {error}", where=path, hint=_CUT) from None
     except OSError as error:
         raise unreadable(path, error) from None
@@ -155,7 +155,7 @@ def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[A
             # NumPy warns where it falls back on a parser for files of Python 2.
             warnings.simplefilter("ignore")
             shape, fortran, kind = readers[version](file)
-    # What a header that is none raises is up to NumPy's parser: anything from ValueError to TokenError.
+    # On a broken header NumPy's parser raises anything from ValueError to TokenError.
     except Exception as error:
         text = " ".join(str(error).split())[:120]
         raise DataError(f"not a readable npy file: {text}", where=where, hint=_CUT) from None

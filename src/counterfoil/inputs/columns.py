@@ -214,7 +214,7 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
     inner, place = column, where
     kind: Kind = wanted.kind
     while kind in _INNER:
-        # Which row it is in does not matter so much in a table that only counterfoil writes.
+        # The row is left out: only counterfoil writes such tables.
         inner, kind, place = pc.list_flatten(inner), _INNER[kind], f"{where}, within the lists"
         if inner.null_count and kind not in _INNER:
             raise _off("empty", place, _first(inner.is_null()))

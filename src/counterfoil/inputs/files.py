@@ -225,7 +225,7 @@ def _too_deep(kind: str, where: object) -> DataError:
     return DataError(f"{kind} nested too deeply", where=where, allowed=f"at most {MAX_DEPTH} levels")
 
 
-#: How pydantic speaks of an object, with the name of our class.
+#: pydantic's message about an object, with the name of our class.
 _INSTANCE = re.compile(r"a valid dictionary( or .*)?$")
 
 

@@ -107,7 +107,7 @@ def check_network(card: Any, *, where: object) -> None:
 #: The share of the free memory that one array or table may take.
 SHARE = 0.8
 
-#: Where Linux says what it has left, and what a container may use of it.
+#: Files in which Linux reports free memory, and the limit of a container.
 _MEMINFO = Path("/proc/meminfo")
 _LIMITS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),

@@ -85,7 +85,7 @@ def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
             raise ValueError("an array of other than its objects")
         return data
     if isinstance(data, str):
-        # How Python 2 wrote bytes.
+        # Bytes as Python 2 wrote them.
         data = data.encode("latin1")
     if not isinstance(data, bytes | bytearray) or len(data) != count * found.itemsize:
         raise ValueError("an array of other than its bytes")
@@ -149,14 +149,14 @@ def plain_pickle(path: Path) -> Any:
             allowed="builtins and numpy arrays",
             hint="a pickle may run what its author likes",
         ) from None
-    # A broken pickle makes the unpickler stumble over anything.
+    # A broken pickle can raise any exception in the unpickler.
     except Exception as error:
         said = " ".join(str(error).split())[:120] or type(error).__name__
         raise DataError(f"not a readable pickle: {said}", where=path, hint="is the file cut off?") from None
 
 
 class _RefusedError(Exception):
-    """A name that a pickle asks for and does not get."""
+    """A name in a pickle that is refused."""
 
 
 # Python's own unpickler, not the one in C: that one makes room for what a damaged file claims.
@@ -177,7 +177,7 @@ class _Plain(pickle._Unpickler):
 
 
 class _Whole:
-    """Bytes as a file of which no more can be asked for than there is."""
+    """Bytes as a file whose reads never exceed what there is."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0

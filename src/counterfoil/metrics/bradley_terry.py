@@ -12,7 +12,7 @@ from counterfoil.errors import InputError
 def bradley_terry(
     wins: Real[ndarray, "n n"], *, total: float = 100.0, tolerance: float = 1e-12, rounds: int = 100_000
 ) -> Float[ndarray, "n"]:
-    """The likeliest strengths p where i is preferred to j with chance p_i / (p_i + p_j).
+    """The maximum-likelihood strengths p where i is preferred to j with probability p_i / (p_i + p_j).
 
     `wins[i, j]` votes preferred i to j; the diagonal (a thing against itself) says nothing and is left out.
     Strengths are above 0 and sum to `total`. Found by the minorise-maximise rounds of Hunter: p_i becomes the
@@ -107,7 +107,7 @@ def bradley_terry_draws(
         chance = 1 / (1 + np.exp(log[:, None, :] - log[:, :, None]))
         slope = (votes - met * chance).sum(axis=2)
         curve = met * chance * (1 - chance)
-        # All strengths times the same say the same: that direction is closed by a constant of like size.
+        # Scaling all strengths changes nothing: a constant of similar size removes that direction.
         bend = np.eye(n) * curve.sum(axis=2)[:, :, None] - curve + curve.mean(axis=(1, 2))[:, None, None]
         step = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
         length = np.ptp(step, axis=1)

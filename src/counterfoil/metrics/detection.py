@@ -1,4 +1,4 @@
-"""Telling natural from made-up, and what that alone gets on a quad benchmark.
+"""Detection of synthetic items, and what it alone gets on a quad benchmark.
 
 Where every wrong image and caption was made by a machine, a detector of machine-made things can answer
 without understanding either. BiVLC section 5.3 measures how far that goes. All functions take probabilities
@@ -80,7 +80,7 @@ def likelier(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n"]:
 
 
 def by_label(values: Float[ndarray, "m"], label: Float[ndarray, "m"]) -> Float[ndarray, "n 2"]:
-    """Outputs in one column, told apart by label 0 (natural) and 1 (synthetic), as one row per question.
+    """Outputs in one column with labels 0 (natural) and 1 (synthetic), as one row per question.
 
     The k-th natural and the k-th synthetic output belong to question k; how the two are interleaved does not
     matter (the released tables have a batch of one, then a batch of the other). Raises `InputError` where

@@ -31,7 +31,7 @@ from counterfoil.metrics.measure import Measure, MeasureAtK, by_name
 from counterfoil.metrics.ranks import Ranks, runs
 from counterfoil.metrics.ties import Ties
 
-# More places than any gallery has: how far down a measure looks that looks at all of it.
+# More places than any gallery has: the depth of measures over the whole ranking.
 _EVERYWHERE = int(np.iinfo(np.int64).max)
 
 

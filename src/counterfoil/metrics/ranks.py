@@ -390,7 +390,7 @@ def join(blocks: Sequence[Ranks]) -> Ranks:
     return Ranks(positives, query, wrong, tied, before, gains, depth, blocks[0].gallery)
 
 
-# Comparisons are made for about so many scores at once: they stay in the processor's cache.
+# Scores compared at once: about as many as fit the processor's cache.
 _COUNTED_AT_ONCE = 1 << 19
 # Counts of so many rows fit into one byte.
 _BYTE = 255

@@ -16,7 +16,7 @@ from counterfoil.report.labels import measure_label
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.report.page_frame import Drawing
 
-#: How a direction is written over a table.
+#: A direction's heading over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}
 
 
@@ -317,7 +317,7 @@ def _label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> Non
 
 @dataclass(frozen=True)
 class DirectionSection:
-    """What the page says about one direction and measure."""
+    """The page's section on one direction and measure."""
 
     anchor: str
     title: str
@@ -356,7 +356,7 @@ def curves(studies: Sequence[AnnotatorBias]) -> Any:
 
 
 def lead(study: AnnotatorBias) -> str:
-    """The study in a sentence: whom one annotator alone favours, and how far all others are off."""
+    """The study in a sentence: which model a single annotator favours, and the bias of all others."""
     found = study.curves()
     own, rest = found["self-bias"][1], found["non-self-bias"][1]
     last = max(found["bias"])

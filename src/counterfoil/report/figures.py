@@ -40,7 +40,7 @@ from counterfoil.report.tables import groupings, main_measures, ranking, style_o
 _ROW = 0.23
 #: The width of a figure on a telephone, in inches of 96 pixels.
 _NARROW = 3.4
-#: What each direction of a quad asks.
+#: The question in each direction of a quad.
 _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images"}
 
 

@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """What a table says, before anything decides how it looks."""
+    """A table as a value, independent of its layout."""
 
     caption: str
     columns: tuple[Column, ...]

@@ -31,7 +31,7 @@ _INTERVALS = {
 
 @dataclass(frozen=True)
 class Note:
-    """One sentence; `kind` is how much it should worry the reader."""
+    """One sentence; `kind` is its severity."""
 
     text: str
     kind: Literal["fact", "warning"] = "fact"
@@ -97,7 +97,7 @@ def tied(comparison: Comparison) -> list[Note]:
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
-    """Who lies below chance on what; scorers that do so on the same measures share a sentence."""
+    """Which scorers are below chance on which measures; those below on the same ones share a sentence."""
     together: dict[tuple[str, ...], list[str]] = {}
     for run in comparison.runs:
         below = tuple(name for name in main_measures(comparison) if _below_chance(run, name))
@@ -178,7 +178,7 @@ def said(measure: str, value: float) -> str:
 
 
 def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
-    """How much the intervals of some results on one benchmark rest on, in a sentence without a stop.
+    """The numbers that the intervals of some results rest on, in a sentence without a full stop.
 
     The effective number of questions is that of the last main measure which has one, over all results.
 

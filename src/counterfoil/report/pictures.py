@@ -55,7 +55,7 @@ class Album:
     _number: dict[str, int] = field(default_factory=dict)
 
     def add(self, images: Sequence[Image], questions: Sequence[Sequence[int]]) -> dict[int, int]:
-        """Take in the pictures of as many questions as there is room for, in the order given.
+        """Add the pictures of as many questions as there is room for, in the order given.
 
         `questions` holds, per question, positions into `images`; a question gets all of its pictures or
         none, and images without a source are passed over. Returns the number in `uris` by position.

@@ -25,7 +25,7 @@ from counterfoil.store import digest, digest_value
 
 @dataclass(frozen=True)
 class Identity:
-    """Everything that decides what a scorer answers. Equal identities give equal scores.
+    """Everything that a scorer's answers depend on. Equal identities give equal scores.
 
     Batch size, number of workers and number of devices are not part of it. Scores are kept in a cache only
     where `weights` or `revision` is given, or the weights can be found (`identity_of`).
@@ -205,7 +205,7 @@ class Identified(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """What decides its answers."""
+        """Everything that its answers depend on."""
         ...
 
 
@@ -312,7 +312,7 @@ class Classifier(Identified, Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may ask of a scorer. Each loader takes what concerns it and refuses what it cannot do."""
+    """Options of a scorer. Each loader takes those that apply to it and refuses the others."""
 
     #: "auto" is a GPU where there is one.
     device: str = "auto"

@@ -42,13 +42,13 @@ WEIGHTS, CARD, PROCESSOR = "model.safetensors", "card.json", "processor"
 #: All that is written into the folder of a training, or of a checkpoint alone.
 FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", "resume.pt", UNFINISHED)
 
-#: Who builds a network from its card, by the card's kind; the folder of its files comes second.
+#: The builder of a network by its card's kind; its second argument is the folder of the files.
 _BUILDERS = {
     "small": "counterfoil.scorers.small:from_card",
     "open-clip": "counterfoil.scorers.open_clip:from_card",
     "hf": "counterfoil.scorers.hf:from_card",
 }
-#: Who puts heads on another network, whose card is under "on"; the rest of the card is what it is asked for.
+#: The builder of heads on another network, whose card is under "on"; the rest of the card are its arguments.
 _ON_TOP = {
     "pvse": "counterfoil.scorers.pcme:pvse",
     "pcme": "counterfoil.scorers.pcme:pcme",
@@ -82,7 +82,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
         "weights": digest_tensors(state),
     }
     if card["kind"] == "open-clip":
-        # What `open-clip:ARCH/FILE` asks of a file before it believes an architecture's activation.
+        # The entry in which `open-clip:ARCH/FILE` looks for the activation of the weights.
         said["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
     for name, data in backbone.files().items():
         path = folder / PROCESSOR / name

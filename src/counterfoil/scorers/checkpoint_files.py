@@ -222,7 +222,7 @@ def _unpickled(path: Path) -> Any:
             allowed="safetensors, or a PyTorch file of tensors and plain values",
             hint="save the state dict alone",
         ) from None
-    # What a damaged file raises is up to the unpickler: anything from EOFError to KeyError.
+    # On a damaged file the unpickler raises anything from EOFError to KeyError.
     except Exception as error:
         raise ModelError(
             f"not a readable PyTorch file ({type(error).__name__})", where=path, hint="is the file cut off?"

@@ -95,7 +95,7 @@ class LocalEncoder:
             found = []
             for reading, rows in zip(self.tower.read(texts), states, strict=True):
                 ids = np.array(reading.ids, dtype=np.int64)
-                # A copy, or a caption of three tokens would keep its whole batch in memory.
+                # A copy: a view of three tokens would keep the whole batch in memory.
                 vectors = rows[: reading.used].copy()
                 found.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
             yield found

@@ -26,7 +26,7 @@ from counterfoil.scorers.dual import given_frames, is_given
 from counterfoil.scorers.matching_probability import RowSimilarity
 from counterfoil.store import digest_value, write_json
 
-#: Whose versions an identity may depend on.
+#: Libraries whose versions an identity may depend on.
 _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers")
 
 Load = Callable[[str, Options], Any]

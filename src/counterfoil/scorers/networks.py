@@ -242,7 +242,7 @@ def unit_input(encoded: Encoded) -> Tensor:
 
 
 def detector(backbone: Backbone) -> Backbone:
-    """`backbone` with two fresh units that know nothing: torch's random state decides their weights.
+    """`backbone` with two untrained units: torch's random state decides their weights.
 
     The network below is frozen, and not copied. Raises `InputError` where there are units already.
     """

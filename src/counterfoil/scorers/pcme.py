@@ -36,7 +36,7 @@ class Attention(nn.Module):
         """
         scores = self.w2(torch.tanh(self.w1(local.places))).mT
         if local.nothing is not None:
-            # Something must be left to look at: an empty text would get no numbers.
+            # At least one place stays unmasked: an empty text would give NaN.
             closed = local.nothing & ~local.nothing.all(dim=1, keepdim=True)
             scores = scores.masked_fill(closed[:, None], -torch.inf)
         return scores.softmax(dim=2)
@@ -97,7 +97,7 @@ class LogVariance(nn.Module):
 
 Projection = Literal["auto", "shared", "own"]
 
-#: What a backbone is shown to see how wide its answers are.
+#: Sample inputs that show how wide a backbone's outputs are.
 _SENTENCE = "a picture of several things in a row"
 
 
@@ -286,7 +286,7 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
 
 
 def _shown(backbone: Backbone) -> tuple[Local, Local]:
-    """What the backbone says of a grey picture and a sentence: the widths of its answers, and its places.
+    """The backbone's outputs for a grey picture and a sentence: their widths and places.
 
     Raises `InputError` where it has heads already.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from counterfoil.scorers.base import Options
 
 PRECISIONS = ("fp32", "bf16", "fp16")
-#: What libraries say, each in its own way, where there is no network.
+#: Phrases in the libraries' messages where there is no network.
 NO_NETWORK = re.compile(
     r"offline|LocalEntryNotFound|Connection ?Error|ConnectError|URLError|resolve host|name resolution|"
     r"Max retries|SocketBlocked|timed? ?out|client has been closed",

@@ -63,7 +63,7 @@ def cluster_bootstrap(
     draws: int = 10_000,
     level: float = 0.95,
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """Intervals for the mean of each column, where questions of one cluster stand or fall together.
+    """Intervals for the mean of each column, where questions of one cluster depend on one another.
 
     `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers. Returns (low, high), each
     (m,), in [0, 1]: Wilson's interval for the effective number of questions, `p (1 - p)` over the variance of

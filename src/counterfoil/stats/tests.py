@@ -23,7 +23,7 @@ def paired_permutation(
     weights: Float[ndarray, "n"] | Float[ndarray, "n m"] | None = None,
     draws: int = 10_000,
 ) -> Float[ndarray, "p"]:
-    """Two-sided p-values of "a and b could as well be swapped" for each pair (a, b) of columns of `values`.
+    """Two-sided p-values of "a and b are exchangeable" for each pair (a, b) of columns of `values`.
 
     Where two scorers do not differ, swapping their answers to a whole cluster of questions changes nothing
     but luck: the statistic is the sum over clusters of the difference, and each draw gives every cluster a
@@ -63,7 +63,7 @@ def paired_permutation(
         of_pair = shares if shares.shape[1] == 1 else shares[:, first]
         crossed = normal_reach(sharing, values[:, first] - values[:, second], of_pair)[None] * sums.scale
         differing = (sums.numbers[:, first] != sums.numbers[:, second]).sum(axis=0)
-        # A sum of few is no normal number: there the p-value is at least that of what flips them.
+        # Sums of few units are not normal: there the p-value is at least that of their flips.
         crossed -= 4 * sums.slack
         reach = np.where(differing < _FEW, np.minimum(reach, crossed), crossed)
     reached = np.zeros(len(pairs), dtype=np.int64)

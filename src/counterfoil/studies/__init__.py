@@ -1,1 +1,1 @@
-"""Whole experiments on the small world: build, train, measure, say what held."""
+"""Whole experiments on the small world: build, train, measure, test claims."""

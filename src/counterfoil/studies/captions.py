@@ -1,4 +1,4 @@
-"""Caption metrics on the small world, where how right a caption is is known: who goes with the truth?
+"""Caption metrics on the small world, where the correctness of every caption is known.
 
 Metrics that read references, metrics that look through networks that the study has trained, the length of a
 caption, and an oracle that knows the scenes, which has to get everything.
@@ -90,12 +90,12 @@ class WholeCaptions:
 
 
 ORACLE = "oracle"
-#: What reads, METEOR and SPICE left out: they take Java, and longer than all others together.
+#: Metrics of texts, without METEOR and SPICE: they need Java, and take longer than all others together.
 READING = ("length", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d")
-#: What looks at pictures, and at clips, whose captions are matched to every frame.
+#: Metrics of pictures, and of clips, whose captions are matched to every frame.
 LOOKING = ("clip-s", "ref-clip-s", "pac-s", "ref-pac-s")
 MATCHING = ("em-score", "ref-em-score")
-#: What looks through which network, by the name of its training.
+#: The network behind each metric, by the name of its training.
 NETWORKS: Mapping[str, tuple[str, ...]] = {
     "trohn-img": ("clip-s", "ref-clip-s", *MATCHING),
     "coco": ("clip-s", "em-score"),
@@ -109,7 +109,7 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
     **{name: {"prefix": ""} for name in LOOKING},
     **{name: {"idf": "none"} for name in MATCHING},
 }
-#: Whose answers can be looked at one by one: of those that hardly differ, one.
+#: The metrics whose answers can be browsed: one of those that hardly differ.
 BROWSED = (ORACLE, "length", "bleu-4", "rouge-l", "cider", "clip-s", "ref-clip-s", "pac-s", "em-score")
 #: Draws of the bootstrap behind the intervals, and of the tests.
 _DRAWS = 2_000
@@ -117,7 +117,7 @@ _DRAWS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class CaptionStudy:
-    """What came of it: per benchmark all metrics, and the claims about some of them."""
+    """The results: per benchmark all metrics, and the claims about some of them."""
 
     comparisons: tuple[Comparison, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -170,7 +170,7 @@ def study(
             ]
         runs = []
         for name, scorer, scores in asked:
-            # Whose networks look is the first seed's.
+            # The networks are those of the first seed.
             place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
             runs.append(_kept(place, name, benchmark, scores, scorer, facts, draws))
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))

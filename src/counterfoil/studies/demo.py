@@ -90,7 +90,7 @@ def study(
     clock = _Clock(note)
     if begun := claim(out, plan):
         note(f"going on with the study in {out}")
-    # What is left of a study that was begun is not known; of a new one, its first steps tell.
+    # The time left is unknown for a study that is resumed; for a new one its first steps give it.
     pace = progress if begun else Pace(plan.work, progress, note)
     workshop = TrainingRuns(plan, out / NETWORKS, progress=pace)
     with clock("drawing the world"):
@@ -173,7 +173,7 @@ def led(
 
 
 class _Clock:
-    """Seconds by what they were spent on; says what was done, and how long it took."""
+    """Seconds by stage; notes each stage and how long it took."""
 
     def __init__(self, note: Note) -> None:
         self.seconds: dict[str, float] = {}
@@ -195,7 +195,7 @@ class _Clock:
             self._note(f"{said} ({spent:.0f} s)")
 
 
-#: What the page says before its findings.
+#: The introduction of the page.
 _STANDFIRST = (
     "First what holds where both pictures of a question are in one style, so that style says nothing; then "
     "the same where the second picture is synthetic, as in BiVLC, which holds only where the first does."
@@ -265,7 +265,7 @@ def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> 
 
 
 def _judged(study: Study) -> tuple[Comparison, ...]:
-    """What caption metrics said, of those that can be looked at one by one."""
+    """The answers of the caption metrics that can be browsed."""
     return tuple(
         replace(each, runs=tuple(run for run in each.runs if run.name in BROWSED))
         for each in study.captions.comparisons

@@ -1,4 +1,4 @@
-"""A scorer that knows: `world:oracle` reads captions back to what they mean and asks the scene itself.
+"""The oracle `world:oracle`: it parses captions back to their meaning and checks them against the scene.
 
 Of a moving scene it asks every frame, and where captions are right by degrees it says to which.
 
@@ -21,7 +21,7 @@ from counterfoil.world.drawings import Animation, LazyDrawing
 from counterfoil.world.ratings import GradedDrawing, grade, level
 from counterfoil.world.truth import matches, read
 
-#: How much of a score is chance, so that pairs that are all right (or all wrong) do not tie.
+#: The random part of a score, so that pairs that are all right (or all wrong) do not tie.
 _APART = 1e-6
 
 

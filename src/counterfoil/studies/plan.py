@@ -69,7 +69,7 @@ class Plan:
     size: int = 48
     #: A network is trained from scratch for each.
     seeds: tuple[int, ...] = (0,)
-    #: Shares of negative images that show something else than they should, the last of them with a filter as
+    #: Shares of negative images that are wrong, the last of them with a filter as
     #: well; BiVLC estimates 0.61 (section 5.2).
     noise: tuple[float, ...] = ()
     #: Ways to choose the negatives of a triplet loss.
@@ -198,7 +198,7 @@ def duration(seconds: float) -> str:
 
 PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"
 REPORT, QUESTIONS, NUMBERS = "report.html", "questions.html", "findings.json"
-#: What a study keeps of a network and of a run; everything else in a folder is foreign.
+#: The files that a study keeps of a network and of a run; everything else in a folder is foreign.
 _OF_NETWORKS = ("card.json", "model.safetensors", "resume.pt", "journal.csv", UNFINISHED)
 _OF_RUNS = ("card.json", "manifest.json", "result.json", "*.parquet", UNFINISHED)
 
@@ -241,7 +241,7 @@ def check(out: Path) -> None:
 
 
 def _read(path: Path) -> dict[str, object] | None:
-    """What `path` says of a study, None where it says nothing of one."""
+    """The study recorded in `path`, None where there is none."""
     try:
         known = read_json(path) if path.is_file() else None
     except CounterfoilError:

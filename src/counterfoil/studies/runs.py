@@ -1,4 +1,4 @@
-"""The trainings and evaluations of a study, and what a dial does to them."""
+"""The trainings and evaluations of a study, and its studies with a dial."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +122,7 @@ LEARNED = {
     "semi-hard": "pictures and captions, semi-hard negatives",
     "hardest": "pictures and captions, the hardest negatives",
 }
-#: Kinds of edit that change how things lie or what is whose: a training begins with those.
+#: Kinds of edit that change relations or swap things or attributes: a training begins with those.
 FIRST = ("replace_rel", "swap_obj", "swap_att")
 #: A stream of questions that no benchmark takes its own from.
 _WATCHED = 1_000_003

@@ -30,7 +30,7 @@ from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded_file, write
 from counterfoil.tasks.results import Tabular
 
-#: Two systems agree or do not; there is nothing to correlate.
+#: Two systems have no useful correlation.
 FEWEST = 3
 
 #: Columns that name a system, a judge, an image, first the likeliest.
@@ -62,7 +62,7 @@ def shelf(cache: Path | None) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class People:
-    """What people gave systems, by the name of the score; and each judge where the table tells them apart."""
+    """People's ratings of systems, by the name of the score; by judge where the table names judges."""
 
     scores: dict[str, SystemScores]
     judges: dict[str, dict[str, SystemScores]]
@@ -133,7 +133,7 @@ class SystemRatings:
         return cls(path, called, judge, image, by_image is not None, numbers)
 
     def people(self, systems: Sequence[str], images: Sequence[str]) -> People:
-        """What people gave these systems; others are left out.
+        """People's ratings of these systems; others are left out.
 
         Raises `DataError` for an image that is none of `images`.
         """

@@ -18,7 +18,7 @@ from counterfoil.stats.intervals import FEWEST, mean_intervals
 from counterfoil.store import write_csv, write_json, write_parquet
 from counterfoil.tasks.caption_inputs import image_of, number_of
 
-#: What an image counts whose candidates are several: the mean of their scores, or the best (oracle).
+#: The score of an image with several candidates: the mean of theirs, or the best (oracle).
 PerImage = Literal["mean", "best"]
 
 #: What a table of captions may be written as.
@@ -44,7 +44,7 @@ class Value:
 
 
 def titles(metrics: Mapping[str, CaptionMetric]) -> dict[str, str]:
-    """What metrics are where their names would say too much: PAC-S without a model of PAC-S behind it."""
+    """Titles of metrics whose names would claim too much: PAC-S without a model of PAC-S behind it."""
     return {name: title for name, metric in metrics.items() if (title := getattr(metric, "title", ""))}
 
 

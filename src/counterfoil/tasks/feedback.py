@@ -1,4 +1,4 @@
-"""Feedback of a task while it runs: notes, warnings, and how far it is."""
+"""Feedback of a task while it runs: notes, warnings and progress."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

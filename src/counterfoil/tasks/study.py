@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyReport(Tabular):
-    """What came of a study: its findings, the networks' runs, and the folder of its report.
+    """The results of a study: its findings, the networks' runs, and the folder of its report.
 
     Rows by "finding" are one per claim: `claim`, `verdict` ("holds", "does not hold", "undecided") and the
     `sentence` that says why. Rows by "measure" are those of the runs, as `EvaluationRun` has them.
@@ -32,7 +32,7 @@ class StudyReport(Tabular):
     made: "Study"
     #: The page; networks, runs and all numbers (findings.json) lie beside it.
     path: Path
-    #: What all of it took.
+    #: Duration of the study in seconds.
     seconds: float
 
     rows_by = ("finding", "measure")
@@ -61,7 +61,7 @@ class StudyReport(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """Each claim, and what came of it."""
+        """Each claim and its verdict."""
         found = [*self.made.findings, *self.made.captions.findings]
         return [f"{each.claim} {each.verdict.capitalize()} in this run. {each.sentence}" for each in found]
 

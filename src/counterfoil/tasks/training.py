@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a training: validations by name of the moment, how long it took and how fast it was."""
+    """The outcome of a training: validations by name of the moment, duration and speed."""
 
     points: Mapping[str, Mapping[str, float]]
     #: The step whose weights are kept, and the last one.
@@ -259,7 +259,7 @@ def _train_detector(
         progress=progress,
         note=note,
     )
-    # Without validation rows, the share told right while learning.
+    # Without validation rows, the share classified correctly during training.
     right = {
         side: [each.accuracy if each.validation != each.validation else each.validation for each in epochs]
         for side, epochs in fitted.history.items()
@@ -288,7 +288,7 @@ def _workers(wanted: TrainOptions) -> int:
 
 
 def _quieten() -> None:
-    """Keep Fabric's own lines about processes off the terminal; what matters in them we say ourselves."""
+    """Keep Fabric's own lines about processes off the terminal; our notes have what matters in them."""
     # The package sets its own level when it is imported; that of its modules stays as it is set here.
     for name in ("lightning_fabric.utilities.distributed", "lightning_fabric.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -227,7 +227,7 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 
 
 
 def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | None:
-    """The benchmark that must not be forgotten, if one is named; raises what reading it raises.
+    """The guard's benchmark, if one is named; raises what reading it raises.
 
     Of its questions those whose images and captions are at hand; `note` says where they are not all.
     """

@@ -42,7 +42,7 @@ _AT_ONCE = 64
 
 
 class FrozenFeatures(NamedTuple):
-    """What the encoder says of the items of one modality, on the CPU, and which two each row has."""
+    """The encoder's features of the items of one modality, on the CPU, and the two items of each row."""
 
     items: Float[Tensor, "items width"]
     #: For each row its natural and its synthetic item.
@@ -58,13 +58,13 @@ class FrozenFeatures(NamedTuple):
 def encoded(
     backbone: Backbone, data: TrainingSet, recipe: Detection, workers: int, progress: Progress, note: Note
 ) -> dict[str, FrozenFeatures]:
-    """What the frozen encoder says of every distinct image and caption of `data`, once.
+    """The frozen encoder's features of every distinct image and caption of `data`, computed once.
 
     Raises `DataError` for an image that cannot be read, unless the recipe skips its rows and `note` says so;
     `InputError` where no row is left, and `ModelError` for numbers that are not finite.
     """
     used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
-    # Each picture is asked for once, so none is kept in memory.
+    # Each picture is read once, so none is kept in memory.
     pictures = ImageStore(
         data.images,
         used,
@@ -151,10 +151,10 @@ def _finite(found: Float[Tensor, "items width"], name: str, what: str) -> Float[
 class Epoch(NamedTuple):
     """How a unit did in one epoch."""
 
-    #: Mean binary cross-entropy per item, and share of items told right, as the unit was while it learnt.
+    #: Mean binary cross-entropy per item, and share of items classified correctly, during the epoch.
     loss: float
     accuracy: float
-    #: Share of validation items told right after the epoch; NaN without validation.
+    #: Share of validation items classified correctly after the epoch; NaN without validation.
     validation: float
 
 
@@ -306,7 +306,7 @@ def _learn(
 
 
 def _accuracy(unit: nn.Linear, pair: FrozenFeatures, device: torch.device) -> float:
-    """Share of items told right; exactly one half is "natural", as in `metrics.detection`."""
+    """Share of items classified correctly; exactly one half is "natural", as in `metrics.detection`."""
     right = 0
     with torch.inference_mode():
         for at in range(0, len(pair.rows), 4096):

@@ -59,7 +59,7 @@ class Journal:
                     self._board.add_scalar(name, value, int(entry["step"]))
 
     def sync(self) -> None:
-        """Make what was written so far last, whatever happens to the machine."""
+        """Flush what was written so far to the disk."""
         if self._path is not None:
             handle = os.open(self._path, os.O_RDONLY)
             try:
@@ -127,7 +127,7 @@ class _Pending(NamedTuple):
 
 
 class RunningMetrics:
-    """Means of what the steps since the last entry of the journal said.
+    """Means over the steps since the last entry of the journal.
 
     On a CPU values are read at once, so a step that went wrong is stopped before it changes the weights. On
     other devices they are read one step late, while the device works on the next one.
@@ -173,7 +173,7 @@ class RunningMetrics:
         )
 
     def settle(self) -> None:
-        """Read all that is on its way; raises as `take`."""
+        """Read all pending values; raises as `take`."""
         self._read(keep=0)
 
     def means(self) -> dict[str, float]:

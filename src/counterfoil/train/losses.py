@@ -214,7 +214,7 @@ def triplet(
 
 
 def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
-    """How alike the heads of an item are: |G - 1| / heads^2, the mean over the batch (PVSE).
+    """How similar the heads of an item are: |G - 1| / heads^2, the mean over the batch (PVSE).
 
     G are the cosines of what its heads found (`Encoded.residuals`, or `Encoded.attention`), |.| is
     Frobenius's norm. Zero for heads at right angles, and for one head; the gradient there is zero.

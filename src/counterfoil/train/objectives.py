@@ -29,7 +29,7 @@ Loss = Float[Tensor, ""]
 
 @dataclass(frozen=True)
 class Sides:
-    """What the network says of a batch, role by role, with the rows of all devices."""
+    """The network's output for a batch, role by role, with the rows of all devices."""
 
     images: tuple[Encoded, ...]
     texts: tuple[Encoded, ...]
@@ -124,7 +124,7 @@ _HEADS: tuple[tuple[type[Recipe], str], ...] = ((Polysemous, "pvse"), (Probabili
 
 
 def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encoded, ...]:
-    """What is said of each role, of all devices; attention is left out, as no loss looks at it."""
+    """The outputs of each role, of all devices; attention is left out, since no loss uses it."""
 
     def part(tensor: Tensor | None, role: int) -> Tensor | None:
         return None if tensor is None else gather(tensor.unflatten(0, (len(roles), -1))[role])

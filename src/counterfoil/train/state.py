@@ -1,4 +1,4 @@
-"""All that a training is at one step, in one file, so that it can go on from there to the same weights."""
+"""The state of a training at one step, in one file, from which it resumes to the same weights."""
 
 import hashlib
 import json
@@ -67,7 +67,7 @@ class TrainState:
 def identity(
     backbone: Backbone, recipe: Recipe, data: TrainingSet, validation: TrainingSet | None
 ) -> dict[str, Any]:
-    """What makes a training this one: recipe, data, and the model with the weights it starts from.
+    """The identity of a training: recipe, data, and the model with the weights it starts from.
 
     Plain values. Devices, workers and folders are no part of it.
     """
@@ -179,7 +179,7 @@ def load(folder: Path) -> dict[str, Any] | None:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except CounterfoilError as error:
         state, why = None, str(error)
-    # What a damaged file raises is up to the unpickler: anything from EOFError to KeyError.
+    # On a damaged file the unpickler raises anything from EOFError to KeyError.
     except Exception as error:
         state, why = None, type(error).__name__
     else:
@@ -240,7 +240,7 @@ class _Random(Stored):
 
 
 class _Identity(Stored):
-    """What makes a training this one, as `identity` gives it."""
+    """The identity of a training, as `identity` gives it."""
 
     recipe: dict[str, Any]
     model: list[Any]

@@ -74,7 +74,7 @@ def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
 
 
 def leading(benchmark: Benchmark) -> str:
-    """The measure that a network in training is judged by: the last main one, which sums the others up."""
+    """The measure by which a network in training is selected: the last main one, which sums the others up."""
     return main_measures(benchmark)[-1]
 
 
@@ -146,7 +146,7 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Rows that are not learnt from, ready to be asked about."""
+    """Held-out rows, prepared for validation."""
 
     feed: Feed
     objective: Objective
@@ -307,7 +307,7 @@ class ForgettingGuard:
 
 @dataclass
 class Watch:
-    """A guard during one training: the value at the start, the last one, and whether it said something."""
+    """A guard during one training: the value at the start, the last one, and whether it has warned."""
 
     guard: ForgettingGuard
     start: float
@@ -364,7 +364,7 @@ def _between(start: Tensor, tuned: Tensor, alpha: float) -> Tensor:
 
 
 class Mixture(NamedTuple):
-    """What a mixture of weights does on both tasks: what each was found to be, a number or an estimate."""
+    """The values of a mixture of weights on both tasks, numbers or estimates."""
 
     alpha: float
     task: Any

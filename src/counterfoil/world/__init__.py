@@ -1,4 +1,4 @@
-"""A small world in which everything is known: scenes, captions, edits of both, pictures, benchmarks, people.
+"""A small world with known truth: scenes, captions, edits of both, pictures, benchmarks, people.
 
 Training sets are drawn by `counterfoil.world.training` and written by `counterfoil.world.training`.
 """

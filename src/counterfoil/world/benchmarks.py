@@ -175,7 +175,7 @@ _SAID, _EDITED = 24, 8
 
 @dataclass(frozen=True)
 class ClipCaptions:
-    """A clip and what is said of it: one caption per grade, in the order of `GRADES`, and references."""
+    """A clip and its captions: one per grade, in the order of `GRADES`, and references."""
 
     motion: str
     frames: tuple[Scene, ...]
@@ -244,7 +244,7 @@ def clips(
 
 
 def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) -> ClipCaptions | None:
-    """A clip and what may be said of it; None where too little can.
+    """A clip and its captions; None where too few can be made.
 
     `rank` says of each grade how many words longer its caption is than the shortest (`told.in_order`).
     """

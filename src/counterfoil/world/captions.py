@@ -46,13 +46,13 @@ class Phrase:
 
     @property
     def said(self) -> tuple[tuple[str, str], ...]:
-        """What is said, as (attribute, value)."""
+        """The attributes that the phrase mentions, as (attribute, value)."""
         pairs = ((name, getattr(self, name)) for name in ("shape", *ATTRIBUTES))
         return tuple((name, value) for name, value in pairs if value is not None)
 
     def fits(self, thing: Thing) -> bool:
-        """Whether everything said is so of this one thing."""
-        # Spelled out: this is asked more often than anything else.
+        """Whether everything the phrase says is true of this one thing."""
+        # Written out: this is the innermost test.
         return (
             (self.shape is None or self.shape == thing.shape)
             and (self.colour is None or self.colour == thing.colour)

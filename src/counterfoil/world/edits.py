@@ -184,7 +184,7 @@ def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None
             continue
         caption, negative, changed = draft
         contrast = Contrast(subset, (caption, negative), (scene, changed))
-        # "A heart and a heart" is not how people speak.
+        # "A heart and a heart" is not idiomatic.
         plain_speech = all(len(set(c.phrases)) == len(c.phrases) for c in contrast.captions)
         if plain_speech and contrast.unambiguous():
             return contrast
@@ -224,7 +224,7 @@ def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | 
 
 
 def _changeable(thing: Thing, attribute: str, scene: Scene) -> bool:
-    """Whether the thing may have another value: containers are all alike, and what they hold is small."""
+    """Whether the thing may have another value: containers are all equal, and what they hold is small."""
     if attribute in ("size", "texture") and thing.shape in CONTAINERS:
         return False
     return attribute != "size" or holder(thing, scene) is None
@@ -302,7 +302,7 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
 
 
 def _add_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """One thing more, said of a scene of which everything is said."""
+    """One more thing, in a scene whose caption mentions everything."""
     free = scene.free()
     if len(scene.things) > 3 or not free:
         return None

@@ -1,4 +1,4 @@
-"""An image generator that does not always draw what its caption says.
+"""An image generator that sometimes draws something other than its caption.
 
 Negative images of real data are drawn by a machine from the negative caption. Of TROHN-Img, BiVLC's authors
 (section 5.2) estimate that 61 % are wrong: they show the original, or something else, or fit both captions.

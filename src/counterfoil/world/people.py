@@ -18,13 +18,13 @@ from counterfoil.errors import DataError, InputError
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0
-#: What a simulated person says of a pair: the words of ECCV Caption's questionnaire.
+#: Answers of a simulated person about a pair: the words of ECCV Caption's questionnaire.
 _WORDS = ("100% NO", "100% YES")
 
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person. Of things that are so they say yes with chance `accuracy` + `bias`, of others no with
+    """One person. Where yes is right, they say yes with chance `accuracy` + `bias`, elsewhere no with
     `accuracy` - `bias`; an answer takes `seconds` on average.
 
     So accuracy is the mean of both chances (0.5 is guessing), and bias how much readier to say yes than no
@@ -135,7 +135,7 @@ def rates(truth: Bool[ndarray, "items"], answers: Annotations) -> tuple[Annotato
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What can be told of annotators, items and their share of yes from answers alone."""
+    """Estimates of annotators, items and the share of yes from answers alone."""
 
     annotators: tuple[Annotator, ...]
     #: The chance that each item is so.
@@ -187,7 +187,7 @@ def judge(
     annotators: Sequence[Annotator],
     rng: np.random.Generator,
 ) -> pa.Table:
-    """A pool with everybody's answers: its rows once per annotator, with `annotator`, `answer`, `seconds`.
+    """A pool with all answers: its rows once per annotator, with `annotator`, `answer`, `seconds`.
 
     `pool` has columns `image` and `caption` (`judgements.pool_table`); `right` knows of (image, caption)
     whether they belong together, and what it leaves out does not. A person judges a pair once: rows of one
@@ -220,7 +220,7 @@ def vote(
     *,
     rounds: int = 10,
 ) -> pa.Table:
-    """Everybody's votes between every two things, `rounds` times: winner, loser, judge, seconds.
+    """All annotators' votes between every two things, `rounds` times: winner, loser, judge, seconds.
 
     Of i and j, i is the better one with chance p_i / (p_i + p_j) (Bradley and Terry), every time anew. The
     two stand left and right by a coin; "the left one is better" is what the annotator says rightly or wrongly

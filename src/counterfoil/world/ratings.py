@@ -1,4 +1,4 @@
-"""`world-rated` and `world-preferences`: captions of pictures that are right by degrees, and who says so.
+"""`world-rated` and `world-preferences`: captions of pictures that are right by degrees, judged by people.
 
 A caption is right about a scene to one of four levels, its rating. Simulated people can rate instead, each
 claim of a caption judged by itself; preferences are always votes.
@@ -293,7 +293,7 @@ def preferences(
 ) -> Benchmark:
     """`n` choices between two captions of an image of different levels, three to an image.
 
-    Everybody of `people` says whether the first is the better one, rightly or wrongly by their rates; the
+    Each of `people` says whether the first is the better one, rightly or wrongly by their rates; the
     label is what most say, and a coin where as many say both. By default that is what is so: that 13 of those
     25 voters err has a chance of about one in ten million. Which caption is first is a coin too. References
     as in `rated`, the same for both candidates. Groupings: `kind` ("right-nearly": of which levels they are).
@@ -341,7 +341,7 @@ def preferences(
 def judged(
     asked: Sequence[tuple[Meaning, Scene]], people: Sequence[Annotator], rng: np.random.Generator
 ) -> Float64[ndarray, "asked people"]:
-    """What people rate captions of scenes: everybody judges each claim, and gives the level of the sum.
+    """People's ratings of captions of scenes: each person judges each claim and gives the level of the sum.
 
     >>> from counterfoil.world.truth import read
     >>> from counterfoil.world.scenes import Thing

@@ -11,15 +11,15 @@ from typing import TypeVar
 
 import numpy as np
 
-#: What is cut from paper. Of each there are small and large ones, plain and patterned ones.
+#: Shapes that are cut from paper; each may be small or large, plain or patterned.
 SHAPES = ("circle", "square", "triangle", "star", "heart", "diamond", "moon", "flower")
-#: What is hollow: always large and plain, and there is room for one small thing inside.
+#: Hollow shapes: always large and plain, with room for one small thing inside.
 CONTAINERS = ("ring", "box")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink")
 SIZES = ("small", "large")
 TEXTURES = ("plain", "striped", "dotted")
 
-#: What can be said of a thing besides its shape, in the order English puts the words.
+#: The attributes of a thing besides its shape, in the order of English words.
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"size": SIZES, "texture": TEXTURES, "colour": COLOURS}
 
 #: Relations as the direction from the second thing to the first; x runs right and y runs down.

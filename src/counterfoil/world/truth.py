@@ -68,7 +68,7 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
 
 
 def _build(meaning: Meaning) -> object:
-    """What captions must share to be decided together."""
+    """The build of a caption; captions of one build are decided together."""
     return meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
 
 

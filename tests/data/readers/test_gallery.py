@@ -50,7 +50,7 @@ def _check(found: Benchmark) -> None:
     assert i2t.gains.tolist() == [1.0, 0.25, 0.5, 1.0]
     assert (t2i.starts.tolist(), t2i.items.tolist()) == ([0, 2, 3, 4, 4], [0, 1, 1, 0])
     assert t2i.gains.tolist() == [1.0, 0.5, 1.0, 0.25]
-    # "a dog" has two right images, "a fish" none: nobody knows whose they are.
+    # "a dog" has two right images, "a fish" none: its owner is unknown.
     assert questions.owners.tolist() == [-1, 1, 0, -1]
     assert questions.defined.tolist() == [True, True, False, True, True, True, False]
     # Images a and b with "an animal" and "a cat"; each of the others by itself.

@@ -91,7 +91,7 @@ def test_the_interval_is_of_whole_images() -> None:
     )
 
 
-def test_equal_scores_have_no_correlation_and_that_is_said() -> None:
+def test_equal_scores_have_no_correlation_and_a_note_says_so() -> None:
     benchmark = rated(grades(40), groups=2)
     result = evaluate(benchmark, Scores(np.ones(40)), scorer="blind:constant", draws=50)
     assert result.measures == {}
@@ -131,7 +131,7 @@ def test_one_image_says_nothing_of_the_spread() -> None:
     assert (estimate.low, estimate.high) == (-1.0, 1.0)
 
 
-def test_what_is_asked_of_ratings() -> None:
+def test_the_question_about_ratings() -> None:
     benchmark = rated(grades(8))
     assert measure_names(benchmark) == main_measures(benchmark) == MEASURES
     assert chance(benchmark) == dict.fromkeys(MEASURES, 0.0)

@@ -98,7 +98,7 @@ def test_one_person_against_the_mean_of_the_others() -> None:
         assert one.value == pytest.approx(value)
         assert one.low <= one.value <= one.high
         assert np.isnan(one.p)
-    # One judge has nobody to be held against.
+    # A single judge cannot be compared with others.
     alone = {"x": SystemScores.means(NAMES, judged[0])}
     with pytest.raises(StopIteration):
         system_correlations({"m": alone["x"]}, {"M": together(alone)}, judges={"M": alone}, draws=20).get(
@@ -122,7 +122,7 @@ def test_people_of_whom_no_images_are_known_are_taken_as_given() -> None:
     assert np.isnan([each.p for each in found.differences]).all()
 
 
-def test_what_is_not_defined_is_said() -> None:
+def test_undefined_values_are_named() -> None:
     same, other = np.ones((3, 4)), np.arange(12.0).reshape(3, 4)
     three = ("a", "b", "c")
     found = system_correlations(

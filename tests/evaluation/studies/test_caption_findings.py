@@ -46,7 +46,7 @@ def three() -> tuple[Comparison, ...]:
     )
 
 
-def test_a_claim_is_decided_on_pictures_and_told_of_clips(three: tuple[Comparison, ...]) -> None:
+def test_a_claim_is_decided_on_pictures_and_reported_for_clips(three: tuple[Comparison, ...]) -> None:
     (found,) = caption_findings(three, [SURE])
     assert found.verdict == verdict(found.evidence) == "holds"
     assert [(each.measure, each.decides) for each in found.differences] == [

@@ -147,7 +147,7 @@ def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) ->
     assert confirmed(alone, (), where="So", suffix="so") == alone
 
 
-def test_far_is_what_it_is_said_to_be(quads: Make) -> None:
+def test_far_is_the_margin_in_the_claim(quads: Make) -> None:
     runs = _runs(quads(400), None, {"trohn-img": (1.5, 0), "detectors": (0.5, 0)})
     value = next(iter(_named(findings(runs, draws=200))["detectors"].differences)).value
     for far, said in ((value - 0.2, "holds"), (value, "undecided"), (value + 0.2, "does not hold")):
@@ -280,7 +280,7 @@ def test_holm_runs_over_what_decides() -> None:
     assert all(each.decides for each in family)
 
 
-def test_findings_that_cannot_be_asked_are_left_out(quads: Make, choices: Make) -> None:
+def test_findings_without_their_runs_are_left_out(quads: Make, choices: Make) -> None:
     q, c = quads(40), choices({"add": 40})
 
     def keys(runs: Mapping[str, Sequence[Run]]) -> list[str]:
@@ -296,7 +296,7 @@ def test_findings_that_cannot_be_asked_are_left_out(quads: Make, choices: Make) 
     ]
 
 
-def test_models_that_were_asked_other_questions_are_refused(quads: Make) -> None:
+def test_models_with_other_questions_are_refused(quads: Make) -> None:
     runs = {
         "coco": [_quad_run(quads(40), "a", 0, right=1)],
         "trohn-img": [_quad_run(quads(41), "b", 0, right=1)],

@@ -63,7 +63,7 @@ def test_a_cut_ranking_is_named_with_what_it_cannot_say(galleries: Comparison) -
     assert ("T2I MRR" in text) == ("t2i_mrr" in missing)
 
 
-def test_intervals_are_said_to_draw_images(galleries: Comparison) -> None:
+def test_notes_say_that_intervals_draw_images(galleries: Comparison) -> None:
     assert any("over images, each drawn with the captions" in text for text in texts(galleries, "fact"))
 
 
@@ -72,7 +72,7 @@ def test_the_lead_is_about_the_mean_of_both_directions(galleries: Comparison) ->
     assert f"has mean mAP@R {100 * value:.2f}" in lead(galleries)
 
 
-def test_what_is_asked_counts_queries_and_right_answers() -> None:
+def test_about_counts_queries_and_right_answers() -> None:
     assert about(gallery_benchmark().gallery) == (
         "30 images look for 0 to 4 right captions among all 60; "
         "60 captions look for 0 to 2 right images among all 30."
@@ -83,7 +83,7 @@ def test_what_is_asked_counts_queries_and_right_answers() -> None:
     )
 
 
-def test_the_tie_policy_is_said_in_words() -> None:
+def test_the_tie_policy_in_words() -> None:
     answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
     said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
     assert len(said) == 3

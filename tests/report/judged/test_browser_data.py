@@ -41,7 +41,7 @@ def test_places_are_those_counted_one_by_one() -> None:
         assert places(scores, ratings) == pytest.approx(one_by_one(scores.tolist(), ratings.tolist()))
 
 
-def test_whoever_orders_as_people_do_is_nowhere_away(rated: Comparison) -> None:
+def test_a_scorer_in_the_order_of_people_has_distance_zero(rated: Comparison) -> None:
     oracle, _, against, constant = rated.runs
     assert not distance(oracle).any()
     assert set(RATED.kinds(oracle).tolist()) == {0}
@@ -58,7 +58,7 @@ def test_kinds_of_preferences_are_those_of_the_items(preferred: Comparison) -> N
         assert PREFERRED.kinds(run).tolist() == [int(value < 1) for value in run.items["accuracy"]]
 
 
-def test_the_data_say_what_people_and_scorers_said(rated: Comparison) -> None:
+def test_the_data_hold_judgements_and_scores(rated: Comparison) -> None:
     data = RATED.data(rated, Album(), pictures=True, captions=True)
     json.loads(to_json(data))
     questions = rated.runs[0].benchmark.judged

@@ -79,7 +79,7 @@ def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
     assert "good" not in level
 
 
-def test_what_people_were_asked() -> None:
+def test_the_question_that_people_answered() -> None:
     benchmark = rated_benchmark()
     said = FORMS["rated"].about(benchmark)
     assert said.startswith(

@@ -68,7 +68,7 @@ def test_a_p_value_printed_as_zero_is_below_half_a_hundredth() -> None:
     assert judge("0.00", 0.0051) is Verdict.DIFFERS
 
 
-def test_summary_counts_what_nobody_can_explain() -> None:
+def test_summary_counts_the_unexplained() -> None:
     entries = [
         entry(Verdict.SAME),
         entry(Verdict.DIFFERS, "misprint"),

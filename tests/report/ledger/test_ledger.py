@@ -97,7 +97,7 @@ class TestReleasedFiles:
         assert found == pytest.approx(DIFFERING, abs=5e-5)
         assert all(e.reason for e in ledger if e.verdict is Verdict.DIFFERS)
 
-    def test_no_data_is_said_of_exactly_what_is_not_there(self, ledger: tuple[Entry, ...]) -> None:
+    def test_no_data_exactly_where_files_are_missing(self, ledger: tuple[Entry, ...]) -> None:
         for entry in of_questions(ledger):
             perplexity = entry.column.startswith("Perplexity")
             kappa = entry.table == "Table 7" and entry.column == "Kappa score"

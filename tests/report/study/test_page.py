@@ -149,7 +149,7 @@ def test_pictures_are_of_every_group_and_marked(study: str, quads: Comparison, g
     assert len(kinds) == 8
     assert set(kinds) == {"add", "replace", "swap"}
     shelf = study[study.index('id="gallery"') : study.index('id="training"')]
-    # By the truth of the gallery and the run's own list, whoever shows them.
+    # By the truth of the gallery and the run's own list.
     marks = re.findall(r'<span class="(right|wrong)">', shelf)
     assert {"right", "wrong"} >= set(marks)
     best = max(galleries.runs, key=lambda run: run.result.measures["mean_recall_at_1"].value)

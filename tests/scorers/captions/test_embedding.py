@@ -362,7 +362,7 @@ def test_identities_name_all_that_decides(spec: str) -> None:
     assert said.identity == load("clip-s", spec).identity
 
 
-def test_what_cannot_be_set_is_said(spec: str) -> None:
+def test_settings_that_do_not_exist_are_named(spec: str) -> None:
     for name, settings, error, pattern in (
         ("clip-s", {"wight": "2"}, UnknownNameError, "metric:clip-s: unknown setting.*did you mean 'weight'"),
         ("clip-s", {"negative": "paper"}, UnknownNameError, "allowed: arithmetic, prefix, weight"),

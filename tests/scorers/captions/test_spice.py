@@ -37,7 +37,7 @@ class TestWithAProgramInItsPlace:
         asked = Path(command[command.index("-cp") + 3])
         assert not asked.parent.exists()
 
-    def test_nothing_asked(self) -> None:
+    def test_no_rows(self) -> None:
         assert spice([], []).shape == (0,)
 
     @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class TestNumbers:
         assert metric("length", tokens="blanks").of_texts(texts, []).tolist() == [3, 0, 6, 2]
         assert metric("length").needs == ("captions",)
 
-    def test_a_metric_asked_after_another_gives_what_it_gives_alone(self) -> None:
+    def test_a_metric_after_another_gives_the_same_as_alone(self) -> None:
         # What metrics of one load share is kept from one to the next.
         first, second = captions(20, seed=4), captions(20, seed=5)
         alone = {name: metric(name).of_texts(*first) for name in NAMES}

@@ -391,7 +391,7 @@ class Preference(Judged):
         return len(self.captions) == 2 * len(self)
 
     def captions_of(self, question: int) -> list[int]:
-        """None: which candidate is preferred is not told by its captions alone."""
+        """None: the captions alone do not say which candidate is preferred."""
         return []
 
     def about(self) -> tuple[Ids, Ids]:

@@ -45,7 +45,7 @@ class CaptionTable:
 
 @dataclass
 class Skipped:
-    """What a reader left out and why, counted, to be said where the benchmark comes from."""
+    """Counts of what a reader left out, by reason, for the benchmark's source line."""
 
     counts: dict[str, int] = field(default_factory=dict)
 

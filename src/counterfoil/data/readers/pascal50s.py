@@ -111,7 +111,7 @@ def _benchmark(
 ) -> Benchmark:
     names, pictures = placed(pairs.images)
     votes = np.array(pairs.votes, dtype=np.float64)
-    # A half at most to either side: it decides where votes are equal, and nowhere else.
+    # At most half a vote to either side: it only decides where votes are equal.
     drawn = np.random.default_rng(SEED).uniform(-0.5, 0.5, len(votes))
     label = np.where(votes[:, 0] > votes[:, 1] + drawn, 0, 1).astype(np.int64)
     ties = int((votes[:, 0] == votes[:, 1]).sum())
@@ -234,7 +234,7 @@ def _load(path: Path) -> dict[str, Any]:
 
     try:
         return dict(loadmat(path))
-    # scipy's reader passes on whatever the bytes make it stumble over.
+    # On broken bytes scipy's reader can raise any exception.
     except Exception as error:
         raise DataError(
             f"not a MATLAB file that scipy reads: {type(error).__name__}", where=path, hint="is it cut off?"
@@ -260,7 +260,7 @@ def _fields(row: Any, number: int, where: str) -> list[Any]:
 
 
 def _inner(value: Any) -> Any:
-    """What is inside cells within cells, as MATLAB's files have it."""
+    """The value inside nested cells, as MATLAB's files have them."""
     while isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(-1)[0]
     return value

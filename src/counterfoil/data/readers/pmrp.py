@@ -48,7 +48,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     the instances are missing, or do not know an image.
     """
     card, pictures, captions, owners, codes, source = _read(card, data, images)
-    # What has no object is no query, so that its empty code meets no equal one.
+    # Images without an object are no queries, so that their empty codes match nothing.
     return _gallery(card, data, pictures, captions, owners, codes, source, _MODIFIED, None)
 
 
@@ -96,7 +96,7 @@ def _gallery(
     of_items: tuple[Ids, Ids] | None,
 ) -> Benchmark:
     shown = codes.sum(axis=1) > 0
-    # An image without captions finds nothing of its own.
+    # An image without captions has no caption of its own to find.
     asked = np.flatnonzero(shown & (np.bincount(owners, minlength=len(pictures)) > 0))
     asked_captions = np.flatnonzero(shown[owners])
     if not len(asked):
@@ -148,7 +148,7 @@ def _holds_test(data: Path) -> bool:
     try:
         ids = read_ids(find(data, IDS))
     except MissingExtraError:
-        # With so many captions it may well be in there, which cannot be decided without the ids.
+        # With so many captions the test half may be included, which cannot be decided without the ids.
         if len(written.captions) >= _TEST_CAPTIONS:
             raise
         return False

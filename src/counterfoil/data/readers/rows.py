@@ -310,7 +310,7 @@ def _parquet(path: Path, age: int) -> pq.ParquetFile:
 
 @lru_cache(maxsize=4)
 def _row_group(path: Path, age: int, column: str, group: int) -> pa.ChunkedArray:
-    # Rows are asked for in order: keeping the last groups read makes one reading serve a group's rows.
+    # Rows are read in order: with the last groups kept, each group is read once.
     # No threads: this runs in worker processes that already share the machine.
     found = _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
     # Cells of a damaged file may point outside its bytes, and Arrow follows them.

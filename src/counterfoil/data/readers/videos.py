@@ -178,7 +178,7 @@ class _Entry:
 
 @dataclass
 class _Paragraphs:
-    """A row per sentence: whose it is, its caption, its segment, its references."""
+    """A row per sentence: its paragraph, its caption, its segment, its references."""
 
     owners: list[int] = field(default_factory=list)
     sides: list[int] = field(default_factory=list)
@@ -216,7 +216,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
         times, others = (
             _of(name, each, data / file) for each, file in ((timed, TIMES), (written, REFERENCES))
         )
-        # As released: where both files tell a duration, the second one's counts.
+        # As released: where both files give a duration, the second one's counts.
         duration = others.duration
         source = sources.get(name)
         if isinstance(source, FrameFeatures):

@@ -191,7 +191,7 @@ def why_undefined(benchmark: Benchmark, answers: Scores) -> str:
 
 
 def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
-    """What equal scores do to correlations: no policy decides them, each coefficient counts them in its way.
+    """Ties in correlations: no policy applies, each coefficient counts them in its own way.
 
     `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
     scores.

@@ -23,7 +23,7 @@ from counterfoil.metrics.captions.ngrams import Grams, Load, load
 
 Variant = Literal["d", "plain"]
 
-#: How far lengths may differ, in tokens, before CIDEr-D's Gaussian bites.
+#: How far lengths may differ, in tokens, before CIDEr-D's Gaussian penalty matters.
 SIGMA = 6.0
 
 

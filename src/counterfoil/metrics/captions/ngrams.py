@@ -172,7 +172,7 @@ def load(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Load
 #: the mean of all.
 Length = Literal["closest", "shortest", "average"]
 
-# The tool kit's guards against division by zero; they keep a precision of 0 from making BLEU quite 0.
+# The tool kit's guards against division by zero; with them a precision of 0 does not make BLEU exactly 0.
 _SMALL, _TINY = 1e-9, 1e-15
 
 

@@ -1,4 +1,4 @@
-"""Captions compared token by token: each token looks for its likest on the other side (BERTScore).
+"""Captions compared token by token: each token matched to the most similar one (BERTScore).
 
 Precision asks of every token of the candidate how near the nearest token of the other side is; recall asks
 the same of every token of the other side. Tokens are unit vectors of any text encoder; weights say how much

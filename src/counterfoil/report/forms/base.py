@@ -88,9 +88,9 @@ class FormReport(ABC):
     place: ClassVar[str]
     script: ClassVar[str]
     style: ClassVar[str] = ""
-    #: What a scorer makes of a question, by the digit that stands for it; 0 is right.
+    #: A scorer's result on a question, by the digit that encodes it; 0 is right.
     KINDS: ClassVar[tuple[str, ...]]
-    #: What equal scores count for, by tie policy.
+    #: The value of equal scores, by tie policy.
     policies: ClassVar[Mapping[str, str]] = {}
     #: How differences are tested, above their figure.
     tested: ClassVar[str] = (
@@ -101,7 +101,7 @@ class FormReport(ABC):
 
     @abstractmethod
     def about(self, benchmark: Benchmark) -> str:
-        """What is asked, and how much of it, in a sentence or two."""
+        """The questions and their number, in a sentence or two."""
 
     @abstractmethod
     def remarks(self, comparison: Comparison) -> list[Note]:
@@ -168,7 +168,7 @@ class FormReport(ABC):
         return [f"{name}: {why}" for name, why in result.undefined.items()]
 
     def ties(self, comparison: Comparison) -> str:
-        """What equal scores count for by the runs' tie policy."""
+        """The value of equal scores under the runs' tie policy."""
         return self.policies.get(str(comparison.runs[0].result.ties.get("policy")), "")
 
     def notes(self, comparison: Comparison) -> list[Note]:

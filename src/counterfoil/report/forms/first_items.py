@@ -23,9 +23,9 @@ from counterfoil.report.pictures import Album, turns
 
 #: How many of a scorer's first items a query shows.
 FIRST = 5
-#: What a scorer makes of a query, by the digit that stands for it.
+#: A scorer's result on a query, by the digit that encodes it.
 KINDS = ("a right answer first", f"first right answer at 2 to {FIRST}", f"none among the first {FIRST}")
-#: What an item is for a query, by the digit that stands for it.
+#: An item's relevance to a query, by the digit that encodes it.
 MARKS = ("wrong", "right", "partly right")
 #: At most so many queries are shown, and at most so many answers of all scorers together.
 MOST_QUERIES, MOST_ANSWERS = 2_000, 12_000
@@ -206,7 +206,7 @@ def queries_data(
 
 @dataclass(frozen=True)
 class _Answers:
-    """What one scorer makes of the queries of the sample, a row for each."""
+    """One scorer's results on the queries of the sample, a row for each."""
 
     kinds: Int[ndarray, "queries"]
     top: Int[ndarray, "queries first"]

@@ -27,7 +27,7 @@ _INTERVALS = {
     "bootstrap": "a bootstrap over images, each drawn with the captions written for it",
     "wilson": "Wilson's, for independent queries",
 }
-#: Per direction: what asks, and what is asked for.
+#: Per direction: the queries and the items.
 _SIDES: Mapping[str, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 
 
@@ -293,7 +293,7 @@ def _multiplicity(comparison: Comparison, name: str) -> Drawing | None:
 
 
 def about(questions: Gallery) -> str:
-    """What is asked: how many queries look for how many items.
+    """How many queries look for how many items.
 
     >>> import numpy as np
     >>> from counterfoil.data.forms import Search

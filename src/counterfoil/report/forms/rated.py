@@ -49,7 +49,7 @@ class JudgedReport(FormReport):
 
     @abstractmethod
     def asked(self, benchmark: Benchmark, shown: str) -> str:
-        """What people were asked of what is `shown`, without a stop."""
+        """The question that people answered about `shown`, without a full stop."""
 
     @abstractmethod
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
@@ -57,7 +57,7 @@ class JudgedReport(FormReport):
 
     @abstractmethod
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
-        """What people said of each question."""
+        """People's judgements of each question."""
 
     def about(self, benchmark: Benchmark) -> str:
         questions = benchmark.judged
@@ -278,7 +278,7 @@ def level(comparison: Comparison) -> list[Note]:
 
 
 def undefined(comparison: Comparison) -> list[Note]:
-    """Which measures have no value for whom, and why; those with one reason share a sentence."""
+    """Which measures of which scorers have no value, and why; those with one reason share a sentence."""
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for run in comparison.runs:
         by_reason: dict[str, list[str]] = {}

@@ -270,7 +270,7 @@ class Recomputed(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """One cell: what is said of it, the row it stands in, and where its data may be."""
+    """One cell: its spec, its row, and where its data may be."""
 
     paper: Paper
     row: str
@@ -278,7 +278,7 @@ class Case:
     evidence: ReleasedFiles
 
     def need(self, field: str) -> str:
-        """What the spec says under `field`; raises `DataError` where the paper's file forgot it."""
+        """The spec's `field`; raises `DataError` where the paper's file lacks it."""
         value = getattr(self.spec, field)
         if not value:
             raise DataError(

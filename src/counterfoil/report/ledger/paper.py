@@ -43,7 +43,7 @@ def evaluate(formula: str, letters: Mapping[str, float]) -> float:
 
 
 class _ForeignError(Exception):
-    """Something that arithmetic does not need."""
+    """An expression that is not arithmetic."""
 
 
 def _value(node: ast.expr, letters: Mapping[str, float]) -> float:
@@ -94,7 +94,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed number and what became of it.
+    """One printed number and its verdict.
 
     `printed` is the number as the paper has it ("1,036", "16.67"), `value` the same as a number and `digits`
     how many decimals it shows. `recomputed` is in the unit of the paper (per cent, counts), None where there
@@ -314,7 +314,7 @@ class PaperTable(Spec):
         return self
 
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
-        """All that is said about one cell; the nearer to the cell, the stronger."""
+        """The spec of one cell; fields set nearer to the cell win."""
         return Spec(**{**self.said(), **column.said(), **row.said(), **cell.said()})
 
 

@@ -37,7 +37,7 @@ def mean(case: Case) -> Recomputed:
 
 
 def chance(form: str, measure: str) -> Recomputed:
-    """What random scores that are never equal get, in per cent, by going through every order they can have.
+    """Chance of random scores that are never equal, in per cent, by going through every order they can have.
 
     A quad's four scores have 24 orders, a pair's two have 2, and all are equally likely.
 
@@ -137,7 +137,7 @@ def _coin() -> Recomputed:
 
 
 def judged(case: Case) -> Recomputed:
-    """How well a caption metric goes with what people gave, times 100.
+    """The correlation of a caption metric with people's ratings, times 100.
 
     Source: PAC-S, section 4.2.
     """

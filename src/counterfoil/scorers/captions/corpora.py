@@ -117,7 +117,7 @@ class Corpus:
 
     @property
     def identity(self) -> str:
-        """It in the identity of a metric: what is in it, and not where it lies."""
+        """Its entry in a metric's identity: its content, not its location."""
         return f"corpus {self.digest}"
 
     def frequencies(self, local: LocalEmbedder) -> Frequencies:
@@ -164,7 +164,7 @@ class Counting:
         return "references" if "references" in self.needs else "candidates"
 
     def for_corpus(self, file: Path | None) -> Any:
-        """The metric as it is asked of a benchmark whose corpus is `file`; None, or no such file: of none.
+        """The metric for a benchmark whose corpus is `file`; without a corpus where that is None or missing.
 
         It is another one only where `wants_corpus`, as EMScore's code measures VATEX-EVAL and
         ActivityNet-FOIL. Raises `DataError` for a file without captions.

@@ -313,7 +313,7 @@ def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
 def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
-    """Who a metric is: all of the model behind it, and how its answers are compared."""
+    """A metric's identity: all of the model behind it, and how its answers are compared."""
     values = deciding_settings(settings, kind)
     if corpus is not None:
         values["idf"] = corpus.identity

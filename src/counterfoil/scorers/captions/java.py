@@ -29,7 +29,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.store import write_json
 
-#: Java says these of itself on the way; they explain no failure.
+#: Lines that Java prints in any case; they explain no failure.
 _CHATTER = ("Picked up ", "NOTE: Picked up ", "... ")
 
 #: Lines that are written at once.
@@ -107,13 +107,13 @@ class Child:
                 found = [self._next() for _ in range(len(lines) if answers is None else answers)]
                 writer.join()
             except BaseException:
-                # What it still has to say would be taken for answers to what it is asked next.
+                # Its remaining output would be taken for answers to the next request.
                 self._process.kill()
                 raise
         return found
 
     def close(self) -> None:
-        """Ends the program: by the end of its input, and where it does not take the hint, by force."""
+        """Ends the program: by closing its input, and if it does not end then, by force."""
         with suppress(OSError):  # Where it is gone already.
             self._in.close()
         try:
@@ -145,7 +145,7 @@ class Child:
         return line
 
     def _death(self) -> str:
-        """How the program ended, and the last it said of it."""
+        """How the program ended, and its last lines of output."""
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
@@ -249,7 +249,7 @@ def kept(command: Sequence[str], *, name: str, place: Path, patience: float, cop
     """`copies` children of one command, started where they do not run yet; they end with this program."""
     found = []
     for copy in range(copies):
-        # A fork has the pipes of its parent's children, and must not speak into them.
+        # A fork inherits the pipes of its parent's children and must not write into them.
         key = (os.getpid(), tuple(command), copy)
         child = _KEPT.get(key)
         if child is None or not child.alive:
@@ -272,13 +272,13 @@ atexit.register(close_all)
 #: Its name in messages.
 METEOR = "metric:meteor"
 
-#: What the program says of one candidate: lengths, words without content, matches of each kind, chunks.
+#: The program's statistics of one candidate: lengths, function words, matches of each kind, chunks.
 _STATISTICS = 23
 
 #: As much memory as pycocoevalcap gives it, half of it at once; one collector suits a program of one thread.
 _MEMORY = ("-Xms1G", "-Xmx2G", "-XX:+UseSerialGC")
 
-#: Seconds without a word from the program until it is given up; it starts in a few.
+#: Seconds without output after which the program is given up; it starts in a few.
 _METEOR_PATIENCE = 300.0
 
 

@@ -1,4 +1,4 @@
-"""Caption metrics that read: BLEU, ROUGE-L, CIDEr, METEOR, SPICE, and how long a caption is."""
+"""Caption metrics of texts: BLEU, ROUGE-L, CIDEr, METEOR, SPICE, and how long a caption is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
