@@ -6,6 +6,7 @@ import pytest
 from counterfoil.data.forms import Quad
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.report.markup import written
 from counterfoil.report.tables import (
     Row,
     Table,
@@ -16,7 +17,6 @@ from counterfoil.report.tables import (
     main_measures,
     overview,
     ranking,
-    written,
 )
 
 
