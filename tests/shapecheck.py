@@ -16,7 +16,7 @@ import jaxtyping
 from beartype import BeartypeConf, beartype
 
 # As in PEP 484, an int will do where a float is asked for.
-check = beartype(conf=BeartypeConf(is_pep484_tower=True))
+check = beartype(conf=BeartypeConf(is_pep484_tower=True, violation_type=TypeError))
 
 # Unwrapped: the search for doctests imports this module once more, under another name.
 _with_shapes = inspect.unwrap(jaxtyping.jaxtyped)

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,9 @@ from counterfoil.data.forms import FormEntry
 from counterfoil.errors import InputError
 from counterfoil.registry import Registry, resolve
 from counterfoil.scorers.registry import ScorerEntry
+from plugin_site import PLUGIN, install
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGIN = ROOT / "examples" / "plugin"
 COLOURS = ("red", "green", "blue")
 MODULES = (
     *("squares", "hue", "pairs_right", "vowels", "sigmoid"),
@@ -32,17 +31,7 @@ MODULES = (
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """A folder of installed packages with the plugin in it."""
-    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
-    site = tmp_path / "site"
-    info = site / "counterfoil_example-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counterfoil-example\nVersion: 1.0\n")
-    (site / "counterfoil_example").symlink_to(PLUGIN / "counterfoil_example")
-    return site
+    return install(tmp_path / "site")
 
 
 def command(site: Path, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:

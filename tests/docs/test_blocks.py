@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from made_once import made_once
+from plugin_site import install
 
 from . import stage
 from .blocks import PAGES, Block, Command, agrees, blocks, commands
@@ -187,9 +188,17 @@ def run_command(command: Command, shell: Shell) -> None:
 
 
 def run_python(block: Block, shell: Shell) -> None:
+    variables = dict(os.environ)
+    if block.page == "CONTRIBUTING.md":
+        # The code of a package that adds something runs where that package is installed.
+        site = shell.folder / "site"
+        if not site.exists():
+            install(site)
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", local(block.text)],
         cwd=shell.folder,
+        env=variables,
         capture_output=True,
         text=True,
         check=False,

@@ -19,8 +19,8 @@ whole = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "matplotlib" else whole(name, *more)
 sys.meta_path.insert(0, Hidden())
 from counterfoil.cli import main
-from counterfoil.world import readers
-readers.SIZE = 48
+from counterfoil.world import benchmarks
+benchmarks.SIZE = 48
 sys.argv = ["counterfoil", *sys.argv[1:]]
 main()
 """
