@@ -78,7 +78,7 @@ class Outputs:
             self._check_folder_input(folder)
 
     def file(self, path: Path, form: str | None = None) -> None:
-        """Declare a file; `form` is how it holds a mark (`marks.form_of`), None where it holds none.
+        """Declare a file; `form` is how it holds a mark (`form_of`), None where it holds none.
 
         Raises `InputError` where the file is read by the command, is another output too, is no regular file,
         or was written by anything but this command.

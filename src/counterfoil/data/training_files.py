@@ -363,7 +363,7 @@ def read(
 
     * A folder that `counterfoil` saved: quads give the four roles, choices the ones they have, a gallery its
       images with the captions written for them.
-    * WebDataset shards: a `.tar`, a folder of them, or a pattern "train-{000..015}.tar" (`training_shards`).
+    * WebDataset shards: a `.tar`, a folder of them, or a pattern "train-{000..015}.tar".
     * COCO's captions: `captions_train2017.json`, or the folder it lies in.
     * A table: Parquet as the hub keeps it, one file or a folder, and every table that `read_table` reads
       (`training_tables`).

@@ -224,7 +224,7 @@ def vote(
 
     Of i and j, i is the better one with chance p_i / (p_i + p_j) (Bradley and Terry), every time anew. The
     two stand left and right by a coin; "the left one is better" is what the annotator says rightly or wrongly
-    by their rates, so a bias is one for the left side. `votes.read_votes` reads the result.
+    by their rates, so a bias is one for the left side. `data.judgements.read_votes` reads the result.
 
     Raises `InputError` for fewer than two things and for strengths that are not above 0.
     """

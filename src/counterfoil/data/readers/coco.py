@@ -340,7 +340,7 @@ def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """COCO 5K: Karpathy's test half, every image against 25,000 captions, every caption against 5,000 images.
 
     `data` is a folder of COCO (with `annotations/captions_val2014.json`, `val2014`) or None for the ids in
-    the package `eccv_caption` alone; `coco_test.read_test` says what else is understood and what goes wrong.
+    the package `eccv_caption` alone; `read_test` says what else is understood and what goes wrong.
     """
     test = read_test(data)
     return test.benchmark(card, own(test.owners, len(test.images)), data=data, images=images)

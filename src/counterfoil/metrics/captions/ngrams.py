@@ -1,9 +1,9 @@
 """BLEU and ROUGE-L of captions as the COCO tool kit computes them, and the n-grams that they and CIDEr count.
 
 BLEU is of n-grams up to 1, 2, 3, 4, per item and of a corpus; ROUGE-L of the longest common subsequence of
-tokens. Texts come tokenised (`metrics.ptb`): tokens parted by blanks. A load of captions names few distinct
-texts many times, so everything that belongs to a text alone is computed for distinct texts, and what belongs
-to a candidate and a reference for all pairs at once.
+tokens. Texts come tokenised (`metrics.captions.ptb`): tokens parted by blanks. A load of captions names few
+distinct texts many times, so everything that belongs to a text alone is computed for distinct texts, and what
+belongs to a candidate and a reference for all pairs at once.
 """
 
 from collections.abc import Iterator, Sequence
