@@ -17,7 +17,7 @@ from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
-from counterfoil.scorers.base import DEFAULT, Embedder, Options, prompt_of
+from counterfoil.scorers.base import DEFAULT, Embedder, Options, Settings, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
 from counterfoil.scorers.captions.registry import METRICS, MetricEntry
@@ -173,16 +173,29 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
     prefix, argument = scorer_name(spec)
     if prefix == "metric":
         return caption_metrics([argument], options, memory=memory)[argument]
-    if options.backbone or options.settings:
-        what = "--scorer" if options.backbone else "--set"
-        raise InputError(f"{what} is for caption metrics", where=spec, allowed="metric:NAME")
     known = scorers()
+    _check_settings(spec, known[prefix], options)
     load: Callable[[str, Options], Any] = partial(_load, known[prefix])
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
         return lazy(prefix, argument, options, load, memory)
     return load(argument, options)
+
+
+def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
+    """Raise `InputError` where a scorer takes no settings, and for one that is not among those it takes."""
+    if options.backbone:
+        raise InputError("--scorer is for caption metrics", where=spec, allowed="metric:NAME")
+    if options.settings and not entry.settings:
+        taking = [f"{each.prefix}:{each.argument}" for each in scorers().values() if each.settings]
+        raise InputError(
+            "takes no settings",
+            where=spec,
+            given=next(iter(options.settings)),
+            allowed=["metric:NAME", *taking],
+        )
+    Settings(spec, options.settings).only(*entry.settings)
 
 
 def scorer_name(spec: str) -> tuple[str, str]:

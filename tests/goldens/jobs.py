@@ -281,6 +281,7 @@ def _plain(text: str, folder: Path) -> str:
     # The mark of a command's own files, the digests of files that name times and versions, and the kernel.
     text = re.sub(r"(counterfoil [a-z ]+|digests\.[a-z]+\.[a-z]+) [0-9a-f]{32}", r"\1 DIGEST", text)
     text = re.sub(r"(machine\.system) \S+", r"\1 SYSTEM", text)
+    text = re.sub(r"(versions\.[a-z_]+) \S+", r"\1 VERSION", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME", text)
     text = _VERSION.sub("|vVERSION", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", text)

@@ -136,7 +136,7 @@ def command(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="What a caption metric does otherwise than officially; may be repeated.",
+            help="A setting of the scorer or caption metric, such as references=paper; may be repeated.",
         ),
     ] = None,
     ids: Annotated[

@@ -107,7 +107,9 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """Every distinct pair scored once."""
     work, kept = session.prepare(benchmark, scorer)
-    return _signed(benchmark, scorer, work.spread(session.score_pairs(scorer, work, kept)), session)
+    scores = work.spread(session.score_pairs(scorer, work, kept))
+    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    return _signed(benchmark, scorer, scores, session)
 
 
 def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, session: Session) -> Answers:

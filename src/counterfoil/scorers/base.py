@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.store import digest, digest_value
 
 
@@ -333,7 +333,8 @@ class Options:
     ids: Path | None = None
     #: Of a caption metric: the model behind it, as a scorer is named (`metric:clip-s` needs one).
     backbone: str = ""
-    #: Of a caption metric: what it does otherwise than officially, {"prefix": "", "references": "paper"}.
+    #: Settings that differ from the default, {"protocol": "retrieval"}; of a caption metric from the
+    #: official ones, {"references": "paper"}.
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -354,6 +355,62 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
         value = getattr(options, option.name)
         if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
             raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one scorer (`Options.settings`), read by its loader.
+
+    >>> settings = Settings("itm:blip", {"protocol": "retrieval"})
+    >>> settings.one_of("protocol", ("itm", "retrieval")), settings.count("processes")
+    ('retrieval', 1)
+    """
+
+    #: The scorer, for errors.
+    where: str
+    given: Mapping[str, str]
+
+    def only(self, *names: str) -> None:
+        """Raise `UnknownNameError` for a setting that is none of these."""
+        for key in self.given:
+            if key not in names:
+                raise UnknownNameError("setting", key, names, where=self.where)
+
+    def get(self, name: str, default: str = "") -> str:
+        """The value of a setting."""
+        return self.given.get(name, default)
+
+    def one_of(self, name: str, allowed: Sequence[str], default: str = "") -> str:
+        """One of some words; where none is given the default, else the first."""
+        value = self.get(name, default or allowed[0])
+        if value not in allowed:
+            raise InputError(f"no such {name}", where=self.where, given=value or "(empty)", allowed=allowed)
+        return value
+
+    def count(self, name: str, default: int = 1) -> int:
+        """A whole number from 1."""
+        value = self.get(name, str(default))
+        if not value.isascii() or not value.isdigit() or not 0 < len(value) < 7 or int(value) < 1:
+            raise InputError(
+                f"no number of {name}", where=self.where, given=value or "(empty)", allowed="1 to 999,999"
+            )
+        return int(value)
+
+    def number(self, name: str, default: float, *, low: float, high: float) -> float:
+        """A number from `low` to `high`, both included."""
+        text = self.get(name, str(default))
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not low <= value <= high:
+            raise InputError(
+                f"no value of {name}",
+                where=self.where,
+                given=text or "(empty)",
+                allowed=f"{low:g} to {high:g}",
+            )
+        return value
 
 
 def prompt_of(options: Options, *, where: str) -> str:

@@ -66,6 +66,7 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
         }
         if does == LazyPairScorer.does:
             known["needs"] = list(getattr(loaded, "needs", LazyPairScorer.needs))
+            known["limited"] = hasattr(loaded, "over_limit")
         else:
             local = getattr(loaded, "local", None)
             known["cosine"] = getattr(loaded, "comparison", None) is None
@@ -78,7 +79,8 @@ def _remembered(known: Any, load: Callable[[], Any], memo: Path) -> Any:
     """The scorer that a memo is of; raises `KeyError` or `TypeError` where it lacks something."""
     identity, provenance = Identity(**known["identity"]), known["provenance"]
     if tuple(known["does"]) == LazyPairScorer.does:
-        return LazyPairScorer(identity, provenance, load, memo, tuple(known["needs"]))
+        needs, limited = tuple(known["needs"]), bool(known["limited"])
+        return LazyPairScorer(identity, provenance, load, memo, needs, limited)
     parts = None if known["parts"] is None else Identity(**known["parts"])
     return LazyEmbedder(identity, provenance, load, memo, bool(known["cosine"]), parts)
 
@@ -116,12 +118,18 @@ class LazyPairScorer(_Lazy):
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     needs: tuple[str, ...] = ("images", "captions")
+    #: Whether the model counts the captions that it cuts off.
+    limited: bool = False
 
     def score_pairs(
         self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
     ) -> Iterator[Float[np.ndarray, "batch"]]:
         """As the model's; nothing is loaded for no batches."""
         return stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off; 0 where it cannot tell."""
+        return _over_limit(self.model(), captions)
 
 
 @dataclass(eq=False)
@@ -164,8 +172,7 @@ class LazyEmbedder(_Lazy):
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        count = getattr(self.model(), "over_limit", None)
-        return 0 if count is None else int(count(captions))
+        return _over_limit(self.model(), captions) if self.limited else 0
 
     @property
     def local(self) -> "LazyTokenEncoder | None":
@@ -203,6 +210,12 @@ class LazyTokenEncoder:
 
     def _model(self) -> Any:
         return self._whole.model().local
+
+
+def _over_limit(model: Any, captions: Sequence[Caption]) -> int:
+    """How many captions a model cuts off; 0 where it cannot tell."""
+    count = getattr(model, "over_limit", None)
+    return 0 if count is None else int(count(captions))
 
 
 def _files(argument: str) -> list[Path]:

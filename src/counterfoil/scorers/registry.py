@@ -27,6 +27,8 @@ class ScorerEntry:
     target: str
     #: The extra it needs, empty where the core is enough.
     extra: str = ""
+    #: The settings that it takes (`Options.settings`, on the command line --set).
+    settings: tuple[str, ...] = ()
 
 
 _ENTRIES = (

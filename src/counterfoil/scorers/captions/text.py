@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions import cider, ngrams, ptb
-from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
+from counterfoil.scorers.base import Ability, Identity, Options, Settings, reject_unused_options
 from counterfoil.scorers.captions import java
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.store import digest_file
@@ -167,37 +167,8 @@ def load(name: str, options: Options) -> TextMeasure:
     return _LOADERS[name](name, _Settings(f"metric:{name}", options.settings))
 
 
-class _Settings:
-    """What a user set of one metric, asked for by its loader."""
-
-    def __init__(self, metric: str, given: Mapping[str, str]) -> None:
-        self.metric = metric
-        self._given = given
-
-    def only(self, *names: str) -> None:
-        """Raises `UnknownNameError` for a setting that is none of these."""
-        for key in self._given:
-            if key not in names:
-                raise UnknownNameError("setting", key, names, where=self.metric)
-
-    def one_of(self, name: str, allowed: Sequence[str]) -> str:
-        """One of some words; the first where none is given."""
-        value = self.get(name, allowed[0])
-        if value not in allowed:
-            raise InputError(f"no such {name}", where=self.metric, given=value or "(empty)", allowed=allowed)
-        return value
-
-    def get(self, name: str, default: str) -> str:
-        return self._given.get(name, default)
-
-    def count(self, name: str) -> int:
-        """A whole number from 1; 1 where none is given."""
-        value = self.get(name, "1")
-        if not value.isascii() or not value.isdigit() or not 0 < len(value) < 7 or int(value) < 1:
-            raise InputError(
-                f"no number of {name}", where=self.metric, given=value or "(empty)", allowed="1 to 999,999"
-            )
-        return int(value)
+class _Settings(Settings):
+    """What a user set of one metric, read by its loader."""
 
     def metric_of(
         self,
@@ -211,7 +182,7 @@ class _Settings:
         """The metric, with all that decides its numbers in its identity."""
         tokens = self.one_of("tokens", TOKENS)
         return TextMeasure(
-            Identity(self.metric, options={"tokens": tokens, **decided}), needs, tokens, items, whole, sums
+            Identity(self.where, options={"tokens": tokens, **decided}), needs, tokens, items, whole, sums
         )
 
 
@@ -242,7 +213,7 @@ def _cider(name: str, settings: _Settings) -> TextMeasure:
     variant: Any = settings.one_of("variant", get_args(cider.Variant))
     source, frequencies, counted = settings.get("df", "references"), None, "references"
     if source != "references":
-        corpus = documents(Path(source), where=f"{settings.metric}, df", allowed=["references"])
+        corpus = documents(Path(source), where=f"{settings.where}, df", allowed=["references"])
         tokens = settings.one_of("tokens", TOKENS)
         words = _cut_all((), tuple(map(tuple, corpus)), tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
