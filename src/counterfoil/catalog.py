@@ -17,7 +17,7 @@ from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.registry import resolve
-from counterfoil.scorers.base import DEFAULT, Embedder, Options, Settings, prompt_of
+from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
 from counterfoil.scorers.captions.registry import METRICS, MetricEntry
@@ -195,7 +195,7 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
             given=next(iter(options.settings)),
             allowed=["metric:NAME", *taking],
         )
-    Settings(spec, options.settings).only(*entry.settings)
+    ScorerSettings(spec, options.settings).only(*entry.settings)
 
 
 def scorer_name(spec: str) -> tuple[str, str]:

@@ -358,10 +358,10 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScorerSettings:
     """The settings of one scorer (`Options.settings`), read by its loader.
 
-    >>> settings = Settings("itm:blip", {"protocol": "retrieval"})
+    >>> settings = ScorerSettings("itm:blip", {"protocol": "retrieval"})
     >>> settings.one_of("protocol", ("itm", "retrieval")), settings.count("processes")
     ('retrieval', 1)
     """

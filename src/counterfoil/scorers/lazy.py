@@ -129,7 +129,7 @@ class LazyPairScorer(_Lazy):
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        return _over_limit(self.model(), captions)
+        return _over_limit(self.model(), captions) if self.limited else 0
 
 
 @dataclass(eq=False)
@@ -172,7 +172,7 @@ class LazyEmbedder(_Lazy):
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        return _over_limit(self.model(), captions) if self.limited else 0
+        return _over_limit(self.model(), captions)
 
     @property
     def local(self) -> "LazyTokenEncoder | None":

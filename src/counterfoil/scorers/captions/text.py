@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions import cider, ngrams, ptb
-from counterfoil.scorers.base import Ability, Identity, Options, Settings, reject_unused_options
+from counterfoil.scorers.base import Ability, Identity, Options, ScorerSettings, reject_unused_options
 from counterfoil.scorers.captions import java
 from counterfoil.scorers.captions.corpora import documents
 from counterfoil.store import digest_file
@@ -167,7 +167,7 @@ def load(name: str, options: Options) -> TextMeasure:
     return _LOADERS[name](name, _Settings(f"metric:{name}", options.settings))
 
 
-class _Settings(Settings):
+class _Settings(ScorerSettings):
     """What a user set of one metric, read by its loader."""
 
     def metric_of(
