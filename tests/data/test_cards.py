@@ -93,4 +93,5 @@ def test_group_counts_add_up() -> None:
     assert sugarcrepe.also == {
         "swap_obj": sugarcrepe.counts["swap_obj"] + 1,
         "swap": sugarcrepe.counts["swap"] + 1,
+        "same words": sugarcrepe.counts["same words"] + 1,
     }

@@ -127,6 +127,10 @@ def test_real_files(shared_data: Path) -> None:
     assert len(found) == 7511
     assert "swap_obj/108" not in found.questions.ids
     assert "swap_obj/245" in found.questions.ids
+    groups = found.questions.groups()
+    assert groups["same words"].sum() == 572
+    assert (groups["same words"] & groups["swap_obj"]).sum() == 164
+    assert (groups["same words"] & groups["swap_att"]).sum() == 408
     there = found.available()
     assert len(there) == 211
     assert len(there.images) == 47

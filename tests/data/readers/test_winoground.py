@@ -153,6 +153,48 @@ def test_real_tags(shared_data: Path) -> None:
     assert words.min() > 0
 
 
+def test_second_tags(shared_data: Path, tmp_path: Path) -> None:
+    """Diwan et al.'s file beside the items; an item may have several of their tags, 172 have none."""
+    for source in (
+        shared_data / "winoground" / "tags.csv",
+        shared_data / "winoground_tags" / winoground.SECOND_TAGS,
+    ):
+        (tmp_path / source.name).write_bytes(source.read_bytes())
+    found = winoground.read(card("winoground"), tmp_path, None)
+    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    given = json.loads((tmp_path / winoground.SECOND_TAGS).read_text())
+    assert groups["No Tag"] == 172 == sum(not tags for tags in given.values())
+    for tag in {tag for tags in given.values() for tag in tags}:
+        assert groups[f"any {tag}"] == sum(tag in tags for tags in given.values())
+        assert groups[tag] == sum(tags == [tag] for tags in given.values())
+    assert found.questions.groupings["second_tags"][3] == "Ambiguously Correct"
+    # Without the file there are no such groups, and none is missed.
+    alone = winoground.read(card("winoground"), shared_data / "winoground", None)
+    assert not [name for name in alone.questions.groupings if name.startswith("second")]
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ({"0": [], "1": []}, "an item without an entry; given: 2"),
+        ({"0": [], "1": ["Odd"], "2": []}, r"json, '1': unknown tags; given: \['Odd'\]; allowed: Complex"),
+        ([], r"new_tag_assignments\.json: not an object keyed by item id"),
+    ],
+)
+def test_odd_second_tags(
+    tags: Any,
+    message: str,
+    tmp_path: Path,
+    small: Card,
+    columns: Columns,
+    hub_parquet: Callable[..., Path],
+) -> None:
+    file = hub_parquet(tmp_path / "a.parquet", columns)
+    (tmp_path / winoground.SECOND_TAGS).write_text(json.dumps(tags))
+    with pytest.raises(DataError, match=message):
+        winoground.read(small, file, None)
+
+
 def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> None:
     rows = [
         {name: columns[name][row] for name in ("id", "caption_0", "caption_1", "secondary_tag")}

@@ -12,7 +12,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.bivlc import kinds
 from counterfoil.data.readers.questions import check_counts, choices
 from counterfoil.data.readers.rows import Photos, hub_rows, not_on_hub
-from counterfoil.data.records import Image
+from counterfoil.data.records import Image, words
 from counterfoil.data.tables import DataTable, names, read_table, stack, texts
 from counterfoil.errors import DataError
 
@@ -28,7 +28,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
     Question "add_obj/17" is item "17" of add_obj.json; captions keep their blanks. Images are called by their
     file names, once each; those not in the folder `images` (all, where it is None) are left out.
-    Groupings: `subset` and `type` ("add", "replace", "swap").
+    Groupings: `subset`, `type` ("add", "replace", "swap") and `words` ("same words" where both captions have
+    them as often, in another order).
     Raises `DataError` naming a file that is missing or miscounted, or the item that does not fit.
     """
     if data is None:
@@ -84,13 +85,18 @@ def of_rows(
     subsets = tuple(str(name) for name in rows["subset"])
     names = texts(rows, "filename")
     sources = Photos(images).sources(names)
+    columns = [texts(rows, column) for column in candidates]
+    groupings = {"subset": subsets, "type": tuple(name.split("_")[0] for name in subsets)}
+    if len(columns) == 2:
+        same = (sorted(words(a)) == sorted(words(b)) for a, b in zip(*columns, strict=True))
+        groupings["words"] = tuple("same words" if each else "" for each in same)
     return check_counts(
         choices(
             card,
             ids,
-            [texts(rows, column) for column in candidates],
+            columns,
             [Image(name, sources[name]) for name in names],
-            {"subset": subsets, "type": tuple(name.split("_")[0] for name in subsets)},
+            groupings,
             correct=correct,
             source=rows.source,
             path=path,

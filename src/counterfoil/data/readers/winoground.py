@@ -1,6 +1,6 @@
-"""Winoground: Parquet, `examples.jsonl` with an image folder, or the tags alone."""
+"""Winoground: Parquet, `examples.jsonl` with an image folder, or the tags alone; the tags of Diwan et al."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,9 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import check_counts, quads
 from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, open_rows
 from counterfoil.data.records import Image
-from counterfoil.data.tables import DataTable, integers, labels, names, texts
+from counterfoil.data.tables import DataTable, integers, labels, names, shown, texts
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
 
 _SIDES = ("image_0", "image_1")
 _CAPTIONS = ("caption_0", "caption_1")
@@ -20,6 +21,15 @@ _FILES = ("examples.jsonl", "tags.csv")
 _COLLAPSED = ("Object", "Relation", "Both")
 #: Tags of the pictures. The paper reports the first three; the fourth is in the data.
 _VISUAL = ("Symbolic", "Pragmatics", "Series", "Morpheme-Level")
+#: Second tags of all items; the paper calls "Non Minimal" "Non-Compositional".
+SECOND_TAGS = "new_tag_assignments.json"
+_SECOND = (
+    *("Complex Reasoning", "Unusual Image", "Unusual Text"),
+    *("Ambiguously Correct", "Visually Difficult", "Non Minimal"),
+)
+#: The group of items without a second tag, and the groupings of those with some.
+_NO_TAG = "No Tag"
+_SECOND_ANY = {tag: f"second_any_{tag.lower().replace(' ', '_')}" for tag in _SECOND}
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -32,7 +42,9 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     Groupings: `collapsed` (Object, Relation, Both), `preds` ("1 Main Pred", "2 Main Preds"), `visual` (items
     whose visual tag is exactly one tag: what Table 5 of the paper reports), `visual_any_symbolic` and so on
     (items whose visual tags contain it: what Table 1 counts), `tag` (the 70 fine ones); those whose columns
-    are not in the table are left out.
+    are not in the table are left out. Where `new_tag_assignments.json` (Diwan et al. 2022) lies in the folder
+    of the data: `second_tags` ("No Tag", or the tag of items that have exactly one) and
+    `second_any_complex_reasoning` and so on (items whose second tags contain it: what that paper counts).
     Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
     """
     table = _rows(card, data)
@@ -46,13 +58,14 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         sides = _from_folder(ids, image_folder(data, images))
     missing: Sequence[str | None] = (None,) * len(table)
     has_captions = _CAPTIONS[0] in table
+    second = _second_tags(ids, data)
     return check_counts(
         quads(
-            _expected(card, table),
+            _expected(card, table, second),
             ids,
             (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
             (sides[0], sides[1]),
-            _groupings(table),
+            {**_groupings(table), **second},
             source=table.source,
             path=data,
         )
@@ -123,11 +136,38 @@ def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _expected(card: Card, table: DataTable) -> Card:
-    """The card with the counts of those groups that the table can have."""
+def _second_tags(ids: Sequence[str], data: Path | None) -> dict[str, tuple[str, ...]]:
+    """The groupings of `SECOND_TAGS`, where it lies in the folder of the data."""
+    if data is None:
+        return {}
+    path = (data if data.is_dir() else data.parent) / SECOND_TAGS
+    if not path.is_file():
+        return {}
+    given = read_json(path)
+    if not isinstance(given, dict):
+        raise DataError("not an object keyed by item id", where=path, given=shown(given))
+    tags = []
+    for name in ids:
+        if name not in given:
+            raise DataError("an item without an entry", where=path, given=name)
+        found = given[name]
+        if not isinstance(found, list) or any(tag not in _SECOND for tag in found):
+            raise DataError("unknown tags", where=f"{path}, '{name}'", given=shown(found), allowed=_SECOND)
+        tags.append(found)
+    exact = tuple(_NO_TAG if not found else found[0] if len(found) == 1 else "" for found in tags)
+    return {"second_tags": exact} | {
+        name: tuple(f"any {tag}" if tag in found else "" for found in tags)
+        for tag, name in _SECOND_ANY.items()
+    }
+
+
+def _expected(card: Card, table: DataTable, second: Mapping[str, object]) -> Card:
+    """The card with the counts of those groups that the data can have."""
     of_column = {"collapsed_tag": _COLLAPSED, "num_main_preds": ("1 Main Pred", "2 Main Preds")}
     lacking = {group for column, groups in of_column.items() if column not in table for group in groups}
     if "secondary_tag" not in table:
         lacking |= {*_VISUAL, *(f"any {visual}" for visual in _VISUAL)}
+    if not second:
+        lacking |= {_NO_TAG, *(f"any {tag}" for tag in _SECOND)}
     counts = {group: n for group, n in card.counts.items() if group not in lacking}
     return card.model_copy(update={"counts": counts})
