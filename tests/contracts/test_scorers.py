@@ -79,6 +79,13 @@ KINDS = (
     Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF), torch=True),
     Kind("hf", "hf:{}/hf", changes=(PROMPT, HALF), torch=True),
     Kind("SigLIP2", "hf:{}/siglip2", changes=(PROMPT, HALF), torch=True),
+    Kind(
+        "BLIP",
+        "itm:{}/blip",
+        other="itm:{}/vilt",
+        changes=(PROMPT, HALF, {"settings": {"protocol": "retrieval"}}, {"settings": {"length": "4"}}),
+        torch=True,
+    ),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
     Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
     Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
@@ -177,6 +184,7 @@ def _models(folder: Path, texts: list[str]) -> None:
         import transformers  # noqa: F401
     except ModuleNotFoundError:
         return
+    import tiny_matchers
     from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, small
     from tiny_families import family, save_clip, save_words
 
@@ -186,6 +194,8 @@ def _models(folder: Path, texts: list[str]) -> None:
     model.save_pretrained(folder / "siglip2")
     processor.save_pretrained(folder / "siglip2")
     save_words(folder / "siglip2")
+    for name in ("blip", "vilt"):
+        tiny_matchers.save(name, folder / name)
 
     def saved(name: str, backbone: Any) -> None:
         for parameter in backbone.network.parameters():

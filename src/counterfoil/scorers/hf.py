@@ -24,8 +24,10 @@ from counterfoil.errors import ModelError
 from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.hf_loading import (
+    SAMPLE,
     can_cut,
     check_place,
+    check_words,
     fetched,
     library_of,
     model_of,
@@ -38,8 +40,6 @@ from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Loca
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
 from counterfoil.store import canonical_json
 
-#: The caption that a model is tried with when it is loaded.
-SAMPLE = "a photo of a cat"
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
 _LEVELS = 1.0
 
@@ -192,16 +192,9 @@ def _check(
 ) -> None:
     """Raise `ModelError` where a picture and a caption do not give one vector each, of one width.
 
-    Also where the tokenizer knows none of the caption's words: transformers makes an empty one where a
-    tokenizer's files are missing. `advice` goes with the error of a model that cannot embed.
+    Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
     """
-    if not set(tokenizer(SAMPLE)["input_ids"]) - set(tokenizer.all_special_ids):
-        raise ModelError(
-            "its tokenizer knows no words",
-            where=where,
-            given=f"a vocabulary of {len(tokenizer)}",
-            hint="are the tokenizer's files missing?",
-        )
+    check_words(tokenizer, where)
     try:
         with torch.inference_mode():
             image, text = sample()

@@ -17,8 +17,10 @@ from counterfoil.inputs.limits import check_network
 from counterfoil.scorers.runtime import NO_NETWORK, causes
 from counterfoil.store import digest_value
 
+#: The caption that a model is tried with when it is loaded.
+SAMPLE = "a photo of a cat"
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
-PRESCRIBED = {"align": 64}
+PRESCRIBED = {"align": 64, "flava": 77}
 #: Parameters that no embedding depends on; a text encoder's pooler is one, since its tokens are used.
 _UNUSED = re.compile(r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*")
 
@@ -67,10 +69,16 @@ def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
     return model, revision
 
 
-def weights_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
-    """The model with all weights that an embedding depends on, and the revision of the hub it came from."""
+def weights_of(
+    library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
+) -> tuple[Any, str]:
+    """The model with all weights that an answer depends on, and the revision of the hub it came from.
+
+    `kind` is its class, by default the one that its configuration names; parameters that match `unused` may
+    be missing.
+    """
     try:
-        model, report = library.AutoModel.from_pretrained(
+        model, report = (kind or library.AutoModel).from_pretrained(
             argument,
             trust_remote_code=False,
             weights_only=True,
@@ -79,7 +87,11 @@ def weights_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
         )
     except Exception as error:
         raise _explained(error, where, "model") from None
-    missing = [name for name in sorted(report["missing_keys"]) if not _UNUSED.fullmatch(name)]
+    missing = [
+        name
+        for name in sorted(report["missing_keys"])
+        if not (_UNUSED.fullmatch(name) or re.fullmatch(unused, name))
+    ]
     wrong = sorted(str(each) for each in report.get("mismatched_keys", ()))
     if missing or wrong:
         raise ModelError(
@@ -150,9 +162,23 @@ def length_of(config: Any, tokenizer: Any) -> int:
     text = getattr(config, "text_config", config)
     positions = int(getattr(text, "max_position_embeddings", 77))
     # RoBERTa's positions start after its padding mark, so two of them are never used.
-    if "roberta" in str(text.model_type) or config.model_type == "altclip":
+    if "roberta" in str(text.model_type) or config.model_type in ("altclip", "bridgetower"):
         positions -= 2
     return min(PRESCRIBED.get(config.model_type, positions), positions, int(tokenizer.model_max_length))
+
+
+def check_words(tokenizer: Any, where: str) -> None:
+    """Raise `ModelError` where a tokenizer knows none of a caption's words.
+
+    transformers makes an empty one where a tokenizer's files are missing.
+    """
+    if not set(tokenizer(SAMPLE)["input_ids"]) - set(tokenizer.all_special_ids):
+        raise ModelError(
+            "its tokenizer knows no words",
+            where=where,
+            given=f"a vocabulary of {len(tokenizer)}",
+            hint="are the tokenizer's files missing?",
+        )
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

@@ -64,6 +64,15 @@ _ENTRIES = (
         "models",
     ),
     ScorerEntry(
+        "itm",
+        "NAME_OR_FOLDER",
+        "a cross-encoder of transformers (BLIP, BLIP-2, ViLT, FLAVA, BridgeTower)",
+        "itm:Salesforce/blip-itm-base-coco",
+        "counterfoil.scorers.itm:load",
+        "models",
+        ("protocol", "length"),
+    ),
+    ScorerEntry(
         "hf-text",
         "NAME_OR_FOLDER[@LAYER]",
         "an encoder of texts of transformers (BERT, RoBERTa, ...), behind metric:token-match alone",

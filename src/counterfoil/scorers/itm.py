@@ -1,0 +1,134 @@
+"""Cross-encoders of the package transformers for scoring: `itm:NAME_OR_FOLDER`.
+
+BLIP, BLIP-2, ViLT, FLAVA and BridgeTower (`counterfoil.scorers.itm_families`). Where a family has several
+ways to score a pair, the setting `protocol` names one; the setting `length` cuts captions to fewer tokens
+than the model reads.
+"""
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from counterfoil.errors import InputError, ModelError, UnknownNameError
+from counterfoil.scorers import hf_loading as loading
+from counterfoil.scorers.base import (
+    DEFAULT,
+    Identity,
+    Options,
+    ScorerSettings,
+    prompt_of,
+    reject_unused_options,
+)
+from counterfoil.scorers.cross_encoder import CrossEncoder
+from counterfoil.scorers.hf_text import HfTokens
+from counterfoil.scorers.images import Untouched, prepared
+from counterfoil.scorers.itm_families import FAMILIES, Family
+from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.store import canonical_json
+
+
+def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
+
+    Raises `ModelError` as `hf:` does, and for models without a head for image-text matching;
+    `UnknownNameError` for a protocol that the family lacks; `InputError` for a length above what it reads.
+    """
+    where = f"itm:{argument}"
+    reject_unused_options(where, options, "precision", "prompt", "settings")
+    settings = ScorerSettings(where, options.settings)
+    settings.only("protocol", "length")
+    library = loading.library_of()
+    device = device_of(options, where=where)
+    dtype = precision_of(options, device, where=where)
+    prompt = prompt_of(options, where=where)
+    loading.check_place(argument, where)
+    with loading.quiet(library):
+        family = _family(loading.fetched(library.AutoConfig, argument, where, "configuration"), where)
+        protocol = settings.get("protocol", family.protocols[0])
+        if protocol not in family.protocols:
+            raise UnknownNameError("protocol", protocol, family.protocols, where=where)
+        model, revision = loading.weights_of(
+            library, argument, where, kind=getattr(library, family.kind), unused=family.unused
+        )
+        processor = loading.fetched(library.AutoImageProcessor, argument, where, "image processor")
+        tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
+    loading.check_words(tokenizer, where)
+    # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
+    weights = digest_tensors(model.state_dict())
+    model, computed = _placed(model, device, dtype)
+    length = _length(family, model, tokenizer, protocol, settings)
+    matcher = family(model, processor, tokenizer, device, computed, protocol, where)
+    scorer = CrossEncoder(
+        identity=Identity(
+            name=where,
+            revision=revision,
+            weights=weights,
+            preprocessing=canonical_json(json.loads(processor.to_json_string())),
+            precision=options.precision,
+            prompt=prompt,
+            options={
+                "device": device.type,
+                "tokenizer": loading.tokenizer_digest(tokenizer),
+                "protocol": protocol,
+                "length": length,
+            },
+        ),
+        matcher=matcher,
+        tokens=HfTokens(tokenizer, length),
+        read=partial(prepared, preparation=Untouched()),
+        device=device,
+        provenance={
+            "transformers": library.__version__,
+            "torch": torch.__version__,
+            "device": str(device),
+            "model": family.kind,
+        },
+    )
+    scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
+    return scorer
+
+
+def _family(config: Any, where: str) -> type[Family]:
+    found = FAMILIES.get(config.model_type)
+    if found is None:
+        raise ModelError(
+            "not a model of image-text matching",
+            where=where,
+            given=f"model type {config.model_type}",
+            allowed="BLIP, BLIP-2, ViLT, FLAVA, BridgeTower",
+            hint="a dual encoder of transformers is hf:...",
+        )
+    return found
+
+
+def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dtype]:
+    """The model ready to answer, but for parts that transformers keeps in float32 (BLIP-2's Q-Former)."""
+    names = getattr(model, "_keep_in_fp32_modules", None) or ()
+    kept = {
+        name: parameter.detach().clone()
+        for name, parameter in model.named_parameters()
+        if any(part in names for part in name.split("."))
+    }
+    model, computed = to_device(model, device, dtype)
+    for name, parameter in model.named_parameters():
+        if name in kept:
+            parameter.data = kept[name].to(device)
+    return model, computed
+
+
+def _length(family: type[Family], model: Any, tokenizer: Any, protocol: str, settings: ScorerSettings) -> int:
+    """The most tokens of a caption: as set, else of the protocol, else as many as the model reads."""
+    config = getattr(model.config, family.text, model.config)
+    most = loading.length_of(config if family.text != "text_config" else model.config, tokenizer)
+    length = settings.count("length", min(most, family.lengths.get(protocol, most)))
+    if not 2 < length <= most:
+        raise InputError(
+            "the model cannot read captions of this length",
+            where=settings.where,
+            given=length,
+            allowed=f"3 to {most} tokens",
+        )
+    return length

@@ -1,0 +1,93 @@
+"""Tiny models of image-text matching, made by the real classes, with WordPiece and byte-pair tokenizers."""
+
+import string
+from pathlib import Path
+from typing import Any
+
+from tiny_families import save_model
+
+LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
+WORDS = ("a", "red", "cat", "dog", "on", "the", "mat", "photo", "of", "in", "two", "birds", "sit", "wire")
+#: BERT's marks, letters and words: every text has tokens, and most words several.
+PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.ascii_lowercase, *string.punctuation)
+VOCABULARY = (*PIECES, *(f"##{letter}" for letter in string.ascii_lowercase), *WORDS[1:])
+NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
+
+
+def save(name: str, folder: Path) -> None:
+    """A tiny model of a family in a folder, as people save them, with tokenizer and image processor."""
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    kind, config, processor = _parts(name)
+    save_model(kind, config, folder)
+    processor.save_pretrained(folder)
+    if name == "bridgetower":
+        save_byte_pairs(folder)
+    else:
+        (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+        transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+
+
+def _parts(name: str) -> tuple[Any, Any, Any]:
+    import transformers
+
+    size = len(VOCABULARY)
+    vision = {**LAYERS, "image_size": 32, "patch_size": 8}
+    square = {"size": {"height": 32, "width": 32}}
+    if name == "blip":
+        # The two rows more than the tokenizer has are [DEC] and [ENC].
+        text = {**LAYERS, "vocab_size": size + 2, "encoder_hidden_size": 32, "bos_token_id": size}
+        config = transformers.BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=16)
+        return transformers.BlipForImageTextRetrieval, config, transformers.BlipImageProcessor(**square)
+    if name == "blip-2":
+        queries = {**LAYERS, "vocab_size": size, "encoder_hidden_size": 32, "cross_attention_frequency": 1}
+        config = transformers.Blip2Config(
+            vision_config=vision,
+            qformer_config={**queries, "use_qformer_text_input": True},
+            text_config={"model_type": "opt", "hidden_size": 32, "ffn_dim": 64, "num_hidden_layers": 1,
+                         "num_attention_heads": 2, "vocab_size": size, "word_embed_proj_dim": 32},
+            num_query_tokens=4, image_text_hidden_size=16, image_token_index=size,
+        )  # fmt: skip
+        return transformers.Blip2ForImageTextRetrieval, config, transformers.BlipImageProcessor(**square)
+    if name == "vilt":
+        config = transformers.ViltConfig(**LAYERS, vocab_size=size, image_size=32, patch_size=8)
+        processor = transformers.ViltImageProcessor(size={"shortest_edge": 32}, size_divisor=8)
+        return transformers.ViltForImageAndTextRetrieval, config, processor
+    if name == "flava":
+        config = transformers.FlavaConfig(
+            image_config={**vision, "vocab_size": 16},
+            text_config={**LAYERS, "vocab_size": size},
+            multimodal_config=LAYERS,
+            hidden_size=32, projection_dim=16, init_codebook=False,
+        )  # fmt: skip
+        processor = transformers.FlavaImageProcessor(
+            **square, crop_size=square["size"], return_codebook_pixels=False, return_image_mask=False
+        )
+        return transformers.FlavaForPreTraining, config, processor
+    # A head of its vision tower is 64 wide. Both towers have a layer more than the part that reads both.
+    wide = {**LAYERS, "hidden_size": 64}
+    text = {**wide, "num_hidden_layers": 3, "vocab_size": 300, "max_position_embeddings": 66}
+    config = transformers.BridgeTowerConfig(
+        **wide,
+        text_config=text,
+        vision_config={"hidden_size": 64, "num_hidden_layers": 3, "patch_size": 8, "image_size": 32},
+    )
+    processor = transformers.BridgeTowerImageProcessor(
+        size={"shortest_edge": 32}, crop_size={"shortest_edge": 32}, size_divisor=8
+    )
+    return transformers.BridgeTowerForImageAndTextRetrieval, config, processor
+
+
+def save_byte_pairs(folder: Path) -> None:
+    """RoBERTa's kind of tokenizer, of a few merges."""
+    import transformers
+    from tokenizers import ByteLevelBPETokenizer
+
+    marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=300, special_tokens=marks)
+    trained.save_model(str(folder))
+    transformers.RobertaTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(
+        folder
+    )
