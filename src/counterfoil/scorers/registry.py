@@ -89,6 +89,28 @@ _ENTRIES = (
         "models",
     ),
     ScorerEntry(
+        "chat",
+        "URL#MODEL",
+        "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images)",
+        "chat:http://localhost:8000/v1#MODEL",
+        "counterfoil.scorers.chat.scorer:load",
+        "chat",
+        (
+            *(
+                "protocol",
+                "question",
+                "image_question",
+                "read",
+                "score",
+                "order",
+                "max_tokens",
+                "tokens_field",
+            ),
+            *("temperature", "detail", "concurrency", "rpm", "retries", "wait", "timeout"),
+            *("input_price", "output_price"),
+        ),
+    ),
+    ScorerEntry(
         "blind",
         "constant|random|length",
         "baselines that never look at the image",
@@ -118,7 +140,7 @@ SCORERS: Registry[ScorerEntry] = Registry(
 )
 
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.
-NO_MODELS = ("given", "blind", "metric", "world")
+NO_MODELS = ("given", "chat", "blind", "metric", "world")
 
 #: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
 TEXT_MODELS = ("hf-text",)
