@@ -113,3 +113,36 @@ def save_clip_tokenizer(folder: Path) -> None:
             }
         )
     )
+
+
+def save_text_models(place: Path) -> None:
+    """GPT-2, BERT and two classifiers (of two and of three classes) with CLIP's real vocabulary, and T5.
+
+    The T5 encoder is laid out as Vera is: its table of embeddings holds a head and a temperature.
+    """
+    import torch
+    import transformers
+
+    small = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    for name in ("gpt2", "bert", "cola", "three"):
+        save_clip_tokenizer(place / name)
+    config = transformers.GPT2Config(vocab_size=49408, n_positions=40, n_embd=24, n_layer=2, n_head=2)
+    save_model(transformers.GPT2LMHeadModel, config, place / "gpt2")
+    bert = {"vocab_size": 49409, "max_position_embeddings": 40, **small}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place / "bert")
+    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    tokenizer.save_pretrained(place / "bert")
+    save_model(transformers.BertForMaskedLM, transformers.BertConfig(**bert), place / "bert")
+    labels = {0: "unacceptable", 1: "acceptable"}
+    named = {"id2label": labels, "label2id": {name: number for number, name in labels.items()}}
+    kind = transformers.BertForSequenceClassification
+    save_model(kind, transformers.BertConfig(**bert, **named), place / "cola")
+    save_model(kind, transformers.BertConfig(**bert, num_labels=3), place / "three")
+    (place / "t5").mkdir()
+    save_words(place / "t5")
+    t5 = transformers.T5Config(vocab_size=32128, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
+    torch.manual_seed(3)
+    model = transformers.T5EncoderModel(t5)
+    with torch.no_grad():
+        model.shared.weight[32097, 0] = 1.7
+    model.save_pretrained(place / "t5")

@@ -28,6 +28,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.base import Classifier, Embedder, Options, Scorer, identity_of
 from counterfoil.scorers.callables import FunctionScorer, scorer
 from counterfoil.scorers.captions.base import CaptionMetric
+from counterfoil.scorers.learned import LearnedScorer
 from counterfoil.tasks import compare as compare_task
 from counterfoil.tasks import evaluate as evaluate_task
 from counterfoil.tasks.bias import AnnotatorStudy, gallery
@@ -92,8 +93,9 @@ __all__ = [
     "train_model",
 ]
 
-#: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers.
-AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given
+#: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
+#: blind scorers that learn.
+AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
 
 _Name = TypeVar("_Name", bound=StrEnum)
 
@@ -132,16 +134,14 @@ def load_scorer(
     ids: str | Path | None = None,
     unanswered: str = "refuse",
     seed: int = 0,
-    api_key: str = "",
     cache: Cache = "default",
 ) -> AnyScorer:
     """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
 
     `device` is "auto", "cpu", "cuda", "cuda:1" or "mps", `precision` "fp32", "bf16" or "fp16", `prompt` a
     template with {} for the caption. A caption metric (`metric:clip-s`) looks with the model `backbone`, and
-    takes `settings`, as other kinds do; `api_key` is that of a chat endpoint, sent to it and nowhere written.
-    A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what becomes of
-    questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
+    takes `settings`. A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what
+    becomes of questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
     ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
     something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
     weights that do not fit.
@@ -159,7 +159,6 @@ def load_scorer(
         ids=_path(ids),
         backbone=backbone,
         settings=settings or {},
-        api_key=api_key,
     )
     loaded: AnyScorer = catalog.scorer(spec, options, memory=_cache(cache))
     return loaded

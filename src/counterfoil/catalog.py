@@ -37,6 +37,9 @@ ORACLE = ScorerEntry(
     "counterfoil.studies.oracle:load",
 )
 
+#: A blind scorer with a model behind it, which is named as that of a caption metric is.
+CONSTANT_IMAGE = "blind:constant-image"
+
 BENCHMARKS.extend(lambda: cards_of("counterfoil.world"))
 SCORERS.extend((ORACLE,))
 
@@ -174,21 +177,31 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
     if prefix == "metric":
         return caption_metrics([argument], options, memory=memory)[argument]
     known = scorers()
+    if spec == CONSTANT_IMAGE and options.backbone:
+        return _blinded(options, memory)
     _check_settings(spec, known[prefix], options)
     load: Callable[[str, Options], Any] = partial(_load, known[prefix])
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
         return lazy(prefix, argument, options, load, memory)
-    found = load(argument, options)
-    # A scorer that keeps its own answers is given the folder of finished work.
-    return found.kept_in(memory) if memory is not None and hasattr(found, "kept_in") else found
+    return load(argument, options)
+
+
+def _blinded(options: Options, memory: Path | None) -> Any:
+    """The model that `options` names behind `blind:constant-image`, which shows it the mean image alone."""
+    from counterfoil.scorers.baselines import constant_image
+
+    model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
+    return constant_image(model, options)
 
 
 def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
     """Raise `InputError` where a scorer takes no settings, and for one that is not among those it takes."""
     if options.backbone:
-        raise InputError("--scorer is for caption metrics", where=spec, allowed="metric:NAME")
+        raise InputError(
+            "--scorer is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
+        )
     if options.settings and not entry.settings:
         taking = [f"{each.prefix}:{each.argument}" for each in scorers().values() if each.settings]
         raise InputError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 
 import spice_program
@@ -65,6 +66,9 @@ KINDS = (
     Kind("constant", "blind:constant"),
     Kind("random", "blind:random", changes=({"seed": 1},)),
     Kind("length", "blind:length"),
+    Kind("word counts", "blind:unigram", changes=({"settings": {"captions": "{}/captions.txt"}},)),
+    Kind("bag of words", "blind:bag-of-words"),
+    Kind("learned", "blind:learned", "ratings"),
     Kind("pixels", "pixels:colours"),
     Kind("scores", "given:{}/quads.csv", other="given:{}/quads-2.csv"),
     Kind("column", "given:{}/rated.csv", "ratings", {"column": "first"}, changes=({"column": "second"},)),
@@ -84,6 +88,17 @@ KINDS = (
         "itm:{}/blip",
         other="itm:{}/vilt",
         changes=(PROMPT, HALF, {"settings": {"protocol": "retrieval"}}, {"settings": {"length": "4"}}),
+        torch=True,
+    ),
+    Kind("language model", "lm:{}/gpt2", changes=({"settings": {"score": "mean"}}, PROMPT), torch=True),
+    Kind("masked model", "lm:{}/bert", changes=({"settings": {"score": "mean"}}, HALF), torch=True),
+    Kind("text classifier", "text-classifier:{}/cola", changes=({"settings": {"label": "0"}},), torch=True),
+    Kind("plausibility", "plausibility:{}/t5", changes=({"settings": {"score": "logit"}},), torch=True),
+    Kind(
+        "mean image",
+        "blind:constant-image",
+        options={"backbone": "hf:{}/hf"},
+        changes=({"backbone": "open-clip:local-dir:{}/open-clip"}, {"settings": {"image": "{}/grey.png"}}),
         torch=True,
     ),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
@@ -173,6 +188,8 @@ def files(tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchm
     (folder / "spice").mkdir()
     for name in java.PARSER:
         (folder / "spice" / name).touch()
+    (folder / "captions.txt").write_text("a square\na red circle on a square\n")
+    PIL.Image.new("RGB", (8, 8), "white").save(folder / "grey.png")
     _models(folder, [caption.text or "" for caption in quads.captions])
     return folder
 
@@ -186,10 +203,11 @@ def _models(folder: Path, texts: list[str]) -> None:
         return
     import tiny_matchers
     from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, small
-    from tiny_families import family, save_clip, save_words
+    from tiny_families import family, save_clip, save_text_models, save_words
 
     open_clip_loading.write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
+    save_text_models(folder)
     model, processor, _ = family("siglip2")
     model.save_pretrained(folder / "siglip2")
     processor.save_pretrained(folder / "siglip2")

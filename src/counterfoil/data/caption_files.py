@@ -94,6 +94,39 @@ def read_references(path: Path) -> Written:
     return _some(Written(path, {name: tuple(texts) for name, texts in found.items()}, files))
 
 
+#: Columns of tables that hold captions, right and wrong ones.
+_TEXT_COLUMN = re.compile(
+    r"(true_|false_|positive_|negative_|neg_|caption_|text_)?(caption|text|sentence|foil|raw)(_?\w{1,8})?"
+)
+
+
+def read_texts(path: Path) -> tuple[str, ...]:
+    """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above.
+
+    Columns are those called caption, text or sentence, with a number or a word around it (`caption_0`,
+    `negative_caption`). Raises `DataError` where there is no such file, or no caption in it.
+    """
+    if path.suffix.lower() == ".txt":
+        found = [line.strip() for line in read_text(path).splitlines()]
+    elif path.suffix.lower() in _TABLES:
+        table = read_table(path)
+        columns = [name for name in table.columns if _TEXT_COLUMN.fullmatch(name.strip().lower())]
+        if not columns:
+            raise DataError(
+                "no column of captions",
+                where=path,
+                given=", ".join(table.columns),
+                allowed="caption, text or sentence, as in negative_caption",
+            )
+        found = [cell.strip() for name in columns for cell in table[name] if isinstance(cell, str)]
+    else:
+        found = [text for texts in read_references(path).captions.values() for text in texts]
+    texts = tuple(text for text in found if text)
+    if not texts:
+        raise DataError("no captions", where=path)
+    return texts
+
+
 def spellings(name: str) -> tuple[str, ...]:
     """How an image's id, file or number may be written, most exact first.
 

@@ -60,9 +60,9 @@ class Answering:
 ANSWERS: Mapping[Ability, Answering] = {
     "embeds": Answering("a dual encoder"),
     "scores_pairs": Answering("a scorer of pairs"),
-    "picks": Answering("a scorer that picks options", ("quad", "choice")),
     "classifies": Answering("a detector", ("quad", "choice")),
     "reads_references": Answering("a caption metric", without=("gallery",)),
+    "learns": Answering("a scorer that learns from other questions", without=("gallery",)),
     "given_scores": Answering("a table of answers (csv, json, parquet)", without=("gallery",)),
     "given_embeddings": Answering("embeddings (npz)"),
     "given_similarity": Answering("a similarity (npy)", ("gallery",)),

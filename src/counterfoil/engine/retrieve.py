@@ -22,6 +22,7 @@ from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, 
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.given_galleries import GivenEmbeddings, GivenRankings, GivenSimilarity
+from counterfoil.scorers.learned import LearnedScorer
 from counterfoil.scorers.matching_probability import RowSimilarity
 
 
@@ -67,7 +68,7 @@ ALL_PAIRS = 1_000_000
 
 def rank_galleries(
     benchmarks: Sequence[Benchmark],
-    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric,
+    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric | LearnedScorer,
     *,
     first_stage: Embedder | PairScorer | Scorer | Given | None = None,
     depth: int = 32,

@@ -1,7 +1,6 @@
 """Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
 from collections.abc import Callable, Mapping
-from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64
@@ -9,10 +8,10 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.contrasts import Contrasts
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.picks import pick, score_or_refuse
-from counterfoil.engine.plan import ScoringPlan, ability_for, signed
+from counterfoil.engine.plan import ScoringPlan, ability_for, check_at_hand, signed
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
 from counterfoil.metrics import detection
@@ -20,7 +19,7 @@ from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, 
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.given_galleries import GivenEmbeddings
-from counterfoil.scorers.questions import QuestionScorer
+from counterfoil.scorers.learned import LearnedScorer
 
 _TIES = "equal probabilities are wrong, and one half is natural"
 
@@ -67,7 +66,7 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: Embedder | PairScorer | Scorer | QuestionScorer | Classifier | Given | CaptionMetric,
+    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric | LearnedScorer,
     *,
     session: Session = Session(),
 ) -> Answers:
@@ -75,12 +74,11 @@ def run(
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
     * A `PairScorer` or `Scorer` scores each distinct pair once.
-    * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
-      `unanswered`) may have no score (`counterfoil.engine.picks`).
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
       (`counterfoil.engine.caption_scoring`).
+    * A blind scorer that learns answers each question by others of the benchmark (`scorers.learned`).
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
     * A gallery is ranked (`counterfoil.engine.retrieve`).
 
@@ -98,7 +96,7 @@ def run(
     """
     ability = ability_for(scorer, benchmark)
     if benchmark.questions.directed:
-        return rank_galleries([benchmark], cast(Given, scorer), session=session)[0]
+        return rank_galleries([benchmark], scorer, session=session)[0]
     return _QUESTIONS[ability](benchmark, scorer, session=session)
 
 
@@ -111,12 +109,19 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
 
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """Every distinct pair scored once."""
-    if hasattr(scorer, "unanswered"):
-        return score_or_refuse(benchmark, scorer, session=session)
     work, kept = session.prepare(benchmark, scorer)
     scores = work.spread(session.score_pairs(scorer, work, kept))
     session.note_truncated(scorer, work, kept, scorer.identity.name)
     return _signed(benchmark, scorer, scores, session)
+
+
+def _learned(benchmark: Benchmark, scorer: LearnedScorer, *, session: Session) -> Scores:
+    """The answer to every question by what was learned from others; no image is opened."""
+    check_at_hand(benchmark, images=False)
+    contrasts = Contrasts.of(benchmark)
+    found = benchmark.questions.caption_candidates()
+    assert found is not None
+    return _signed(benchmark, scorer, scorer.answer(contrasts)[found.row_of], session)
 
 
 def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, session: Session) -> Answers:
@@ -128,9 +133,9 @@ def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, sessi
 _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
     "embeds": _embedded,
     "scores_pairs": _paired,
-    "picks": pick,
     "classifies": detect,
     "reads_references": score_benchmark,
+    "learns": _learned,
     "given_scores": _aligned,
     "given_embeddings": _aligned,
 }
@@ -138,7 +143,7 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
 
 def _signed(
     benchmark: Benchmark,
-    scorer: Embedder | PairScorer | Scorer,
+    scorer: Embedder | PairScorer | Scorer | LearnedScorer,
     scores: Float64[ndarray, "..."],
     session: Session,
 ) -> Scores:

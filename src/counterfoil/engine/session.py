@@ -103,8 +103,9 @@ class Session:
         if "images" in reads:
             return plan(benchmark, self.keys(images), pairs=pairs), self.shards_of(scorer)
         # Images are not opened, so ids tell them apart. An id means something in its own benchmark only, so
-        # scores of such pairs are not kept; a classifier of captions has no pairs.
-        kept = self.shards_of(scorer) if "classifies" in abilities(scorer) else Cache(None, scorer.identity)
+        # scores of such pairs are not kept; those of captions alone are, where a model computes them.
+        alone = "classifies" in abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
+        kept = self.shards_of(scorer) if alone else Cache(None, scorer.identity)
         return plan(benchmark, [id_key(image) for image in images], pairs=pairs), kept
 
     def embed(
@@ -168,26 +169,34 @@ class Session:
     def score_pairs(
         self, scorer: PairScorer | Scorer, work: ScoringPlan, kept: Cache
     ) -> Float64[ndarray, "pairs"]:
-        """One score per distinct pair."""
+        """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
+        rows = np.arange(len(work.pairs))
+        if _of_captions(scorer):
+            _, rows = np.unique(work.pairs[:, 0], return_index=True)
 
         def score(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> Iterator[ndarray]:
             for part in stream_pairs(scorer, batches, workers=self.workers):
                 values = np.asarray(part, dtype=np.float64)
                 yield values[:, None] if values.ndim == 1 else values
 
-        keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in work.pairs]
+        pairs = work.pairs[rows]
+        keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in pairs]
         values = self._finish(
-            Vectors("pairs", keys),
-            [(work.images[image], work.captions[caption]) for caption, image in work.pairs],
+            Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
+            if _of_captions(scorer)
+            else Vectors("pairs", keys),
+            [(work.images[image], work.captions[caption]) for caption, image in pairs],
             score,
             name=lambda pair: f"image '{pair[0].id}' with caption {pair[1].text!r}",
+            order=_longest_text_last if _of_captions(scorer) else None,
             kept=kept,
         ).values
         if values.shape[1] != 1:
             raise ScoreError(
                 "a scorer of pairs gave more than one number for a pair", where=scorer.identity.name
             )
-        return values[:, 0]
+        found: ndarray = values[:, 0]
+        return found[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if _of_captions(scorer) else found
 
     def frames(
         self, local: LocalEmbedder, work: ScoringPlan, kept: Cache
@@ -306,7 +315,8 @@ class Session:
         `order` sorts the items to compute; `compute` takes all their batches in one call, so that a scorer
         can prepare the next ones meanwhile, and yields the values of one batch at a time.
         """
-        stage = "scoring pairs" if values.kind == "pairs" else f"embedding {values.kind}"
+        scores = bool(items) and isinstance(items[0], tuple)
+        stage = f"{'scoring' if scores else 'embedding'} {values.kind}"
         known, broken = values.read(kept)
         for path in broken:
             self.note(f"{path}: damaged cache file passed over; what it held is computed again")
@@ -349,6 +359,17 @@ def _columns(stream: Iterator[ndarray]) -> Iterator[ndarray]:
     """Probabilities as the columns that the cache keeps."""
     for part in stream:
         yield np.asarray(part)[:, None]
+
+
+def _of_captions(scorer: Any) -> bool:
+    """Whether a scorer of pairs looks at no image, so that a caption's score is that of all its pairs."""
+    return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in abilities(scorer)
+
+
+def _longest_text_last(pairs: Sequence[tuple[Image, Caption]]) -> list[int]:
+    """The order of captions by their length, so that little of a batch is padding."""
+    texts = [caption.text or "" for _, caption in pairs]
+    return sorted(range(len(texts)), key=lambda row: (len(texts[row]), texts[row]))
 
 
 def _caption(caption: Caption) -> str:

@@ -11,20 +11,35 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import PIL.Image
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.records import Caption, Image
-from counterfoil.errors import UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
+from counterfoil.data.records import Caption, FileSource, Image, PixelSource
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.scorers.base import (
+    DEFAULT,
+    Ability,
+    Embedder,
+    Identity,
+    Options,
+    ScorerSettings,
+    abilities,
+    identity_of,
+    reject_unused_options,
+    stream_pairs,
+    text_of,
+)
 from counterfoil.scorers.images import prepared
-from counterfoil.store import digest_value
+from counterfoil.scorers.learned import FITS, LearnedScorer, Unigram
+from counterfoil.scorers.learned import load as load_learned
+from counterfoil.store import digest, digest_value
 
 
 @dataclass(frozen=True)
@@ -100,13 +115,111 @@ class Length:
         return np.asarray([len(text_of(caption).split()) for caption in captions], dtype=np.float64)
 
 
-def load_blind(argument: str, options: Options = DEFAULT) -> Constant | Random | Length:
-    """`constant`, `random` (draws from `options.seed`) or `length`; `UnknownNameError` for any other.
+@dataclass(frozen=True, eq=False)
+class ConstantImage:
+    """A model that sees one and the same picture in place of every image: what its captions alone tell it.
+
+    Each caption scores what the model gives it with that picture.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    needs: ClassVar[tuple[str, ...]] = ("captions",)
+
+    identity: Identity
+    model: Any
+    picture: Image
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """As the model's, of the picture with each caption."""
+        if isinstance(self.model, Embedder):
+            (picture,) = self.model.embed_images([[self.picture]])
+            captions = self.model.embed_captions([[caption for _, caption in batch] for batch in batches])
+            for part in captions:
+                yield self.model.compare(part, np.repeat(picture, len(part), axis=0))
+            return
+        shown = [[(self.picture, caption) for _, caption in batch] for batch in batches]
+        yield from stream_pairs(self.model, shown)
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off; 0 where it cannot tell."""
+        count = getattr(self.model, "over_limit", None)
+        return 0 if count is None else int(count(captions))
+
+
+#: The mean colour of the photographs that CLIP was trained on, out of 255.
+_MEAN_COLOUR = (123, 117, 104)
+#: The side of a mean image, in pixels.
+_MEAN_SIDE = 224
+
+
+def constant_image(model: Any, options: Options) -> ConstantImage:
+    """`blind:constant-image`: `model` with the mean image, or the one that `--set image=PATH` names.
+
+    Without it every pixel has the mean colour of photographs; of a folder it is the mean of its images, each
+    made 224 x 224 pixels first. Raises `InputError` for a model that scores no pairs, `DataError` where the
+    file is no image, or the folder holds none.
+    """
+    name = "blind:constant-image"
+    settings = ScorerSettings(name, options.settings)
+    settings.only("image")
+    if not {"embeds", "scores_pairs"} & set(abilities(model)):
+        raise InputError(
+            "needs a model of images and captions behind it", where=name, given=model.identity.name
+        )
+    pixels = _mean_image(Path(settings.get("image"))) if settings.get("image") else None
+    if pixels is None:
+        pixels = np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
+    known = identity_of(model)
+    identity = replace(
+        known,
+        name=f"{name} {known.name}",
+        options={**known.options, "image": digest(pixels.tobytes())},
+    )
+    return ConstantImage(identity, model, Image("the mean image", PixelSource(pixels)))
+
+
+def _mean_image(path: Path) -> ndarray:
+    """The pixels of an image file, or the mean of those in a folder."""
+    if path.is_dir():
+        files = sorted(
+            file for file in path.iterdir() if file.suffix.lower() in PIL.Image.registered_extensions()
+        )
+    else:
+        files = [path]
+    if not files:
+        raise DataError("no images in the folder", where=path)
+    total = np.zeros((_MEAN_SIDE, _MEAN_SIDE, 3))
+    for file in files:
+        picture = Image(file.name, FileSource(file)).decode()
+        total += np.asarray(picture.resize((_MEAN_SIDE, _MEAN_SIDE)), dtype=np.float64)
+    return (total / len(files)).round().astype(np.uint8)
+
+
+#: The blind scorers by name; `constant-image` has a model behind it.
+BLIND = ("constant", "random", "length", *FITS, "constant-image")
+
+
+def load_blind(
+    argument: str, options: Options = DEFAULT
+) -> Constant | Random | Length | LearnedScorer | Unigram:
+    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`scorers.learned`).
+
+    Raises `UnknownNameError` for any other.
 
     >>> load_blind("constant").score([Image("a")], [Caption("0", "a cat")])
     array([0.])
     """
     name = f"blind:{argument}"
+    if argument in FITS:
+        return load_learned(argument, options)
+    if argument == "constant-image":
+        raise InputError(
+            "needs a model that looks at the mean image",
+            where=name,
+            hint="--scorer open-clip:ARCH/PRETRAINED",
+        )
     reject_unused_options(name, options)
     if argument == "random":
         return Random(Identity(name, revision="1", options={"seed": options.seed}), options.seed)
@@ -114,7 +227,7 @@ def load_blind(argument: str, options: Options = DEFAULT) -> Constant | Random |
         return Constant(Identity(name, revision="1"))
     if argument == "length":
         return Length(Identity(name, revision="1"))
-    raise UnknownNameError("blind scorer", argument, ["constant", "random", "length"], where=name)
+    raise UnknownNameError("blind scorer", argument, BLIND, where=name)
 
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry

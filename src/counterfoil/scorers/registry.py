@@ -89,33 +89,40 @@ _ENTRIES = (
         "models",
     ),
     ScorerEntry(
-        "chat",
-        "URL#MODEL",
-        "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images)",
-        "chat:http://localhost:8000/v1#MODEL",
-        "counterfoil.scorers.chat.scorer:load",
-        "chat",
-        (
-            *(
-                "protocol",
-                "question",
-                "image_question",
-                "read",
-                "score",
-                "order",
-                "max_tokens",
-                "tokens_field",
-            ),
-            *("temperature", "detail", "concurrency", "rpm", "retries", "wait", "timeout"),
-            *("input_price", "output_price"),
-        ),
-    ),
-    ScorerEntry(
         "blind",
-        "constant|random|length",
-        "baselines that never look at the image",
+        "constant|random|length|unigram|bag-of-words|learned|constant-image",
+        "baselines that never look at the image; those that learn do so from a benchmark's other questions, "
+        "and constant-image is a model (--scorer) that sees the mean image",
         "blind:length",
         "counterfoil.scorers.baselines:load_blind",
+        settings=("captions", "image"),
+    ),
+    ScorerEntry(
+        "lm",
+        "NAME_OR_FOLDER",
+        "the likelihood of captions by a causal or masked language model of transformers; sees no image",
+        "lm:gpt2",
+        "counterfoil.scorers.text_models:load_lm",
+        "models",
+        ("score", "end", "kind"),
+    ),
+    ScorerEntry(
+        "text-classifier",
+        "NAME_OR_FOLDER",
+        "the probability of a class by a classifier of texts, such as one of grammar; sees no image",
+        "text-classifier:textattack/distilbert-base-uncased-CoLA",
+        "counterfoil.scorers.text_models:load_classifier",
+        "models",
+        ("label", "score"),
+    ),
+    ScorerEntry(
+        "plausibility",
+        "NAME_OR_FOLDER",
+        "the plausibility of captions by a T5 encoder laid out as Vera is; sees no image",
+        "plausibility:liujch1998/vera",
+        "counterfoil.scorers.text_models:load_plausibility",
+        "models",
+        ("score",),
     ),
     ScorerEntry(
         "metric",
@@ -140,7 +147,7 @@ SCORERS: Registry[ScorerEntry] = Registry(
 )
 
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.
-NO_MODELS = ("given", "chat", "blind", "metric", "world")
+NO_MODELS = ("given", "blind", "metric", "world", "lm", "text-classifier", "plausibility")
 
 #: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
 TEXT_MODELS = ("hf-text",)

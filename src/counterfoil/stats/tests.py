@@ -142,3 +142,27 @@ def holm(p: Float[ndarray, "p"]) -> Float[ndarray, "p"]:
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return adjusted
+
+
+def tarone_holm(
+    p: Float[ndarray, "p"], least: Float[ndarray, "p"], *, level: float = 0.05
+) -> Float[ndarray, "p"]:
+    """Holm's adjustment among the tests that could reach the level at all; the others get 1.
+
+    `least` is the smallest p-value that each test can have. With K the smallest number such that at most K
+    tests have `least` <= level / K, those tests are the family; what is at or below `level` is significant,
+    and the chance that any true hypothesis is among that is at most `level`. `least` must not depend on which
+    side the data are on.
+
+    Source: R. E. Tarone, A modified Bonferroni method for discrete data, 1990.
+
+    >>> tarone_holm(np.array([0.004, 0.03, 1.0]), np.array([0.001, 0.02, 0.5]))
+    array([0.004, 1.   , 1.   ])
+    """
+    k = 1
+    while (least <= level / k).sum() > k:
+        k += 1
+    family = least <= level / k
+    adjusted = np.ones(len(p))
+    adjusted[family] = holm(p[family]) if family.any() else 1.0
+    return adjusted

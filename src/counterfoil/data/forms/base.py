@@ -31,6 +31,23 @@ Identity = Literal["photo", "item"]
 
 
 @dataclass(frozen=True, eq=False)
+class CaptionCandidates:
+    """The captions among which questions choose, a row per caption: what can be asked without the image.
+
+    `question` and `caption` are positions; `truth` is 1 for right captions and 0 for wrong ones, or the mean
+    rating where `rated`. `row_of` is the row behind each of the questions' pairs. `decides` is false where
+    both captions are right of an image each, so that a caption's own score answers no question.
+    """
+
+    question: Ids
+    caption: Ids
+    truth: NDArray[np.float64]
+    row_of: Ids
+    rated: bool = False
+    decides: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Form(ABC):
     """Questions of one form: an id for each, named groupings of them, and the columns of the form.
 
@@ -107,6 +124,10 @@ class Form(ABC):
     def query_parts(self) -> Ids:
         """The part of the items that each question is about; 0 where there are none."""
         return np.zeros(len(self), dtype=np.int64)
+
+    def caption_candidates(self) -> CaptionCandidates | None:
+        """The captions that each question chooses among; None where it chooses none."""
+        return None
 
     @abstractmethod
     def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:

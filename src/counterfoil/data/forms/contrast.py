@@ -14,7 +14,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.data.forms.base import Ids, Judged, Listed, Mask, check_shape
+from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, Listed, Mask, check_shape
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -110,6 +110,17 @@ class Quad(Listed):
         """Both captions and both images."""
         return self.captions, self.images
 
+    def caption_candidates(self) -> CaptionCandidates:
+        """Both captions; caption 0 stands for the right one, although each is right of its image."""
+        n = len(self)
+        return CaptionCandidates(
+            question=np.repeat(np.arange(n), 2),
+            caption=self.captions.reshape(-1),
+            truth=np.tile([1.0, 0.0], n),
+            row_of=np.repeat(np.arange(2 * n), 2),
+            decides=False,
+        )
+
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """A row per quad, of all four roles; image 0 and caption 0 are the positive pair."""
         return np.arange(len(self)), {
@@ -201,6 +212,18 @@ class Choice(Listed):
         """The query and all candidates."""
         query = self.query[:, None]
         return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
+
+    def caption_candidates(self) -> CaptionCandidates | None:
+        """The captions of each image; none where images are chosen."""
+        if self.asks == "caption":
+            return None
+        n, k = self.candidates.shape
+        return CaptionCandidates(
+            question=np.repeat(np.arange(n), k),
+            caption=self.candidates.reshape(-1),
+            truth=np.tile((np.arange(k) < self.correct).astype(float), n),
+            row_of=np.arange(n * k),
+        )
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """Every right candidate with every wrong one, question after question."""
@@ -330,6 +353,15 @@ class Preference(Judged):
     def shape(self) -> tuple[int, ...]:
         """The shape of its scores, (n, 2); a metric that draws references gives (n, 2, draws)."""
         return (len(self), 2)
+
+    def caption_candidates(self) -> CaptionCandidates:
+        """Both candidates; of several sentences each is a row."""
+        return CaptionCandidates(
+            question=self.owners,
+            caption=self.captions,
+            truth=(self.sides == self.label[self.owners]).astype(float),
+            row_of=np.arange(len(self.owners)),
+        )
 
     def has_shape(self, shape: tuple[int, ...]) -> bool:
         """Whether scores of this shape answer the questions, once or once per draw of references."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.data.forms.base import Ids, Judged, check_shape
+from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, check_shape
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -90,6 +90,11 @@ class Rated(Judged):
     def rows_of(self) -> Ids:
         """(rows,) the question that each row belongs to: its own."""
         return np.arange(len(self))
+
+    def caption_candidates(self) -> CaptionCandidates:
+        """The candidate, with its mean rating."""
+        rows = np.arange(len(self))
+        return CaptionCandidates(rows, self.captions, np.nanmean(self.ratings, axis=1), rows, rated=True)
 
     def slots(self) -> tuple[Ids, Ids]:
         """The candidate and the image."""
