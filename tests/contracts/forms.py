@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search
+from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search, Statement
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -69,6 +69,31 @@ def choices(
             candidates=np.arange(n * k).reshape(n, k),
             correct=correct,
             asks=asks,
+        ),
+    )
+
+
+def statements(
+    truth: Sequence[bool], *, per_image: int = 2, calibration: int = 0, groups: int = 0, **card: Any
+) -> Benchmark:
+    """Statements of these truths, so many of each image; the last `calibration` only choose the threshold.
+
+    With `groups` statement i is in group i // 2 modulo `groups`. Three people voted for the truth.
+    """
+    n = len(truth)
+    right = np.asarray(truth, dtype=bool)
+    return Benchmark(
+        _card("statement", title="Toy statements", **card),
+        tuple(Image(f"i{i}") for i in range(-(-n // per_image))),
+        tuple(Caption(f"c{i}", f"statement {i}") for i in range(n)),
+        Statement(
+            tuple(f"q{i}" for i in range(n)),
+            groupings={"kind": tuple("abcdefgh"[i // 2 % groups] for i in range(n))} if groups else {},
+            captions=np.arange(n),
+            images=np.arange(n) // per_image,
+            truth=right,
+            calibration=np.arange(n) >= n - calibration if calibration else None,
+            votes=np.where(right[:, None], [0.0, 3.0], [3.0, 0.0]),
         ),
     )
 
@@ -321,7 +346,9 @@ def shape_of(benchmark: Benchmark) -> tuple[int, ...]:
 
 def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArray[np.float64]:
     """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant scorer."""
-    return np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
+    found = np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
+    # Of statements they are probabilities.
+    return found / max(values - 1, 1) if benchmark.card.form == "statement" else found
 
 
 def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
@@ -329,6 +356,8 @@ def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
     questions = benchmark.questions
     if isinstance(questions, Rated):
         return np.nanmean(questions.ratings, axis=1)
+    if isinstance(questions, Statement):
+        return questions.truth.astype(np.float64)
     found = np.zeros(shape_of(benchmark))
     if isinstance(questions, Quad):
         found[:] = np.eye(2)
@@ -366,6 +395,13 @@ def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
         found = {
             "accuracy": [
                 two[label] > two[1 - label] for two, label in zip(scores, questions.label, strict=True)
+            ]
+        }
+    elif isinstance(questions, Statement):
+        found = {
+            "accuracy": [
+                (score > 0.5) if true else (score < 0.5)
+                for score, true in zip(scores, questions.truth, strict=True)
             ]
         }
     else:

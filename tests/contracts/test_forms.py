@@ -30,11 +30,15 @@ CASES: dict[str, Callable[[], Benchmark]] = {
     "gallery in parts": lambda: forms.gallery(images=range(8), parts=2, measures=("map_at_r", "recall_at_1")),
     "gallery, some queries": lambda: forms.gallery(images=range(8), asked=slice(2, 7)),
     "gallery by rule": lambda: forms.gallery(rule=True),
+    "statements": lambda: forms.statements([True, False] * 12, groups=3),
+    "statements of two splits": lambda: forms.statements([True, False, False] * 12, calibration=12),
     "ratings": lambda: forms.rated(forms.grades(24), groups=2),
     "ratings of several": lambda: forms.rated(forms.grades(24, raters=3), raters="apart", decimals=4),
 }
-#: Ratings have no value per question.
-PER_ITEM = [name for name in CASES if not name.startswith("ratings")]
+#: Ratings have no value per question, nor have statements.
+PER_ITEM = [name for name in CASES if not name.startswith(("ratings", "statements"))]
+RATINGS = [name for name in CASES if name.startswith("ratings")]
+STATEMENTS = [name for name in CASES if name.startswith("statements")]
 CONTRASTS = [name for name in PER_ITEM if not name.startswith("gallery")]
 
 
@@ -98,7 +102,7 @@ def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one() -> None:
     assert value_of(benchmark, -forms.perfect_of(benchmark))["spearman"] == pytest.approx(-1)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in PER_ITEM])
+@pytest.mark.parametrize("name", RATINGS)
 def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_why(name: str) -> None:
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
@@ -107,14 +111,31 @@ def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_w
     assert set(result.provenance["undefined"]) == set(measure_names(benchmark))
 
 
-@pytest.mark.parametrize("name", CONTRASTS)
+@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("ties", Ties)
+def test_a_constant_probability_gets_zero_one_half_or_one_by_the_policy_of_ties(
+    name: str, ties: Ties
+) -> None:
+    benchmark = CASES[name]()
+    answers = forms.answers_of(benchmark, np.full(len(benchmark), 0.5))
+    perfect = value_of(benchmark, forms.perfect_of(benchmark))
+    assert perfect == dict.fromkeys(measure_names(benchmark), 1.0)
+    assert set(value_of(benchmark, 1 - forms.perfect_of(benchmark)).values()) == {0.0}
+    result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=50)
+    expected = {"strict": 0.0, "half": 0.5, "optimistic": 1.0}[ties]
+    assert {m: e.value for m, e in result.measures.items()} == dict.fromkeys(perfect, expected)
+    assert chance(benchmark) == dict.fromkeys(perfect, 0.5)
+    assert result.ties["rate"] == 1
+
+
+@pytest.mark.parametrize("name", [*CONTRASTS, *STATEMENTS])
 def test_outcomes_equal_strict_scores(name: str) -> None:
     benchmark = CASES[name]()
     scores = forms.scores_of(benchmark)
     outcomes = forms.outcomes_of(benchmark, scores)
     by_scores = evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="scorer", draws=50)
     by_outcomes = evaluate(benchmark, outcomes, scorer="scorer", draws=50)
-    assert set(main_measures(benchmark)) <= set(by_outcomes.measures)
+    assert set(main_measures(benchmark)) - {"auroc"} <= set(by_outcomes.measures)
     for measure, estimate in by_outcomes.measures.items():
         assert estimate == by_scores.measures[measure]
     for label, measures in by_outcomes.groups.items():
@@ -152,9 +173,10 @@ def test_a_group_has_the_values_of_its_questions_alone(name: str) -> None:
         alone = evaluate(
             benchmark.select(mask), forms.answers_of(benchmark, scores[mask]), scorer="scorer", draws=50
         )
-        assert {m: (e.value, e.n) for m, e in result.groups[label].items()} == {
-            m: (e.value, e.n) for m, e in alone.measures.items()
-        }
+        # A fitted threshold is that of all questions.
+        own = {m: (e.value, e.n) for m, e in alone.measures.items() if not m.startswith("fitted_")}
+        assert own.items() <= {m: (e.value, e.n) for m, e in result.groups[label].items()}.items()
+        assert {m for m in result.groups[label] if not m.startswith("fitted_")} == set(own)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -215,7 +237,7 @@ def test_a_saved_run_is_loaded_to_the_bit(name: str, tmp_path: Path) -> None:
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
 
 
-@pytest.mark.parametrize("name", CONTRASTS)
+@pytest.mark.parametrize("name", [*CONTRASTS, *STATEMENTS])
 def test_saved_outcomes_are_loaded_to_the_bit(name: str, tmp_path: Path) -> None:
     benchmark = CASES[name]()
     outcomes = forms.outcomes_of(benchmark, forms.scores_of(benchmark))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from counterfoil.data.forms import Choice, Gallery, Judged, Listed, Preference, Quad, Rated
+from counterfoil.data.forms import Choice, Gallery, Judged, Listed, Preference, Quad, Rated, Statement
 from counterfoil.data.forms.base import one_of
 from counterfoil.data.forms.registry import FormName
 from counterfoil.data.records import Caption, Image
@@ -76,7 +76,7 @@ class Benchmark:
     card: Card
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
-    questions: Quad | Choice | Gallery | Rated | Preference
+    questions: Quad | Choice | Gallery | Rated | Preference | Statement
     source: str = ""
     #: The folder or file a user named with --data, so that a report can find the pictures again.
     path: Path | None = None
@@ -120,7 +120,7 @@ class Benchmark:
         )
 
     @property
-    def listed(self) -> Quad | Choice | Rated | Preference:
+    def listed(self) -> Quad | Choice | Rated | Preference | Statement:
         """The questions, where they list their pairs; raises `DataError` for a gallery, which lists none."""
         return one_of(
             self.questions,
@@ -156,6 +156,17 @@ class Benchmark:
             Rated,
             wrong="no human ratings of captions here",
             allowed="flickr8k-expert and others of form 'rated'",
+            where=self.name,
+        )
+
+    @property
+    def statements(self) -> Statement:
+        """The questions, where they are true or false statements; raises `DataError` for other forms."""
+        return one_of(
+            self.questions,
+            Statement,
+            wrong="no statements that are true or false here",
+            allowed="form 'statement'",
             where=self.name,
         )
 

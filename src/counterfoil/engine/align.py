@@ -27,7 +27,7 @@ from counterfoil.engine.row_matching import (
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.scorers.given import GivenTable, parse
 from counterfoil.scorers.given_galleries import GivenEmbeddings
-from counterfoil.scorers.score_table_layouts import TableLayout, item_columns
+from counterfoil.scorers.score_table_layouts import OUTCOMES, TableLayout, item_columns
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23
@@ -56,7 +56,7 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     if isinstance(given, GivenEmbeddings):
         return _compare(given, benchmark)
     if benchmark.questions.row_per_question:
-        given = _per_question(given)
+        given = _per_question(given, benchmark)
     _check_form(given, benchmark)
     rows = _rows(given, benchmark, note)
     if given.values is not None:
@@ -70,7 +70,7 @@ def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> Gi
     Raises what `align` raises.
     """
     if benchmark.questions.row_per_question:
-        given = _per_question(given)
+        given = _per_question(given, benchmark)
     _check_form(given, benchmark)
     rows = _rows(given, benchmark, note)
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
@@ -87,11 +87,14 @@ def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Bench
     return given.take(kept), benchmark.part(kept, title)
 
 
-def _per_question(given: GivenTable) -> GivenTable:
+def _per_question(given: GivenTable, benchmark: Benchmark) -> GivenTable:
     """The same table as a score per question, where its header or its ids made it look like something else.
 
-    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1.
+    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1. Where right and wrong answer
+    the questions too, a column that is called so stays what it is.
     """
+    if given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES):
+        return given
     if given.kind == "rated_scores" or len(given.column) != 1 or given.side is not None:
         return given
     layout = TableLayout("rated_scores", given.column, given.id, given.described)

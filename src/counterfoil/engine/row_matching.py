@@ -430,15 +430,13 @@ def _cell(cell: object) -> str:
 
 
 def _image_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
-    questions = benchmark.rated
-    return [(benchmark.images[at].id,) for at in questions.images]
+    return [(benchmark.images[at].id,) for at in benchmark.listed.pairs()[1]]
 
 
 def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
     """What each question's caption is called: in ids "IMAGE/CAPTION" by its own name, which goes first."""
-    questions = benchmark.rated
     found: list[tuple[str, ...]] = []
-    for name, caption, image in zip(questions.ids, questions.captions, questions.images, strict=True):
+    for name, caption, image in zip(benchmark.questions.ids, *benchmark.listed.pairs(), strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
         own = name.removeprefix(prefix)
         found.append((own, id) if name.startswith(prefix) and own != id else (id,))
@@ -447,8 +445,7 @@ def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
 
 def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:
     """The text of each question's caption; None where they are not at hand."""
-    questions = benchmark.rated
-    texts = [benchmark.captions[at].text for at in questions.captions]
+    texts = [benchmark.captions[at].text for at in benchmark.listed.pairs()[0]]
     return [(_words(text),) for text in texts if text is not None] if None not in texts else None
 
 

@@ -155,7 +155,7 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 hint="evaluate both on the same data, or compare them in two calls",
             )
         policies = {str(each.result.ties["policy"]) for each in (first, run)}
-        if len(policies) > 1 and form.values_per_item:
+        if len(policies) > 1 and form.by_policy:
             raise InputError(
                 f"runs on {benchmark} count ties differently",
                 given=", ".join(f"'{r.name}' {r.result.ties['policy']}" for r in (first, run)),

@@ -50,6 +50,32 @@ def cohen_kappa(first: ndarray, second: ndarray) -> float:
     return (n * agreed - by_chance) / (n * n - by_chance)
 
 
+def fleiss_kappa(votes: Real[ndarray, "n categories"]) -> float:
+    """Fleiss' kappa of items that several raters each put into one category, not the same raters for all.
+
+        kappa = (p_o - p_e) / (1 - p_e)
+
+    `votes` counts the raters of each category. p_o is the mean over items of the share of pairs of an item's
+    raters that agree, p_e the sum of the squared shares of categories among all votes. Items of fewer than
+    two votes have no pair and are left out; numbers of votes may differ. At most 1; 0 is chance. NaN where no
+    item has two votes, or all votes are for one category.
+
+    Source: J. L. Fleiss, Measuring nominal scale agreement among many raters, 1971, here also for items of
+    unequal numbers of votes.
+
+    >>> round(fleiss_kappa(np.array([[3, 0], [0, 3], [1, 2]])), 4)
+    0.55
+    """
+    many = votes.sum(axis=1)
+    votes, many = votes[many >= 2], many[many >= 2]
+    shares = votes.sum(axis=0) / max(many.sum(), 1)
+    by_chance = float((shares**2).sum())
+    if not len(votes) or by_chance == 1:
+        return float("nan")
+    agreed = ((votes * (votes - 1)).sum(axis=1) / (many * (many - 1))).mean()
+    return float((agreed - by_chance) / (1 - by_chance))
+
+
 def subsets(n: int) -> Bool[ndarray, "subsets n"]:
     """All non-empty sets of n annotators as rows of members, small ones first; the last is all of them.
 

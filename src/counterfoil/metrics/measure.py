@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from counterfoil.errors import InputError
 
 #: counterfoil's own forms of question, in the order of lists.
-FORMS = ("quad", "choice", "preference", "rated", "gallery")
+FORMS = ("quad", "choice", "preference", "statement", "rated", "gallery")
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ class Measure(Declared):
     * `chance` is the value of random, never equal scores: a number ("1/6"), or a formula where the value
       depends on the question.
     * `per_item(...)` gives an array of one value in [0, 1] per question, `of_all(scores, ratings)` one number
-      of all of them. What `per_item` takes depends on the form: scores (n, 2, 2) of quads; scores (n, k) and
-      `correct` of choices; scores (n, 2) and the preferred candidates of preferences; `Ranks` of galleries;
+      of all of them, `of_all(scores, truth)` of statements. What `per_item` takes depends on the form: scores
+      (n, 2, 2) of quads; scores (n, k) and `correct` of choices; scores (n, 2) and the preferred
+      candidates of preferences; `Ranks` of galleries;
       all of them `ties`. `macro_of` names another measure instead: then the value is the mean over the
       benchmark's groups of that measure's means.
     * `range` holds all values; only that of an `of_all` is not [0, 1].

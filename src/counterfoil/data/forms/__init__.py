@@ -1,7 +1,8 @@
-"""Forms of question: three families of tables of positions into a benchmark's images and captions.
+"""Forms of question: four families of tables of positions into a benchmark's images and captions.
 
 contrast: a right set of pairs against a wrong one (`Quad`, `Choice`, `Preference`); gallery: every query
-against a whole gallery (`Gallery`); rated: captions with human ratings (`Rated`). A form holds no scores and
+against a whole gallery (`Gallery`); rated: captions with human ratings (`Rated`); statement: captions that
+are true or false of an image (`Statement`). A form holds no scores and
 knows no model. `FORMS` is the one mapping from the name in a card or a manifest to the class.
 """
 
@@ -10,6 +11,7 @@ from counterfoil.data.forms.contrast import Choice, Preference, Quad
 from counterfoil.data.forms.gallery import Gallery, Search
 from counterfoil.data.forms.rated import Rated
 from counterfoil.data.forms.registry import FormEntry, Forms
+from counterfoil.data.forms.statement import Statement
 
 __all__ = [
     "FORMS",
@@ -25,9 +27,10 @@ __all__ = [
     "Quad",
     "Rated",
     "Search",
+    "Statement",
 ]
 
 #: Every form, by its name.
 FORMS: Forms[type[Form]] = Forms(
-    {form.form: form for form in (Quad, Choice, Preference, Rated, Gallery)}, "questions"
+    {form.form: form for form in (Quad, Choice, Preference, Statement, Rated, Gallery)}, "questions"
 )

@@ -6,6 +6,7 @@ from counterfoil.evaluation.forms.base import FormEvaluation
 from counterfoil.evaluation.forms.contrast import ChoiceEvaluation, PreferenceEvaluation, QuadEvaluation
 from counterfoil.evaluation.forms.gallery import GalleryEvaluation
 from counterfoil.evaluation.forms.rated import RatedEvaluation
+from counterfoil.evaluation.forms.statement import StatementEvaluation
 
 #: The evaluation of every form, by the form's name.
 FORMS: Forms[FormEvaluation] = Forms(
@@ -13,6 +14,7 @@ FORMS: Forms[FormEvaluation] = Forms(
         "quad": QuadEvaluation(),
         "choice": ChoiceEvaluation(),
         "preference": PreferenceEvaluation(),
+        "statement": StatementEvaluation(),
         "gallery": GalleryEvaluation(),
         "rated": RatedEvaluation(),
     },

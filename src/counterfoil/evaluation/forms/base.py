@@ -99,6 +99,8 @@ class FormEvaluation(ABC):
     values_per_item: ClassVar[bool] = True
     #: Whether intervals allow for other captions; else these come with the images they belong to.
     captions_drawn: ClassVar[bool] = True
+    #: Whether a policy of ties decides values; else every measure counts ties in its own way.
+    by_policy: ClassVar[bool] = True
     #: Whether the measures that are not main ones are parts of those.
     finer_measures: ClassVar[bool] = False
 

@@ -302,6 +302,7 @@ class RatedEvaluation(FormEvaluation):
 
     values_per_item: ClassVar[bool] = False
     captions_drawn: ClassVar[bool] = False
+    by_policy: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
         """The correlations that the benchmark's authors report; all where its card names none."""

@@ -6,12 +6,14 @@ from counterfoil.report.forms.base import FormReport
 from counterfoil.report.forms.contrast import ChoiceReport, QuadReport
 from counterfoil.report.forms.gallery import GalleryReport
 from counterfoil.report.forms.rated import PreferenceReport, RatedReport
+from counterfoil.report.forms.statement import StatementReport
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.
 FORMS: Forms[FormReport] = Forms(
     {
         "quad": QuadReport(),
         "choice": ChoiceReport(),
+        "statement": StatementReport(),
         "gallery": GalleryReport(),
         "rated": RatedReport(),
         "preference": PreferenceReport(),

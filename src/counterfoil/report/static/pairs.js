@@ -1,11 +1,13 @@
-// The browser of quads and choices.
+// The browser of quads, choices and statements.
 (() => {
   const { benchmarks } = carried;
   const quad = (b) => b.form === "quad";
+  const statement = (b) => b.form === "statement";
 
   // ---- which questions ---------------------------------------------------------------------------------------
   function margin(b, q, model) {
     const s = model.scores[q];
+    if (statement(b)) return model.margins ? model.margins[q] : 0;
     if (quad(b)) return Math.min(s[0], s[3]) - Math.max(s[1], s[2]);
     return Math.min(...s.slice(0, b.correct)) - Math.max(...s.slice(b.correct));
   }
@@ -86,10 +88,10 @@
     return el("div", { class: "query" }, query, table);
   }
   function choiceModels(b, q, chosen) {
-    const k = (b.asks === "image" ? b.captionAt : b.imageAt)[q].length;
+    const k = statement(b) ? 1 : (b.asks === "image" ? b.captionAt : b.imageAt)[q].length;
     const scored = b.models.some((model) => model.scores);
     const head = el("tr", {}, el("th", { scope: "col" }, "scorer"), el("th", { scope: "col", class: "marks" }, el("span", { class: "visually-hidden" }, "right or wrong")));
-    if (scored) for (let i = 0; i < k; i++) head.append(el("th", { scope: "col" }, i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong"));
+    if (scored) for (let i = 0; i < k; i++) head.append(el("th", { scope: "col" }, statement(b) ? "score" : i < b.correct ? (b.correct > 1 ? `right ${i + 1}` : "right") : k - b.correct > 1 ? `wrong ${i - b.correct + 1}` : "wrong"));
     const rows = b.models.map((model, m) => {
       const row = el("tr", { class: m === chosen ? "chosen" : null }, el("th", { scope: "row", title: model.name }, model.name),
         el("td", { class: "marks" }, mark(model.kinds[q] === "0")));
@@ -97,6 +99,15 @@
       return row;
     });
     return el("table", { class: "models" }, el("thead", {}, head), el("tbody", {}, ...rows));
+  }
+
+  function statementTable(b, q, model) {
+    const wrong = model.kinds[q] !== "0";
+    return el("div", { class: "query" }, picture(b, b.imageAt[q][0], "the image"),
+      el("table", { class: "candidates" },
+        el("caption", { class: "visually-hidden" }, `The statement and its score by ${model.name}`),
+        el("tbody", {}, el("tr", {}, el("th", { scope: "row" }, caption(b, b.captionAt[q][0]), ` (${b.truth[q] ? "true" : "false"})`),
+          el("td", { class: `score ${wrong ? "beats" : "true"}` }, model.scores ? written(model.scores[q])[0] : wrong ? "wrong" : "right")))));
   }
 
   openBrowser({
@@ -113,7 +124,7 @@
     legend: (b, model) => `What fails for ${model.name}${b.ties === "half" ? " (a tie fails here, though it is worth something in the measures)" : ""}`,
     card: (b, q, m) => ({
       groups: [...new Set(labelsOf(b, q).filter(Boolean))].join(" · "),
-      body: [quad(b) ? quadTable(b, q, b.models[m]) : choiceTable(b, q, b.models[m])],
+      body: [quad(b) ? quadTable(b, q, b.models[m]) : statement(b) ? statementTable(b, q, b.models[m]) : choiceTable(b, q, b.models[m])],
       models: () => (quad(b) ? quadModels(b, q, m) : choiceModels(b, q, m)),
     }),
   });

@@ -1,0 +1,414 @@
+"""Evaluation of statements that are true or false of an image: measures of all of them together.
+
+AUROC and balanced accuracy compare true statements with false ones, so no question has a value of its own.
+Variances are those of the influences of questions, summed over what questions share: DeLong's for AUROC, and
+Obuchowski's where questions share images. Intervals are Wilson's for the effective number of questions, as
+for shares. Thresholds that other questions chose are taken as given.
+
+Sources: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, 1988; N. A. Obuchowski, Nonparametric analysis of
+clustered ROC curve data, 1997.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.data.answers import Answers, Scores
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.evaluation.forms.base import (
+    EvaluationSettings,
+    FormEvaluation,
+    PairedRuns,
+    Tested,
+    refuse_rankings,
+)
+from counterfoil.evaluation.forms.draws import MeasureDraws
+from counterfoil.evaluation.intervals import IntervalMethod, facts
+from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.metrics import statements
+from counterfoil.metrics.statements import HALF, WeightedStatements
+from counterfoil.metrics.ties import Ties
+from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.intervals import Spread
+from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.tests import paired_permutation
+
+#: The measures in the order of reports.
+MEASURES = tuple(statements.MEASURES)
+#: Those that right and wrong decide, and those of a threshold that other questions chose.
+OF_OUTCOMES = ("accuracy", "balanced_accuracy")
+FITTED = ("fitted_accuracy", "fitted_balanced")
+#: Without another split a threshold is chosen on the other folds of images.
+FOLDS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a scorer answers: whether each statement is right, and the threshold that other questions chose.
+
+    `right` is (n, 2), at 0.5 and at the chosen threshold; NaN in a column that is not defined, which
+    `undefined` says of its measures.
+    """
+
+    right: Float[ndarray, "n 2"]
+    thresholds: Float[ndarray, "n"] | None
+    #: What chose the threshold, in words.
+    chosen_on: str
+    undefined: Mapping[str, str]
+
+
+def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
+    """Right and wrong of all statements at both thresholds."""
+    questions = benchmark.statements
+    right = np.full((len(questions), 2), np.nan)
+    if not isinstance(answers, Scores):
+        right[:, 0] = answers.outcomes.right["accuracy"]
+        return Decisions(right, None, "", {})
+    scores, measured = answers.values, questions.measured
+    undefined: dict[str, str] = {}
+    if scores[measured].min() < 0 or scores[measured].max() > 1:
+        low, high = scores[measured].min(), scores[measured].max()
+        why = f"scores from {low:.4g} to {high:.4g} are no probabilities, so 0.5 is no threshold of theirs"
+        undefined |= dict.fromkeys(OF_OUTCOMES, why)
+    else:
+        right[:, 0] = statements.decided(scores, questions.truth, HALF, ties=ties)
+    try:
+        thresholds, chosen_on = _thresholds(benchmark, scores)
+    except InputError as error:
+        return Decisions(
+            right, None, "", undefined | dict.fromkeys(FITTED, f"no threshold: {str(error).split(';')[0]}")
+        )
+    right[:, 1] = statements.decided(scores, questions.truth, thresholds, ties=ties)
+    return Decisions(right, thresholds, chosen_on, undefined)
+
+
+def _thresholds(benchmark: Benchmark, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
+    questions = benchmark.statements
+    if questions.calibration is not None:
+        other = questions.calibration
+        found = statements.threshold(scores[other], questions.truth[other])
+        return np.full(len(scores), found), f"{int(other.sum()):,} questions of another split"
+    units = benchmark.sharing.units
+    numbers = np.unique(units, return_index=True)[1]
+    # Units in order of first use take turns, so that folds do not depend on how units are numbered.
+    fold_of = dict(zip(units[np.sort(numbers)].tolist(), np.arange(len(numbers)) % FOLDS, strict=True))
+    folds = np.asarray([fold_of[unit] for unit in units.tolist()], dtype=np.int64)
+    return (
+        statements.cross_fitted(scores, questions.truth, folds),
+        f"the other {min(FOLDS, len(numbers)) - 1} of {min(FOLDS, len(numbers))} folds of images",
+    )
+
+
+def weighted(
+    benchmark: Benchmark,
+    answers: Answers,
+    ties: Ties,
+    chosen: Bool[ndarray, "n"],
+    clusters: NDArray[np.int64] | None = None,
+    n_clusters: int = 1,
+    *,
+    found: Decisions | None = None,
+) -> WeightedStatements:
+    """The chosen statements made ready for samples; without `clusters` all are in one."""
+    questions = benchmark.statements
+    found = found or decisions(benchmark, answers, ties)
+    inside = np.zeros(len(questions), dtype=np.int64) if clusters is None else clusters
+    return WeightedStatements(
+        answers.values[chosen] if isinstance(answers, Scores) else None,
+        questions.truth[chosen],
+        found.right[chosen],
+        inside[chosen],
+        n_clusters,
+        ties,
+    )
+
+
+def spread_of(
+    found: WeightedStatements, shared: Sharing, interval: IntervalMethod, *, draws: int, seed: int
+) -> Spread:
+    """The measures with their variances; `found` has every statement of `shared`."""
+    value, moved = found.values(), np.nan_to_num(found.influences())
+    units = np.unique(shared.units, return_inverse=True)[1].reshape(-1)
+    n_units = int(units.max()) + 1
+    if interval is IntervalMethod.BOOTSTRAP:
+        ready = replace(found, clusters=units, n_clusters=n_units)
+        drawn = np.concatenate([ready.measures(w) for w in cluster_draws(n_units, draws, seed=seed)])
+        known = np.isfinite(drawn).all(axis=0) | np.isnan(value)
+        with np.errstate(invalid="ignore"):
+            centred = np.where(np.isnan(drawn), 0.0, drawn - value)
+        variance = (centred**2).sum(axis=0) / np.maximum((~np.isnan(drawn)).sum(axis=0), 1)
+        variance = np.where(known | (variance > 0), variance, 0.0) * (n_units / max(n_units - 1, 1))
+        freedom = np.full(len(value), float(max(n_units - 1, 1)))
+    else:
+        variance, freedom = linear_variance(shared, moved)
+    # An estimate that does not vary is one of as many pairs as the rarer truth has statements.
+    rarer = float(min(found.truth.sum(), (~found.truth).sum()))
+    most = np.array([max(rarer, 1.0), *[float(n_units)] * 4])
+    return Spread(value, variance, freedom, np.minimum(most, n_units))
+
+
+def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
+    """What questions share under an interval: by `bootstrap` their clusters, never crossed."""
+    if interval is IntervalMethod.BOOTSTRAP and sharing.crossed:
+        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
+    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
+
+
+class StatementEvaluation(FormEvaluation):
+    """Statements."""
+
+    values_per_item: ClassVar[bool] = False
+
+    def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """What the benchmark's authors report, else accuracy; and AUROC last, which needs no threshold."""
+        first = [name for name in benchmark.card.measures if name in MEASURES] or ["accuracy"]
+        return (*(name for name in first if name != "auroc"), "auroc")
+
+    def chance(self, benchmark: Benchmark) -> dict[str, float]:
+        return {measure.name: float(measure.expected or 0) for measure in self.measures(benchmark)}
+
+    def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
+        refuse_rankings(benchmark, answers, where=where)
+        if isinstance(answers, Scores):
+            answers.check(benchmark, where=where)
+            return
+        right = answers.outcomes.right
+        if set(right) != {"accuracy"} or right["accuracy"].shape != (len(benchmark),):
+            raise ScoreError(
+                "outcomes do not answer every statement once",
+                where=where,
+                given=", ".join(f"{name}: {len(column):,}" for name, column in right.items()),
+                allowed=f"accuracy: {len(benchmark):,}",
+            )
+
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return ["score"]
+
+    def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
+        """The statement, the image, whether it is true, and whether it only chooses the threshold."""
+        questions = benchmark.statements
+        return {
+            "statement": pa.array([benchmark.captions[i].text for i in questions.captions], pa.string()),
+            "image": pa.array([benchmark.images[i].id for i in questions.images], pa.string()),
+            "truth": pa.array(questions.truth, pa.bool_()),
+            "calibration": pa.array(~questions.measured, pa.bool_()),
+        }
+
+    def available(self, answers: Answers) -> tuple[str, ...]:
+        """The measures that answers of this kind give."""
+        return MEASURES if isinstance(answers, Scores) else OF_OUTCOMES
+
+    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
+        """All measures over everything and by group; thresholds are those over everything.
+
+        What is not defined is left out, and `provenance["undefined"]` says why; a group leaves out what is
+        not defined in it, such as AUROC where all of its statements are true.
+        """
+        interval = settings.interval
+        refuse(interval, benchmark)
+        if settings.measures is not None:
+            self.check_measures(benchmark, settings.measures)
+        names = [
+            name for name in self.available(answers) if settings.measures is None or name in settings.measures
+        ]
+        found = decisions(benchmark, answers, settings.ties)
+        measured = benchmark.statements.measured
+        of_chance = self.chance(benchmark)
+
+        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+            if not mask.any():
+                return {}
+            ready = weighted(benchmark, answers, settings.ties, mask, found=found)
+            shared = shared_by(benchmark.sharing.part(mask), interval)
+            made = spread_of(ready, shared, interval, draws=settings.draws, seed=settings.seed)
+            defined = ~np.isnan(made.value)
+            made = Spread(np.nan_to_num(made.value), made.variance, made.freedom, made.units)
+            (low, high), effective = made.wilson(0.95), made.effective()
+            return {
+                name: Estimate(
+                    float(made.value[k]),
+                    float(low[k]),
+                    float(high[k]),
+                    int(mask.sum()),
+                    of_chance[name],
+                    float(effective[k]),
+                )
+                for k, name in enumerate(MEASURES)
+                if name in names and defined[k]
+            }
+
+        undefined = {name: why for name, why in found.undefined.items() if name in names}
+        if benchmark.statements.truth[measured].all() or not benchmark.statements.truth[measured].any():
+            one = [name for name in ("auroc", "balanced_accuracy", "fitted_balanced") if name in names]
+            undefined = dict.fromkeys(one, "not both true and false statements") | undefined
+        groups = {label: estimates(mask & measured) for label, mask in benchmark.questions.groups().items()}
+        shared = shared_by(benchmark.sharing.part(measured), interval)
+        return Result(
+            benchmark=benchmark.name,
+            scorer=settings.scorer,
+            measures=estimates(measured),
+            groups={label: values for label, values in groups.items() if values},
+            ties=self._ties(benchmark, answers, settings.ties),
+            provenance={
+                **settings.provenance,
+                **({"undefined": undefined} if undefined else {}),
+                **({"threshold": _said(found)} if found.thresholds is not None else {}),
+                "interval": {
+                    **facts(benchmark, interval, draws=settings.draws, seed=settings.seed),
+                    "method": _method(shared, interval),
+                    "clusters": shared.clustered,
+                },
+            },
+        )
+
+    def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
+        """In how many statements a tie decides, and the measures under every policy."""
+        if not isinstance(answers, Scores):
+            return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}
+        questions = benchmark.statements
+        measured = questions.measured
+        ready = {each: weighted(benchmark, answers, each, measured) for each in Ties}
+        strict, optimistic = (
+            statements.placements(answers.values[measured], questions.truth[measured], ties=each)
+            for each in (Ties.STRICT, Ties.OPTIMISTIC)
+        )
+        away = (ready[Ties.STRICT].right < ready[Ties.OPTIMISTIC].right).any(axis=1)
+        tied = (strict < optimistic) | away
+        return {
+            "policy": str(policy),
+            "questions": int(tied.sum()),
+            "rate": float(tied.mean()),
+            "measures": {
+                str(each): {
+                    name: float(value)
+                    for name, value in zip(MEASURES, of.values(), strict=True)
+                    if not np.isnan(value)
+                }
+                for each, of in ready.items()
+            },
+        }
+
+    def test(self, paired: PairedRuns) -> Tested:
+        """Permutations of the influences of whole units, and Student's t interval of the differences.
+
+        NaN throughout where one of two runs has no value.
+        """
+        refuse(paired.interval, paired.runs[0].benchmark)
+        chosen = paired.runs[0].benchmark.statements.measured
+        sharing = shared_by(paired.sharing.take(chosen), paired.interval)
+        ready = [weighted(run.benchmark, run.answers, _policy(run), chosen) for run in paired.runs]
+        where = [MEASURES.index(name) for name in paired.main]
+        values = np.concatenate([each.values()[where] for each in ready])
+        moved = np.hstack([each.influences()[:, where] for each in ready])
+        first, second = paired.columns.T
+        value = values[first] - values[second]
+        terms = moved[:, first] - moved[:, second]
+        defined = ~np.isnan(value)
+        low, high, p = (np.full(len(value), np.nan) for _ in range(3))
+        if defined.any():
+            kept = terms[:, defined]
+            variance, freedom = linear_variance(sharing, kept)
+            made = Spread(value[defined], variance, freedom, np.ones(len(freedom)))
+            reach = made.quantile(0.95) * np.sqrt(variance)
+            low[defined] = np.maximum(value[defined] - reach, -1.0)
+            high[defined] = np.minimum(value[defined] + reach, 1.0)
+            # A share of the difference and the influence of each: what is flipped sums to the difference.
+            table = np.hstack([np.zeros((len(kept), 1)), kept + value[defined] / len(kept)])
+            against = np.array([(i, 0) for i in range(1, table.shape[1])], dtype=np.int64)
+            p[defined] = paired_permutation(
+                table, sharing, against, seed=paired.seed, draws=paired.permutations
+            )
+        made_by = paired.facts(sharing, method=_method(sharing, IntervalMethod.AUTO))
+        return Tested(value, low, high, p, [None] * len(value), made_by)
+
+    def draws(
+        self,
+        runs: Sequence[Run],
+        measures: Sequence[str],
+        clusters: NDArray[np.int64],
+        n_clusters: int,
+        sharing: Sharing,
+    ) -> "StatementDraws":
+        """NaN where a run has no value of a measure."""
+        chosen = runs[0].benchmark.statements.measured
+        ready = tuple(
+            weighted(run.benchmark, run.answers, _policy(run), chosen, clusters, n_clusters) for run in runs
+        )
+        where = [MEASURES.index(name) for name in measures]
+        wide = None
+        if sharing.crossed:
+            part = sharing.part(chosen)
+            wide = np.stack([inflation(part, np.nan_to_num(each.influences()[:, where])) for each in ready])
+        return StatementDraws(tuple(run.name for run in runs), tuple(measures), n_clusters, wide, ready)
+
+    def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """How far each score is on the right side of the threshold that other questions chose."""
+        found = decisions(benchmark, Scores(scores), Ties.STRICT)
+        if found.thresholds is None:
+            return {}
+        side = np.where(benchmark.statements.truth, 1.0, -1.0)
+        return {"fitted_accuracy": side * (scores - found.thresholds)}
+
+    def conflict(self, first: Benchmark, other: Benchmark) -> str:
+        """Whether other statements are true, or another split chooses the threshold."""
+        ours, theirs = first.statements, other.statements
+        same = np.array_equal(ours.truth, theirs.truth) and np.array_equal(ours.measured, theirs.measured)
+        return "" if same else "other true statements"
+
+    def has(self, run: Run, measure: str) -> bool:
+        """Whether a measure is defined."""
+        return measure in run.result.measures
+
+
+@dataclass(frozen=True, eq=False)
+class StatementDraws(MeasureDraws):
+    """Measures of several models, each over all statements together."""
+
+    ready: tuple[WeightedStatements, ...]
+
+    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        where = [MEASURES.index(name) for name in self.measures]
+        return np.stack([each.measures(weights)[:, where] for each in self.ready], axis=1)
+
+
+def refuse(interval: IntervalMethod, benchmark: Benchmark) -> None:
+    """Raise `InputError` for an interval that these measures do not have."""
+    if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+        raise InputError(
+            f"measures of true and false statements together have no interval of the kind '{interval}'",
+            where=benchmark.name,
+            allowed=("auto", "bootstrap", "crossed"),
+        )
+
+
+def _policy(run: Run) -> Ties:
+    return Ties(run.result.ties["policy"])
+
+
+def _method(shared: Sharing, interval: IntervalMethod) -> str:
+    if interval is IntervalMethod.BOOTSTRAP:
+        return "bootstrap"
+    return "crossed" if shared.crossed else "influence"
+
+
+def _said(found: Decisions) -> dict[str, Any]:
+    """What chose the threshold, and between which values it lies."""
+    assert found.thresholds is not None
+    return {
+        "chosen_on": found.chosen_on,
+        "low": float(found.thresholds.min()),
+        "high": float(found.thresholds.max()),
+    }

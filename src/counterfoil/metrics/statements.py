@@ -1,0 +1,283 @@
+"""Measures of statements that are true or false of an image: AUROC, and accuracy at a threshold.
+
+A statement is answered "true" where its score is above a threshold. A score that equals the threshold, or
+that of a statement of the other truth, is a tie: `strict` counts it as wrong, `half` as one half and
+`optimistic` as right. AUROC needs no threshold; its textbook definition counts ties as `half` does.
+
+Where the threshold is fitted it is the one of highest balanced accuracy over *other* questions (another
+split, or folds of images): fitted on the questions that it is measured on, it would flatter every scorer.
+
+Sources: J. A. Hanley, B. J. McNeil, The meaning and use of the area under a receiver operating characteristic
+(ROC) curve, 1982; E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, Comparing the areas under two or more
+correlated receiver operating characteristic curves, 1988 (placements and their influence).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError
+from counterfoil.metrics.measure import Measure, by_name
+from counterfoil.metrics.ties import Ties
+
+#: The threshold of scorers that give probabilities.
+HALF = 0.5
+#: What a tie is worth.
+_WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
+
+
+def placements(
+    scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"], *, ties: Ties = Ties.STRICT
+) -> Float[ndarray, "n"]:
+    """The share of the statements of the other truth that each statement is on the right side of, in [0, 1].
+
+    Above those that are false for a true one, below those that are true for a false one; a tie is worth what
+    the policy says. NaN where there is no statement of the other truth.
+
+    >>> placements(np.array([0.9, 0.2, 0.2, 0.1]), np.array([True, True, False, False]), ties=Ties.HALF)
+    array([1.  , 0.75, 0.75, 1.  ])
+    """
+    found = np.full(len(scores), np.nan)
+    for side, sign in ((truth, 1.0), (~truth, -1.0)):
+        others = np.sort(sign * scores[~side])
+        if len(others):
+            own = sign * scores[side]
+            below, upto = (np.searchsorted(others, own, side=at) for at in ("left", "right"))
+            found[side] = (below + _WORTH[Ties(ties)] * (upto - below)) / len(others)
+    return found
+
+
+def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"], *, ties: Ties = Ties.STRICT) -> float:
+    """The share of pairs of a true and a false statement of which the true one scores higher, in [0, 1].
+
+    A pair that ties is worth 0 (`strict`), 1/2 (`half`, the area under the ROC curve) or 1. Raises
+    `InputError` where all statements are true, or all false.
+
+    >>> auroc(np.array([0.9, 0.2, 0.2]), np.array([True, True, False]), ties=Ties.HALF)
+    0.75
+    """
+    _check_both(truth)
+    return float(placements(scores, truth, ties=ties)[truth].mean())
+
+
+def decided(
+    scores: Float[ndarray, "n"],
+    truth: Bool[ndarray, "n"],
+    thresholds: Float[ndarray, "n"] | float = HALF,
+    *,
+    ties: Ties = Ties.STRICT,
+) -> Float[ndarray, "n"]:
+    """1 where a statement is on the right side of its threshold, 0 where not; at it what a tie is worth.
+
+    >>> decided(np.array([0.9, 0.5, 0.2]), np.array([True, True, True]), ties=Ties.HALF)
+    array([1. , 0.5, 0. ])
+    """
+    side = np.where(truth, 1.0, -1.0) * np.sign(scores - thresholds)
+    return np.where(side == 0, _WORTH[Ties(ties)], side > 0)
+
+
+def threshold(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
+    """The threshold of the highest balanced accuracy: the middle between two neighbouring scores.
+
+    Of several the one in the widest gap, then the lowest. Where all scores are equal it is that score, so
+    that a constant scorer ties everywhere. Raises `InputError` where all statements are true, or all false.
+
+    >>> threshold(np.array([0.1, 0.2, 0.6, 0.7]), np.array([False, False, True, True]))
+    0.4
+    """
+    _check_both(truth)
+    levels, codes = np.unique(scores, return_inverse=True)
+    if len(levels) == 1:
+        return float(levels[0])
+    codes = codes.reshape(-1)
+    false_upto, true_upto = (
+        np.cumsum(np.bincount(codes[side], minlength=len(levels)))[:-1] for side in (~truth, truth)
+    )
+    n_true, n_false = int(truth.sum()), int((~truth).sum())
+    # Whole numbers, so that equal balanced accuracies are equal.
+    worth = false_upto * n_true + (n_true - true_upto) * n_false
+    gaps = np.where(worth == worth.max(), np.diff(levels), -1.0)
+    best = int(np.argmax(gaps))
+    return float(levels[best] + gaps[best] / 2)
+
+
+def cross_fitted(
+    scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"], folds: Int[ndarray, "n"]
+) -> Float[ndarray, "n"]:
+    """For every statement the threshold that the statements of all other folds choose.
+
+    Raises `InputError` for one fold, and where the others are all true, or all false.
+
+    >>> cross_fitted(np.array([0.1, 0.6, 0.3, 0.8]), np.array([False, True] * 2), np.array([0, 0, 1, 1]))
+    array([0.55, 0.55, 0.35, 0.35])
+    """
+    numbers = np.unique(folds)
+    if len(numbers) < 2:
+        raise InputError(
+            "no other fold to choose a threshold on", given=f"{len(numbers)}", allowed="2 or more"
+        )
+    found = np.empty(len(scores))
+    for fold in numbers:
+        inside = folds == fold
+        found[inside] = threshold(scores[~inside], truth[~inside])
+    return found
+
+
+def accuracy(
+    scores: Float[ndarray, "n"],
+    truth: Bool[ndarray, "n"],
+    thresholds: Float[ndarray, "n"] | float = HALF,
+    *,
+    ties: Ties = Ties.STRICT,
+) -> float:
+    """The share of statements on the right side of their threshold.
+
+    >>> accuracy(np.array([0.9, 0.8, 0.2, 0.7]), np.array([True, True, True, False]))
+    0.5
+    """
+    return float(decided(scores, truth, thresholds, ties=ties).mean())
+
+
+def balanced_accuracy(
+    scores: Float[ndarray, "n"],
+    truth: Bool[ndarray, "n"],
+    thresholds: Float[ndarray, "n"] | float = HALF,
+    *,
+    ties: Ties = Ties.STRICT,
+) -> float:
+    """The mean of the accuracies on true and on false statements.
+
+    Raises `InputError` where all are true, or all false.
+
+    >>> round(balanced_accuracy(np.array([0.9, 0.8, 0.2, 0.7]), np.array([True, True, True, False])), 4)
+    0.3333
+    """
+    _check_both(truth)
+    right = decided(scores, truth, thresholds, ties=ties)
+    return float((right[truth].mean() + right[~truth].mean()) / 2)
+
+
+def _check_both(truth: NDArray[np.bool_]) -> None:
+    if truth.all() or not truth.any():
+        raise InputError(
+            "not both true and false statements",
+            given=f"{int(truth.sum())} true and {int((~truth).sum())} false",
+            allowed="at least one of each",
+        )
+
+
+def _measure(name: str, label: str, meaning: str, of_all: object, *, main: bool = False) -> Measure:
+    return Measure(name, "statement", label, meaning, "1/2", of_all=of_all, main=main)  # type: ignore[arg-type]
+
+
+#: The measures by name, in the order of reports.
+MEASURES: Mapping[str, Measure] = by_name(
+    _measure(
+        "auroc",
+        "AUROC",
+        "of pairs of a true and a false statement, how many have the true one score higher",
+        auroc,
+        main=True,
+    ),
+    _measure(
+        "accuracy",
+        "Accuracy",
+        "the statement is on the right side of the threshold 0.5, of scorers that give probabilities",
+        accuracy,
+        main=True,
+    ),
+    _measure(
+        "balanced_accuracy",
+        "Balanced accuracy",
+        "the mean of the accuracies on true and on false statements, at the threshold 0.5",
+        balanced_accuracy,
+    ),
+    _measure(
+        "fitted_accuracy",
+        "Accuracy, fitted",
+        "the statement is on the right side of a threshold that other questions chose",
+        accuracy,
+    ),
+    _measure(
+        "fitted_balanced",
+        "Balanced, fitted",
+        "the mean of the accuracies on true and on false statements, at a threshold as for accuracy, fitted",
+        balanced_accuracy,
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedStatements:
+    """Statements made ready for samples of clusters: the five measures under weights of `n_clusters` of them.
+
+    `right` is (n, 2): whether each is right at 0.5 and at the fitted threshold; NaN throughout in a column
+    that is not defined. `scores` is None where only right and wrong are known.
+    """
+
+    scores: Float[ndarray, "n"] | None
+    truth: Bool[ndarray, "n"]
+    right: Float[ndarray, "n 2"]
+    clusters: Int[ndarray, "n"]
+    n_clusters: int
+    ties: Ties
+
+    def measures(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws 5"]:
+        """The measures where each cluster counts as often as its weight; NaN where one is not defined."""
+        drawn = weights.astype(np.float64)[:, self.clusters]
+        weighed = drawn @ np.hstack(
+            [self.right * self.truth[:, None], self.right * ~self.truth[:, None], _two(self.truth)]
+        )
+        of_true, of_false, sizes = weighed[:, :2], weighed[:, 2:4], weighed[:, 4:]
+        total = sizes.sum(axis=1, keepdims=True)
+        both = (sizes > 0).all(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            plain = (of_true + of_false) / total
+            balanced = np.where(both, (of_true / sizes[:, :1] + of_false / sizes[:, 1:]) / 2, np.nan)
+            area = np.where(both[:, 0], self._area(drawn) / (sizes[:, 0] * sizes[:, 1]), np.nan)
+        return np.stack([area, plain[:, 0], balanced[:, 0], plain[:, 1], balanced[:, 1]], axis=1)
+
+    def _area(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much the pairs that are right weigh together."""
+        if self.scores is None:
+            return np.full(len(drawn), np.nan)
+        order = np.argsort(self.scores, kind="stable")
+        ordered, true = self.scores[order], self.truth[order]
+        upto = np.zeros((len(drawn), len(order) + 1))
+        np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
+        low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
+        below = upto[:, low]
+        points = below + _WORTH[self.ties] * (upto[:, high] - below)
+        found: NDArray[np.float64] = (drawn[:, order][:, true] * points).sum(axis=1)
+        return found
+
+    def values(self) -> Float[ndarray, "5"]:
+        """The measures themselves: every cluster once."""
+        found: NDArray[np.float64] = self.measures(np.ones((1, self.n_clusters)))[0]
+        return found
+
+    def influences(self) -> Float[ndarray, "n 5"]:
+        """What each statement adds to the error of each measure, to first order.
+
+        Columns sum to 0, or are NaN where a measure is not defined.
+        """
+        n, sizes = len(self.truth), _two(self.truth).sum(axis=0)
+        of_class = np.where(self.truth, sizes[0], sizes[1])[:, None]
+        plain = (self.right - self.right.mean(axis=0)) / n
+        balanced = self.right.copy()
+        for side in (self.truth, ~self.truth):
+            balanced[side] -= balanced[side].mean(axis=0) if side.any() else 0
+        balanced = balanced / (2 * of_class) if sizes.all() else np.full((n, 2), np.nan)
+        area = np.full(n, np.nan)
+        if self.scores is not None and sizes.all():
+            place = placements(self.scores, self.truth, ties=self.ties)
+            area = (place - place[self.truth].mean()) / of_class[:, 0]
+        return np.stack([area, plain[:, 0], balanced[:, 0], plain[:, 1], balanced[:, 1]], axis=1)
+
+
+def _two(truth: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.stack([truth, ~truth], axis=1).astype(np.float64)

@@ -1,0 +1,176 @@
+"""Reports on statements that are true or false of an image."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms.statement import decisions
+from counterfoil.evaluation.result import Run
+from counterfoil.metrics.annotators import fleiss_kappa
+from counterfoil.metrics.ties import Ties
+from counterfoil.report import drawing, tables
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, short, style
+from counterfoil.report.forms.base import READING, WORST, Section, dots
+from counterfoil.report.forms.contrast import ContrastReport
+from counterfoil.report.forms.rated import undefined
+from counterfoil.report.labels import amount, listed
+from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
+from counterfoil.report.page_frame import Drawing, Panels
+from counterfoil.report.pictures import Album
+
+_INTERVALS = {
+    "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
+    "variance for AUROC), summed over questions that share images or captions",
+    "crossed": "the same, with images and captions as crossed factors",
+    "bootstrap": "a bootstrap over clusters of questions that share images or captions",
+}
+
+
+class StatementReport(ContrastReport):
+    """Statements."""
+
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "A score that equals its threshold, or that of one of the other truth, is wrong.",
+        "half": "A score that equals its threshold, or that of one of the other truth, counts a half.",
+        "optimistic": "A score that equals its threshold, or that of one of the other truth, is right.",
+    }
+    tested = (
+        "Paired permutation tests of the influences of questions, p-values after Holm's correction. Each "
+        "cell is the row's scorer less the column's, in points: blue where the row is ahead, orange where it "
+        "is behind, uncoloured where luck would do (p ≥ 0.05)."
+    )
+
+    def about(self, benchmark: Benchmark) -> str:
+        questions = benchmark.statements
+        measured = questions.measured
+        true = int(questions.truth[measured].sum())
+        text = (
+            f"{amount(int(measured.sum()), 'statement')}, each of one {benchmark.card.shows}: "
+            f"{true:,} are true, {int(measured.sum()) - true:,} false."
+        )
+        if not measured.all():
+            text += f" {int((~measured).sum()):,} more, of another split, only choose a threshold."
+        if questions.votes is not None:
+            kappa = fleiss_kappa(questions.votes[measured])
+            text += f" People who judged them agree with Fleiss' kappa {kappa:.3f}."
+        return text
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """With those that only choose a threshold."""
+        measured = benchmark.statements.measured
+        text = amount(int(measured.sum()), "statement")
+        return text if measured.all() else f"{text}, {int((~measured).sum()):,} more for a threshold"
+
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        return [
+            *tied(comparison),
+            *undefined(comparison),
+            *below_chance(comparison),
+            *outcomes(comparison),
+            *_thresholds(comparison),
+            *intervals(comparison, _INTERVALS),
+        ]
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        """At the fitted threshold; of given outcomes as given."""
+        found = decisions(run.benchmark, run.answers, Ties(run.result.ties["policy"])).right
+        column = found[:, 0] if np.isnan(found[:, 1]).all() else found[:, 1]
+        return (np.nan_to_num(column) < 1).astype(np.int64)
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        """Statements by how far their score is on the wrong side of the fitted threshold."""
+        away = _margins(run)
+        if away is None:
+            return np.flatnonzero(self.kinds(run)).tolist(), {}
+        order = [q for q in np.argsort(away, kind="stable").tolist() if away[q] <= 0]
+        return order, {q: f"{-away[q]:.4g} on the wrong side of its threshold" for q in order[:WORST]}
+
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+        main = tables.main_measures(comparison)
+        shown = list(dict.fromkeys([*main, *known]))
+        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown)] if shown else []
+
+    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        """Histograms of the scores of true and of false statements."""
+        by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
+        if not by_name:
+            return None
+        drawn = tuple(
+            drawing.svg(
+                histogram(by_name[name]), name=f"{anchor}-scores-{number}", title=f"Scores of {name} by truth"
+            )
+            for number, name in enumerate(n for n in tables.ranking(comparison) if n in by_name)
+        )
+        about = (
+            "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
+            "scorer's own scale; dashed: the threshold that other questions chose, or the mean of several."
+        )
+        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", drawn),))
+
+    def questions_data(
+        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        """With the truth of each statement."""
+        data = super().questions_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        return {**data, "truth": benchmark.statements.truth.tolist()}
+
+    def _model(self, run: Run) -> dict[str, Any]:
+        away = _margins(run)
+        margins = None if away is None else [float(f"{value:.6g}") for value in away.tolist()]
+        return {**super()._model(run), "margins": margins}
+
+
+def histogram(run: Run) -> Any:
+    """The scores of a run, of true statements upwards and of false ones downwards."""
+    questions = run.benchmark.statements
+    measured, scores = questions.measured, run.answers.scores
+    found = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
+    low, high = float(scores[measured].min()), float(scores[measured].max())
+    edges = np.linspace(low, high if high > low else low + 1, 25)
+    with style():
+        figure, (axes,) = canvas(1, 1, (2.65, 1.3), left=0.1, right=0.1, bottom=0.3, top=0.26)
+        for side, sign, colour in ((questions.truth, 1, RIGHT), (~questions.truth, -1, WRONG)):
+            counts, _ = np.histogram(scores[measured & side], bins=edges)
+            axes.bar(edges[:-1], sign * counts, width=0.9 * np.diff(edges), align="edge", color=colour, lw=0)
+        axes.axhline(0, color=INK, lw=0.8)
+        if found is not None:
+            axes.axvline(float(found[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
+        axes.set_yticks([])
+        axes.grid(True, axis="x", color=RULE, lw=0.5)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.locator_params(axis="x", nbins=5)
+        axes.tick_params(labelsize=7.5)
+        axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
+    return figure
+
+
+def _margins(run: Run) -> ndarray | None:
+    """How far each score is on the right side of the fitted threshold; None where there is none."""
+    if not run.answers.has_scores:
+        return None
+    found = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
+    if found is None:
+        return None
+    side = np.where(run.benchmark.statements.truth, 1.0, -1.0)
+    return np.asarray(side * (run.answers.scores - found))
+
+
+def _thresholds(comparison: Comparison) -> list[Note]:
+    """Which thresholds were chosen, and on which questions."""
+    said: dict[str, list[str]] = {}
+    for run in comparison.runs:
+        found = run.result.provenance.get("threshold")
+        if found:
+            low, high = (f"{found[end]:.4g}" for end in ("low", "high"))
+            value = low if low == high else f"{low} to {high}"
+            said.setdefault(str(found["chosen_on"]), []).append(f"{run.name} {value}")
+    return [
+        Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
+        for on, of in said.items()
+    ]
