@@ -8,7 +8,7 @@ from counterfoil.catalog import benchmarks
 from counterfoil.data.benchmark import Card, card
 from counterfoil.errors import UnknownNameError
 
-UNCOUNTED = ("coco-captions", "flickr8k-cf")
+UNCOUNTED = ("coco-captions", "flickr8k-cf", "eqben-subset", "flickr30k-counterfactuals")
 
 
 def test_the_benchmarks_there_are() -> None:
@@ -22,6 +22,15 @@ def test_the_benchmarks_there_are() -> None:
         "aro-vg-attribution",
         "aro-coco-order",
         "aro-flickr-order",
+        "colorswap",
+        "vismin",
+        "naturalbench-retrieval",
+        "cola",
+        "mmvp-vlm",
+        "eqben",
+        "eqben-subset",
+        "eqben-mini",
+        "flickr30k-counterfactuals",
         "pairs",
         "coco-5k",
         "coco-1k",
@@ -77,7 +86,8 @@ def test_a_card_is_complete(each: Card) -> None:
         assert each.homepage.startswith("https://")
         assert bool(each.hub) == bool(each.split)
     assert each.revision == "" or len(bytes.fromhex(each.revision)) == 20  # a pinned revision is a full one
-    assert "group" not in each.measures or each.form == "quad"
+    assert each.form == "quad" or not {"group", "group_macro"} & set(each.measures)
+    assert each.macro or not any(name.endswith("_macro") for name in each.measures)
 
 
 def test_group_counts_add_up() -> None:

@@ -261,7 +261,7 @@ def read_table(path: str | Path) -> DataTable:
     """The table in `path`: a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one per subset.
 
     * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes, a byte-order mark and
-      semicolons in place of commas are understood; cells are strings.
+      semicolons or tabs in place of commas are understood; cells are strings.
     * JSON: a list of objects, or an object keyed by item id whose values are objects (the key becomes column
       `id`; an item that is null or NaN is a row with nothing else) or single values (columns `id` and
       `value`). JSON Lines: an object per line, blank lines skipped.
@@ -294,10 +294,9 @@ def _read_delimited(path: Path) -> DataTable:
         rows: list[list[str]] = []
         try:
             header = next(lines, None)
-            if header is not None and len(header) == 1 and ";" in header[0]:
-                # As spreadsheets write it where the comma is in numbers.
+            if header is not None and len(header) == 1 and (other := _other_delimiter(header[0])):
                 file.seek(0)
-                lines = csv.reader(file, delimiter=";", strict=True)
+                lines = csv.reader(file, delimiter=other, strict=True)
                 header = next(lines)
             if not header:
                 raise DataError("the table is empty", where=path, hint="the first line must name the columns")
@@ -323,6 +322,11 @@ def _read_delimited(path: Path) -> DataTable:
             ) from None
     columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
     return DataTable(columns, str(path), path.suffix.lower()[1:], (TablePart(str(path), len(rows)),))
+
+
+def _other_delimiter(header: str) -> str:
+    """Semicolons, as spreadsheets write where the comma is in numbers, or tabs; "" where there is neither."""
+    return next((each for each in ";\t" if each in header), "")
 
 
 def _read_json(path: Path) -> DataTable:

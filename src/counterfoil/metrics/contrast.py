@@ -109,6 +109,17 @@ QUAD: Mapping[str, Measure] = by_name(
         "1/2",
         group_match,
     ),
+    *(
+        Measure(
+            f"{each}_macro",
+            "quad",
+            f"{label} (macro)",
+            f"{label.lower() if label == 'Group' else label} averaged over groups, each counting the same",
+            chance,
+            macro_of=each,
+        )
+        for each, label, chance in (("i2t", "I2T", "1/4"), ("t2i", "T2I", "1/4"), ("group", "Group", "1/6"))
+    ),
 )
 
 
@@ -158,6 +169,18 @@ def quad_margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n
 def quad_tied(scores: Float[ndarray, "n 2 2"]) -> Bool[ndarray, "n"]:
     """Whether some true pair of the question scores exactly as high as some false one."""
     return any_tied(_diagonal(scores), _off_diagonal(scores))
+
+
+def t2i_ties_to_second(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n"]:
+    """`t2i` where equal scores are a choice of the second image, as in the official code of MMVP-VLM.
+
+    A constant scorer is right about every second caption and wrong about every first: 0 in all.
+
+    >>> t2i_ties_to_second(np.array([[[2.0, 1.0], [3.0, 3.0]], [[2.0, 2.0], [1.0, 3.0]]]))
+    array([1., 0.])
+    """
+    first, second = scores[:, 0, 0] > scores[:, 0, 1], scores[:, 1, 1] >= scores[:, 1, 0]
+    return (first & second).astype(np.float64)
 
 
 def _diagonal(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n 2"]:

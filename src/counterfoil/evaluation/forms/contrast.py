@@ -223,6 +223,10 @@ class QuadEvaluation(ContrastEvaluation):
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
         return contrast.quad_tied(scores)
 
+    def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
+        """T2I where a tie is a choice of the second image, as MMVP-VLM's official code has it."""
+        return {"second": {"t2i": float(contrast.t2i_ties_to_second(scores).mean())}}
+
     def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
         return contrast.from_directions(right)
 

@@ -1,0 +1,156 @@
+"""Quads whose rows hold two images and two captions: six benchmarks of one shape."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.questions import check_counts, quads
+from counterfoil.data.readers.released_files import listed_rows, pictures, released_file
+from counterfoil.data.readers.rows import hub_rows, not_on_hub, open_rows
+from counterfoil.data.tables import DataTable, integers, labels, names, read_table, stack, texts
+from counterfoil.errors import DataError
+
+
+@dataclass(frozen=True)
+class PairedColumns:
+    """The columns of a layout: caption k goes with image k; groupings by the column of their labels.
+
+    Without `id` questions are called by row numbers from 0.
+    """
+
+    captions: tuple[str, str]
+    images: tuple[str, str]
+    id: str = ""
+    groupings: Mapping[str, str] = field(default_factory=dict)
+
+
+_COLORSWAP = PairedColumns(
+    ("caption_1", "caption_2"),
+    ("image_1", "image_2"),
+    "id",
+    {"image_source": "image_source", "caption_source": "caption_source"},
+)
+_VISMIN = PairedColumns(("text_0", "text_1"), ("image_0", "image_1"), "id", {"category": "category"})
+_VISMIN_FILES = PairedColumns(
+    ("caption", "edited_caption"), ("image_path", "edited_image_path"), "id", {"category": "category"}
+)
+_NATURALBENCH = PairedColumns(("caption_0", "caption_1"), ("image_0", "image_1"), "index")
+_COUNTERFACTUALS = PairedColumns(("captions", "neg_captions"), ("images", "neg_images"))
+_COLA = PairedColumns(("caption_1", "caption_2"), ("image_1", "image_2"))
+_MMVP = PairedColumns(("caption_0", "caption_1"), ("image_0", "image_1"), "id", {"pattern": "pattern"})
+
+VISMIN_CATEGORIES = ("object", "attribute", "counting", "relation")
+
+
+def read_colorswap(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """ColorSwap from the hub, its Parquet files, or `test.json` (or another file of its rows).
+
+    Images are `images/img_{id}_1.png` and so on, beside the file or in `images`. Groupings: `image_source`
+    and `caption_source`. Raises `DataError` for missing columns and odd cells.
+    """
+    table = (
+        hub_rows(card, _COLORSWAP.images)
+        if data is None
+        else open_rows(data, _COLORSWAP.images, split=card.split, names=("test.json",))
+    )
+    return paired(card, table, _COLORSWAP, data, images)
+
+
+def read_vismin(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """VisMin from the hub, its Parquet files, or the folder of its four tables, one for each category.
+
+    The tables are `object.csv`, `attribute.csv`, `counting.csv` and `relation.csv`; question "object/17" is
+    the row of edit_id 17 in object.csv. Grouping: `category`. Raises `DataError` for missing columns.
+    """
+    if data is None:
+        return paired(card, hub_rows(card, _VISMIN.images), _VISMIN, data, images)
+    files = [data / f"{name}.csv" for name in VISMIN_CATEGORIES]
+    if not any(file.is_file() for file in files):
+        return paired(card, open_rows(data, _VISMIN.images, split=card.split), _VISMIN, data, images)
+    for file in files:
+        if not file.is_file():
+            raise DataError("file missing", where=data, given=file.name)
+    tables = [read_table(file) for file in files]
+    ids = [f"{file.stem}/{key}" for file, each in zip(files, tables, strict=True) for key in each["edit_id"]]
+    rows = stack(tables, source=str(data), column="category", values=VISMIN_CATEGORIES)
+    rows = DataTable({**rows.columns, "id": ids}, rows.source, rows.kind, rows.parts)
+    return paired(card, rows, _VISMIN_FILES, data, images)
+
+
+def read_naturalbench(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """NaturalBench's retrieval version: `metadata.json` and its images. Questions are called by `index`."""
+    table = read_table(released_file(card, data, ("metadata.json",)))
+    return paired(card, table, _NATURALBENCH, data, images)
+
+
+def read_counterfactuals(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Flickr30k-Counterfactuals: a table of `captions`, `images`, `neg_captions`, `neg_images`, with tabs."""
+    if data is None:
+        raise not_on_hub(card)
+    return paired(card, open_rows(data, _COUNTERFACTUALS.images), _COUNTERFACTUALS, data, images)
+
+
+def read_cola(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Cola's multi-object questions: a list of [address of an image, its caption, address, caption].
+
+    An image is called by the last part of its address ("2390970.jpg"), and looked for under that name.
+    """
+    path = released_file(card, data, ("COLA_multiobjects_matching_benchmark.json",))
+    table = listed_rows(path, ("image_1", "caption_1", "image_2", "caption_2"))
+    files = {
+        column: tuple(address.rsplit("/", 1)[-1] for address in texts(table, column))
+        for column in _COLA.images
+    }
+    table = DataTable({**table.columns, **files}, table.source, table.kind, table.parts)
+    return paired(card, table, _COLA, data, images)
+
+
+def read_mmvp(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """MMVP-VLM: `Questions.csv`, two consecutive rows a question, and `MLLM_VLM Images/TYPE/ID.jpg`.
+
+    The first row of a pair has an odd id and belongs to its first image. Question "17-18" is of rows 17 and
+    18. Grouping: `pattern`, one of nine types. Raises `DataError` for rows that are no such pairs.
+    """
+    table = read_table(released_file(card, data, ("Questions.csv",)))
+    numbers, types = integers(table, "Question ID"), labels(table, "Type")
+    statements = texts(table, "Statement")
+    if len(table) % 2:
+        raise DataError("a row without its second", where=table.where(len(table) - 1))
+    first, second = slice(0, None, 2), slice(1, None, 2)
+    for row, (a, b) in enumerate(zip(numbers[first], numbers[second], strict=True)):
+        if a % 2 != 1 or b != a + 1 or types[2 * row] != types[2 * row + 1]:
+            raise DataError(
+                "two rows that are no pair",
+                where=table.where(2 * row),
+                given=f"{a} ({types[2 * row]}), {b} ({types[2 * row + 1]})",
+                allowed="an odd id and the next one, of one type",
+            )
+    files = [f"MLLM_VLM Images/{kind}/{n}.jpg" for n, kind in zip(numbers, types, strict=True)]
+    rows = DataTable(
+        {
+            "id": [f"{a}-{b}" for a, b in zip(numbers[first], numbers[second], strict=True)],
+            "pattern": types[first],
+            "caption_0": statements[first],
+            "caption_1": statements[second],
+            "image_0": files[first],
+            "image_1": files[second],
+        },
+        table.source,
+    )
+    return paired(card, rows, _MMVP, data, images)
+
+
+def paired(
+    card: Card, table: DataTable, columns: PairedColumns, data: Path | None, images: Path | None
+) -> Benchmark:
+    """Rows of two images and two captions as quads; groupings whose columns are not there are left out.
+
+    Raises `DataError` for a column that is missing and for cells that do not fit, naming the row.
+    """
+    ids = names(table, columns.id) if columns.id else tuple(map(str, range(len(table))))
+    captions = (texts(table, columns.captions[0]), texts(table, columns.captions[1]))
+    first, second = pictures(table, columns.images, ids, data, images)
+    groupings = {name: labels(table, column) for name, column in columns.groupings.items() if column in table}
+    found = quads(card, ids, captions, (first, second), groupings, source=table.source, path=data)
+    return check_counts(found)

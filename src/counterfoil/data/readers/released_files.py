@@ -1,0 +1,119 @@
+"""Released files: the one that is meant in a folder, rows that are lists, pictures by their paths."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from counterfoil.data.benchmark import Card
+from counterfoil.data.readers.rows import Photos, cell_source, not_on_hub
+from counterfoil.data.records import FileSource, Image
+from counterfoil.data.tables import DataTable, TablePart, shown, texts
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
+
+
+def released_file(card: Card, data: Path | None, names: Sequence[str]) -> Path:
+    """The file that `data` is, or the first of `names` that lies in the folder `data`.
+
+    Raises `DataError` where there is neither, naming the files that would do.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    if data.is_file():
+        return data
+    if not data.is_dir():
+        raise DataError("no such file or folder", where=data, hint="check the path given with --data")
+    found = next((data / name for name in names if (data / name).is_file()), None)
+    if found is None:
+        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names)
+    return found
+
+
+def list_of(value: object, *, where: object) -> list[object]:
+    """The value itself, if it is a list with something in it; raises `DataError`."""
+    if not isinstance(value, list) or not value:
+        raise DataError(
+            "not a list of rows", where=where, given=shown(value), allowed="a list with a row for each item"
+        )
+    return value
+
+
+def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
+    """The rows of a JSON file whose rows are lists, a cell for each of `columns`.
+
+    Raises `DataError` naming the row that is no list of so many cells.
+    """
+    rows = list_of(read_json(path), where=path)
+    part = TablePart(str(path), len(rows))
+    cells: list[list[object]] = []
+    for number, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(columns):
+            raise DataError(
+                "not a row of this layout",
+                where=part.where(number),
+                given=shown(row),
+                allowed=f"a list of {', '.join(columns)}",
+            )
+        cells.append(row)
+    return DataTable(dict(zip(columns, zip(*cells, strict=True), strict=True)), str(path), "json", (part,))
+
+
+def located(
+    names: Iterable[str], data: Path | None, images: Path | None, *, suffixes: Sequence[str] = ()
+) -> dict[str, FileSource | None]:
+    """The file of each picture by the path that the release calls it, None where it is not at hand.
+
+    They are looked for in `images`; without it in the folder of the data and in its folder `images`. Of the
+    path as many leading parts are left out as are needed to find some, while the rest names each picture
+    apart. Where one has not the ending it should have, it may have one of `suffixes`. Raises `DataError`
+    where `images` is given and holds none of them.
+    """
+    distinct = tuple(dict.fromkeys(names))
+    parts = {name: name.split("/") for name in distinct}
+    root = data if data is None or data.is_dir() else data.parent
+    folders = [images] if images is not None else [] if root is None else [root, root / "images"]
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        photos = Photos(folder)
+        for cut in range(max(map(len, parts.values()))):
+            tails = {name: "/".join(of[min(cut, len(of) - 1) :]) for name, of in parts.items()}
+            if len(set(tails.values())) < len(distinct):
+                break
+            found = {name: _source(photos, tail, suffixes) for name, tail in tails.items()}
+            if any(found.values()):
+                return found
+    if images is not None:
+        Photos(images).sources(distinct)
+    return dict.fromkeys(distinct)
+
+
+def _source(photos: Photos, path: str, suffixes: Sequence[str]) -> FileSource | None:
+    others = (str(PurePosixPath(path).with_suffix(suffix)) for suffix in suffixes)
+    return next((found for each in (path, *others) if (found := photos.source(each))), None)
+
+
+def pictures(
+    table: DataTable,
+    columns: Sequence[str],
+    ids: Sequence[str],
+    data: Path | None,
+    images: Path | None,
+    *,
+    suffixes: Sequence[str] = (),
+) -> list[list[Image]]:
+    """The images of some columns: files by the paths in their cells, or bytes in cells.
+
+    Files are called by their paths, so that rows of one file share it; bytes in cell k of question "17" are
+    called "17_i{k}".
+    """
+    if isinstance(table[columns[0]][0], str):
+        paths = [texts(table, column) for column in columns]
+        sources = located((name for column in paths for name in column), data, images, suffixes=suffixes)
+        return [[Image(name, sources[name]) for name in column] for column in paths]
+    return [
+        [
+            Image(f"{name}_i{k}", cell_source(table, column, row, None), photo=None)
+            for row, name in enumerate(ids)
+        ]
+        for k, column in enumerate(columns)
+    ]
