@@ -15,6 +15,7 @@ import PIL.Image
 import pytest
 
 import spice_program
+import tiny_generative
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
@@ -99,6 +100,12 @@ KINDS = (
         "blind:constant-image",
         options={"backbone": "hf:{}/hf"},
         changes=({"backbone": "open-clip:local-dir:{}/open-clip"}, {"settings": {"image": "{}/grey.png"}}),
+        torch=True,
+    ),
+    Kind(
+        "P(yes)",
+        "vqa:{}/vqa",
+        changes=({"settings": {"score": "log-odds"}}, {"settings": {"question": "Is it {}?"}}, HALF),
         torch=True,
     ),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
@@ -207,6 +214,7 @@ def _models(folder: Path, texts: list[str]) -> None:
 
     open_clip_loading.write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
+    tiny_generative.save("idefics3", folder / "vqa")
     save_text_models(folder)
     model, processor, _ = family("siglip2")
     model.save_pretrained(folder / "siglip2")

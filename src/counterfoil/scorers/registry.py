@@ -89,6 +89,16 @@ _ENTRIES = (
         "models",
     ),
     ScorerEntry(
+        "vqa",
+        "NAME_OR_FOLDER",
+        "the probability of yes to a question about the caption, from an image-text-to-text model of "
+        "transformers (Qwen-VL, LLaVA, PaliGemma, ...)",
+        "vqa:Qwen/Qwen3-VL-4B-Instruct",
+        "counterfoil.scorers.generative.answers:load",
+        "models",
+        ("score", "question"),
+    ),
+    ScorerEntry(
         "blind",
         "constant|random|length|unigram|bag-of-words|learned|constant-image",
         "baselines that never look at the image; those that learn do so from a benchmark's other questions, "
@@ -147,7 +157,17 @@ SCORERS: Registry[ScorerEntry] = Registry(
 )
 
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.
-NO_MODELS = ("given", "blind", "metric", "world", "lm", "text-classifier", "plausibility")
+NO_MODELS = (
+    "given",
+    "blind",
+    "metric",
+    "world",
+    "lm",
+    "text-classifier",
+    "plausibility",
+    "vqa",
+    "likelihood",
+)
 
 #: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
 TEXT_MODELS = ("hf-text",)

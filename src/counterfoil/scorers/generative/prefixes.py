@@ -1,0 +1,324 @@
+"""Shared prefixes: log-probabilities of tokens after pictures, with each picture read once for all its texts.
+
+A model that writes from left to right reads picture and prompt once. What it kept of them (keys and values)
+is repeated for the texts that follow, which are short beside the hundreds of positions of a picture. Texts go
+through the model together, those of like length first, padded on the right: under a causal mask nothing
+depends on what follows.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.scorers.base import Ability, Identity, text_of
+from counterfoil.scorers.images import Untouched, prepared
+
+#: Positions that go through a model at a time, and logits that are held at a time.
+POSITIONS = {"cpu": 4096, "cuda": 65536}
+LOGITS = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class TextRow:
+    """Ids after a picture, and the ids whose log-probability is wanted at the last `len(wanted)` positions.
+
+    The last `len(wanted) - 1` ids are the model's own words so far; those before them are the prompt.
+    """
+
+    ids: tuple[int, ...]
+    wanted: Int64[ndarray, "positions choices"]
+
+    @property
+    def prompt(self) -> int:
+        """How many ids belong to the prompt."""
+        return len(self.ids) - len(self.wanted) + 1
+
+
+@dataclass(eq=False)
+class Seen:
+    """A picture as its model's processor gives it; pictures of equal `size` are read together."""
+
+    size: int
+    inputs: Mapping[str, Any]
+    head: tuple[int, ...] = ()
+    kinds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: What the vision tower gave, and the prefix with this picture's place in it, once they are computed.
+    features: Any = None
+    prefix: "tuple[Prefix, int] | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """What a model keeps of some pictures and the prompt after them."""
+
+    cache: Any
+    length: int
+    #: (pictures, vocabulary): logits of the first id after the prefix; None where the decoder reads no id.
+    last: Tensor | None = None
+    #: Whatever else the decoder needs to go on.
+    more: Any = None
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """A model that gives logits of the next id after a picture and some ids."""
+
+    @property
+    def device(self) -> Any:
+        """The torch device that it computes on."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of ids."""
+        ...
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """The ids that `begin` reads; rows that do not start with them are read whole."""
+        ...
+
+    @property
+    def together(self) -> bool:
+        """Whether several pictures are read at once."""
+        ...
+
+    @property
+    def shares(self) -> bool:
+        """Whether `begin` and `go_on` can be asked at all."""
+        ...
+
+    def see(self, picture: ndarray) -> Seen:
+        """A picture made ready; no tower runs."""
+        ...
+
+    def begin(self, seen: Sequence[Seen]) -> Prefix:
+        """The prefix of pictures of one size, of one alone where not `together`."""
+        ...
+
+    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """(rows, kept, vocabulary) logits after `ids` (rows, longest), which follow the pictures `picks`."""
+        ...
+
+    def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
+        """The same of one row per picture, each read from its beginning; `keep` counts from there."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GenerativeScorer:
+    """A scorer of pairs by the log-probabilities of rows: those that `rows` makes of a caption's text."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+
+    identity: Identity
+    decoder: Decoder
+    rows: Callable[[str], Sequence[TextRow]]
+    #: The score, from a caption's text and the log-probabilities of its rows.
+    value: Callable[[str, Sequence[ndarray]], float]
+    #: Whether a caption is longer than the model reads.
+    too_long: Callable[[str], bool]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[ndarray, "batch"]]:
+        """One score per pair of each batch. A picture whose pairs follow one another is read once.
+
+        Images are decoded in `workers` processes. Raises `DataError` where an image or a text is not at hand.
+        """
+        counts = Counter(id(image) for batch in batches for image, _ in batch)
+        fresh: list[list[Image]] = []
+        last: Image | None = None
+        for batch in batches:
+            distinct = {id(image): image for image, _ in batch}
+            fresh.append([image for image in distinct.values() if image is not last])
+            last = batch[-1][0] if batch else last
+        seen: dict[int, Seen] = {}
+        with closing(prepared(fresh, Untouched(), workers=workers)) as pictures:
+            for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
+                for image, array in zip(new, arrays, strict=True):
+                    seen[id(image)] = self.decoder.see(array)
+                rows = [self.rows(text_of(caption)) for _, caption in batch]
+                owners = [seen[id(image)] for image, _ in batch]
+                shared = [
+                    counts[id(image)] * len(own) > 1 for (image, _), own in zip(batch, rows, strict=True)
+                ]
+                found = iter(
+                    log_probabilities(
+                        self.decoder,
+                        [owner for owner, own in zip(owners, rows, strict=True) for _ in own],
+                        [row for own in rows for row in own],
+                        [many for many, own in zip(shared, rows, strict=True) for _ in own],
+                    )
+                )
+                values = [[next(found) for _ in own] for own in rows]
+                yield np.array(
+                    [
+                        self.value(text_of(caption), parts)
+                        for (_, caption), parts in zip(batch, values, strict=True)
+                    ],
+                    dtype=np.float64,
+                )
+                # The next batch may go on with the last picture; the others are done.
+                seen = {id(batch[-1][0]): seen[id(batch[-1][0])]} if batch else seen
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions are longer than the model reads, so that they are cut off."""
+        return sum(self.too_long(text_of(caption)) for caption in captions)
+
+
+def log_probabilities(
+    decoder: Decoder, seen: Sequence[Seen], rows: Sequence[TextRow], shared: Sequence[bool]
+) -> list[Float[ndarray, "positions choices"]]:
+    """Of each row after its picture the log-probabilities (float32 arithmetic, at most 0) of what it wants.
+
+    `shared` says which pictures are asked about more than once; the others are read whole together with their
+    text, where the decoder does better so.
+    """
+    found: list[ndarray] = [np.empty(0)] * len(rows)
+    read = len(decoder.read)
+    after: list[int] = []
+    whole: list[int] = []
+    for at, (row, many) in enumerate(zip(rows, shared, strict=True)):
+        fits = row.ids[:read] == decoder.read and row.prompt >= read
+        (after if decoder.shares and many and fits else whole).append(at)
+    with torch.inference_mode():
+        _begin(decoder, [seen[at] for at in after])
+        for prefix, group in _by_prefix(seen, after):
+            _follow(decoder, prefix, [(at, seen[at].prefix[1]) for at in group], rows, found)  # type: ignore[index]
+        for chunk in _chunks(
+            decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
+        ):
+            keep = torch.tensor(_kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows))
+            logits = decoder.whole(
+                [seen[at] for at in chunk], [rows[at] for at in chunk], keep.to(decoder.device)
+            )
+            _gather(logits, chunk, rows, found)
+    return found
+
+
+def _begin(decoder: Decoder, seen: Sequence[Seen]) -> None:
+    """Give each picture its prefix, pictures of one size together."""
+    new = list({id(each): each for each in seen if each.prefix is None}.values())
+    sizes = sorted({each.size for each in new})
+    for size in sizes:
+        alike = [each for each in new if each.size == size]
+        most = max(1, _positions(decoder) // (size + len(decoder.read))) if decoder.together else 1
+        for start in range(0, len(alike), most):
+            part = alike[start : start + most]
+            prefix = decoder.begin(part)
+            for place, each in enumerate(part):
+                each.prefix = prefix, place
+
+
+def _by_prefix(seen: Sequence[Seen], after: Sequence[int]) -> Iterator[tuple[Prefix, list[int]]]:
+    groups: dict[int, tuple[Prefix, list[int]]] = {}
+    for at in after:
+        prefix, _ = seen[at].prefix  # type: ignore[misc]
+        groups.setdefault(id(prefix), (prefix, []))[1].append(at)
+    yield from groups.values()
+
+
+def _follow(
+    decoder: Decoder,
+    prefix: Prefix,
+    places: Sequence[tuple[int, int]],
+    rows: Sequence[TextRow],
+    found: list[ndarray],
+) -> None:
+    """The log-probabilities of rows after a prefix; `places` are rows and their pictures in it."""
+    read, place = len(decoder.read), dict(places)
+    first: dict[int, ndarray] = {}
+    rest: dict[int, TextRow] = {}
+    for at, _ in places:
+        row = rows[at]
+        if row.prompt == read and prefix.last is not None:
+            # The prefix ends with the prompt: it has the first position's logits already.
+            first[at] = _chosen(prefix.last[place[at]][None, None], row.wanted[None, :1])[0]
+            row = TextRow(row.ids[read:], row.wanted[1:])
+        else:
+            row = TextRow(row.ids[read:], row.wanted)
+        if len(row.wanted):
+            rest[at] = row
+    parts = [np.empty(0)] * len(rows)
+    for chunk in _chunks(decoder, list(rest), rest, lambda at: len(rest[at].ids), beside=prefix.length):
+        lengths = [len(rest[at].ids) for at in chunk]
+        ids = torch.zeros((len(chunk), max(lengths)), dtype=torch.long)
+        for line, at in enumerate(chunk):
+            ids[line, : lengths[line]] = torch.tensor(rest[at].ids)
+        keep = torch.tensor(_kept(lengths, chunk, rest))
+        picks = torch.tensor([place[at] for at in chunk])
+        inputs = (each.to(decoder.device) for each in (picks, ids, torch.tensor(lengths), keep))
+        _gather(decoder.go_on(prefix, *inputs), chunk, rest, parts)
+    for at, _ in places:
+        both = [part for part in (first.get(at), parts[at] if at in rest else None) if part is not None]
+        found[at] = np.concatenate(both)
+
+
+def _chunks(
+    decoder: Decoder,
+    which: Sequence[int],
+    rows: Any,
+    length: Callable[[int], int],
+    *,
+    beside: int = 0,
+    alone: bool = False,
+) -> Iterator[list[int]]:
+    """Rows to go through the model together, those of like length first; `beside` positions are repeated."""
+    chunk: list[int] = []
+    for at in sorted(which, key=lambda at: (length(at), len(rows[at].wanted))):
+        longest, kept = length(at), max([len(rows[each].wanted) for each in (*chunk, at)])
+        full = (
+            (len(chunk) + 1) * longest > _positions(decoder)
+            or (len(chunk) + 1) * (longest + beside) > 8 * _positions(decoder)
+            or (len(chunk) + 1) * kept * decoder.vocabulary > LOGITS
+        )
+        if chunk and (full or alone):
+            yield chunk
+            chunk = []
+        chunk.append(at)
+    if chunk:
+        yield chunk
+
+
+def _positions(decoder: Decoder) -> int:
+    return POSITIONS.get(decoder.device.type, POSITIONS["cpu"])
+
+
+def _kept(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:
+    """(rows, kept) positions whose logits are wanted; rows that want fewer repeat their last."""
+    most = max(len(rows[at].wanted) for at in chunk)
+    first = [length - len(rows[at].wanted) for length, at in zip(lengths, chunk, strict=True)]
+    return np.minimum(np.add.outer(first, np.arange(most)), np.subtract(lengths, 1)[:, None])
+
+
+def _gather(logits: Tensor, chunk: Sequence[int], rows: Any, found: list[ndarray]) -> None:
+    most, widest = logits.shape[1], max(rows[at].wanted.shape[1] for at in chunk)
+    wanted = np.zeros((len(chunk), most, widest), dtype=np.int64)
+    for line, at in enumerate(chunk):
+        own = rows[at].wanted
+        wanted[line, : len(own), : own.shape[1]] = own
+    values = _chosen(logits, wanted)
+    for line, at in enumerate(chunk):
+        positions, choices = rows[at].wanted.shape
+        found[at] = values[line, :positions, :choices]
+
+
+def _chosen(
+    logits: Tensor, wanted: Int64[ndarray, "rows kept choices"]
+) -> Float[ndarray, "rows kept choices"]:
+    """Log-probabilities of `wanted` in float32, whatever the precision of the model."""
+    full = logits.float()
+    chosen = full.gather(-1, torch.from_numpy(wanted).to(full.device)) - full.logsumexp(-1, keepdim=True)
+    values: ndarray = chosen.cpu().numpy().astype(np.float64)
+    return values
