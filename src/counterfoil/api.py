@@ -17,6 +17,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.judgements import Votes
+from counterfoil.engine.perturbations import Occlusion
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import CounterfoilError, UnknownNameError
@@ -40,6 +41,8 @@ from counterfoil.tasks.captions import CaptionScores, MetricRequest
 from counterfoil.tasks.captions import score_captions as captions_task
 from counterfoil.tasks.compare import RunComparison
 from counterfoil.tasks.evaluate import EvaluateOptions
+from counterfoil.tasks.explain import ExplainOptions, Explanation
+from counterfoil.tasks.explain import explain as explain_task
 from counterfoil.tasks.feedback import Feedback, ignore
 from counterfoil.tasks.pool import CandidatePool
 from counterfoil.tasks.pool import pool as pool_task
@@ -65,6 +68,8 @@ __all__ = [
     "CounterfoilError",
     "EvaluateOptions",
     "EvaluationRun",
+    "ExplainOptions",
+    "Explanation",
     "Ledger",
     "ModelRankings",
     "Recipe",
@@ -80,6 +85,7 @@ __all__ = [
     "compare_systems",
     "evaluate",
     "evaluate_all",
+    "explain",
     "load_benchmark",
     "load_run",
     "load_scorer",
@@ -264,6 +270,55 @@ def evaluate_all(
     runs = list(evaluation.runs())
     evaluation.check_complete()
     return runs
+
+
+def explain(
+    scorer: str | AnyScorer,
+    benchmark: str | Path | Benchmark,
+    *,
+    questions: Sequence[str] = (),
+    limit: int = 4,
+    methods: str | Sequence[str] = (),
+    grid: int = 7,
+    fill: str = "mean",
+    mask: str | None = None,
+    data: Data = None,
+    images: Data = None,
+    cache: Cache = "default",
+    batch_size: int = 32,
+    workers: int | None = None,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> Explanation:
+    """Which words of a caption count for a scorer, and where in the picture it looks for them.
+
+    Every image of the `questions` (ids; by default `limit` of them, evenly spread) with every caption: what
+    the score loses without each word (deleted, or replaced by `mask`), and heatmaps by `methods`:
+    "occlusion" works for any scorer by its scores alone (`grid` x `grid` cells, covered by `fill`: "mean" or
+    "blur"), "patches" compares the patches of a dual encoder with each word. By default those that look
+    inside of the model, else occlusion. All else is as in `evaluate`. Raises `CounterfoilError` in one line.
+
+    >>> found = explain("pixels:colours", "world-quads", limit=1, grid=3, cache=None, workers=0, quiet=True)
+    >>> found
+    <Explanation of pixels:colours on World, quads: 1 question>
+    >>> found.to_arrow(by="cell").column_names
+    ['question', 'caption', 'image', 'method', 'word', 'row', 'column', 'heat']
+    """
+    options = ExplainOptions(
+        questions=questions,
+        limit=limit,
+        methods=(methods,) if isinstance(methods, str) else methods,
+        occlusion=Occlusion(grid, fill),
+        mask=mask,
+        data=_places(data, "--data"),
+        images=_places(images, "--images"),
+        cache=_cache_for(scorer, cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
+    named = benchmark if isinstance(benchmark, Benchmark) else str(benchmark)
+    return explain_task(scorer, named, options, feedback=_feedback(quiet=quiet, progress=progress, note=note))
 
 
 def load_run(folder: str | Path) -> EvaluationRun:

@@ -124,6 +124,7 @@ def _lists() -> Iterator[Job]:
         *(
             "",
             "evaluate",
+            "explain",
             "fetch",
             "compare",
             "pool",
@@ -212,6 +213,9 @@ save nothing --out new
 list nothing
 reproduce --paper five
 nothing
+explain blind:length pairs --data quads.csv --method patches
+explain given:quads-a.csv pairs --data quads.csv
+explain pixels:colours pairs --data quads.csv
 """
 
 

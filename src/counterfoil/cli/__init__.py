@@ -24,6 +24,7 @@ from counterfoil.cli import (
     captions,
     demo,
     evaluate,
+    explain,
     faults,
     list,
     mix,
@@ -58,6 +59,7 @@ app = typer.Typer(
 )
 for function, epilog in (
     (evaluate.command, evaluate.EPILOG),
+    (explain.command, explain.EPILOG),
     (benchmark_files.fetch, benchmark_files.FETCH_EPILOG),
     (runs.compare, runs.COMPARE_EPILOG),
     (annotation.pool, annotation.POOL_EPILOG),

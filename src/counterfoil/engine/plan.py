@@ -178,6 +178,13 @@ def plan(
         image_keys=image_keys,
         used_captions=used_captions(benchmark),
     )
+    return with_pairs(found, captions, images)
+
+
+def with_pairs(
+    found: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
+) -> ScoringPlan:
+    """`found` with the scores of these (caption, image) positions to be asked for, both of one shape."""
     asked_c, asked_i = found.caption_of[captions].ravel(), found.image_of[images].ravel()
     # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
     number = asked_i * len(found.captions) + asked_c

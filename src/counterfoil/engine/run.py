@@ -1,21 +1,24 @@
 """Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Float64
+from jaxtyping import Bool, Float, Float32, Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.contrasts import Contrasts
+from counterfoil.data.records import Caption, Image
 from counterfoil.engine.align import align
+from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.plan import ScoringPlan, ability_for, check_at_hand, signed
+from counterfoil.engine.plan import ScoringPlan, ability_for, check_at_hand, items, signed, with_pairs
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import detection
-from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer
+from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.given_galleries import GivenEmbeddings
@@ -98,6 +101,52 @@ def run(
     if benchmark.questions.directed:
         return rank_galleries([benchmark], scorer, session=session)[0]
     return _QUESTIONS[ability](benchmark, scorer, session=session)
+
+
+def score_items(
+    scorer: Embedder | PairScorer | Scorer,
+    images: Sequence[Image],
+    image_keys: Sequence[str],
+    captions: Sequence[Caption],
+    pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]],
+    *,
+    session: Session,
+) -> Float64[ndarray, "*asked"]:
+    """The scores of `pairs`, (caption, image) positions among items that no benchmark holds.
+
+    `image_keys` name the content of each image, as those of a plan do. Each distinct item is embedded, or
+    each distinct pair scored, once; the cache of the `session` is that of evaluations. Raises `InputError`
+    for a scorer that gives no scores of new pairs, `ScoreError` for numbers that are not finite.
+    """
+    able = [each for each in abilities(scorer) if each in _OF_PAIRS]
+    if not able:
+        raise InputError(
+            "gives no scores of new images and captions",
+            where=scorer.identity.name,
+            allowed="dual encoders and scorers of pairs",
+        )
+    everything = np.arange(len(images)), np.arange(len(captions))
+    found = items(
+        images, captions, used_images=everything[0], image_keys=image_keys, used_captions=everything[1]
+    )
+    work = with_pairs(found, *pairs)
+    # As `Session.prepare`: an id names an image in one place only.
+    reads = "images" in getattr(scorer, "needs", ("images", "captions"))
+    kept = session.shards_of(scorer) if reads else Cache(None, scorer.identity)
+    if able[0] == "embeds":
+        assert isinstance(scorer, Embedder)
+        values = _compare(scorer, work, *session.embed(scorer, work, kept))
+    else:
+        assert not isinstance(scorer, Embedder)
+        values = session.score_pairs(scorer, work, kept)
+        session.note_truncated(scorer, work, kept, scorer.identity.name)
+    if not np.isfinite(values).all():
+        raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
+    return work.spread(values)
+
+
+#: The abilities of scorers that can score pairs which no benchmark holds.
+_OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
 
 
 def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Scores:

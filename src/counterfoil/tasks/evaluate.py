@@ -131,7 +131,7 @@ class Evaluation:
             session = Session(
                 options.cache,
                 options.batch_size,
-                _processes(options.workers),
+                processes(options.workers),
                 progress=progress,
                 note=self.feedback.remark,
             )
@@ -350,5 +350,6 @@ def _read(
     return _Part(key, each, given, empty)
 
 
-def _processes(workers: int | None) -> int:
+def processes(workers: int | None) -> int:
+    """The number of processes that decode images; by default one per core, at most 8."""
     return min(8, os.cpu_count() or 1) if workers is None else workers

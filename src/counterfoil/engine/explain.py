@@ -1,0 +1,286 @@
+"""Explanations of scores: what each word adds, and which part of the picture each word leans on.
+
+For any scorer of pairs, by its scores alone:
+
+* a word's *drop* is the caption's score less that of the caption without the word (leave one out);
+* *occlusion* covers one cell of a grid at a time (Zeiler and Fergus, ECCV 2014). A caption's heat in a cell
+  is how far its score drops; a word's heat is how much larger that drop is than it is for the caption without
+  the word, so that only what the word and the cell do together is left.
+
+Everything is scored at once through the session: each distinct picture is embedded once by a dual encoder,
+each distinct pair scored once by any other, and what the cache knows is not computed again.
+
+Dual encoders with features of patches in their joint space (`counterfoil.scorers.patches`) also give the
+cosine of every patch with each word by itself, and with the caption.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.engine.perturbations import Occlusion, Span, shortened
+from counterfoil.engine.plan import id_key
+from counterfoil.engine.run import score_items
+from counterfoil.engine.session import Session
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.metrics.heatmaps import WHOLE, Box
+from counterfoil.scorers.base import abilities
+
+#: Differences below this part of the largest score are rounding, and 0.
+_ROUNDING = 1e-12
+
+_Item = TypeVar("_Item")
+
+#: The grid of occlusion where none is given.
+_GRID = Occlusion()
+
+
+@dataclass(frozen=True)
+class HeatMethod:
+    """A method that gives heatmaps: its name, and its unit in words."""
+
+    name: str
+    title: str
+    #: What a cell's number is.
+    unit: str
+    #: Whether 0 means nothing and the sign matters.
+    signed: bool = False
+
+
+OCCLUSION = HeatMethod("occlusion", "Occlusion", "how far the score drops where the cell is covered", True)
+PATCHES = HeatMethod("patches", "Patch similarity", "cosine of the patch with the text")
+METHODS: Mapping[str, HeatMethod] = {each.name: each for each in (OCCLUSION, PATCHES)}
+
+
+@dataclass(frozen=True)
+class AskedPair:
+    """An image and a caption to explain, and the parts of the caption that are looked at."""
+
+    image: Image
+    caption: Caption
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """The heatmaps of one pair by one method: of the caption as a whole and of each of its parts."""
+
+    method: str
+    whole: Float[ndarray, "rows columns"]
+    parts: Float[ndarray, "spans rows columns"]
+    #: The part of the picture that the grid covers.
+    box: Box = WHOLE
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedPair:
+    """A pair's score, how far it drops without each part of the caption, and its heatmaps."""
+
+    asked: AskedPair
+    score: float
+    drops: Float[ndarray, "spans"]
+    heats: tuple[Heat, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The parts of the caption that were looked at."""
+        text = self.asked.caption.text or ""
+        return [text[span.start : span.end] for span in self.asked.spans]
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedQuestion:
+    """A question with its pairs, by positions of captions and images in the benchmark."""
+
+    id: str
+    #: By (caption, image).
+    pairs: Mapping[tuple[int, int], ExplainedPair]
+
+
+def methods_of(scorer: Any) -> tuple[str, ...]:
+    """The methods that give heatmaps of a scorer's pairs, those that look inside of the model first.
+
+    Raises `InputError` for a scorer that gives no scores of new pairs.
+    """
+    if not {"embeds", "scores_pairs"}.intersection(abilities(scorer)):
+        raise InputError(
+            "has no scores of new images and captions, so there is nothing to explain",
+            where=scorer.identity.name,
+            allowed="dual encoders and scorers of pairs: models, functions, pixels:colours, ...",
+        )
+    inside = [name for name, of in _INSIDE.items() if of(scorer) is not None]
+    return (*inside, OCCLUSION.name)
+
+
+def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The methods asked for, by default those that look inside, or occlusion where none does.
+
+    Raises `UnknownNameError` for a name that is none, `InputError` for a method that the scorer cannot do.
+    """
+    for name in wanted:
+        if name not in METHODS:
+            raise UnknownNameError("method of heatmaps", name, METHODS)
+    able = methods_of(scorer)
+    for name in wanted:
+        if name not in able:
+            raise InputError(
+                f"{METHODS[name].title.lower()} needs {_NEEDS[name]}",
+                where=scorer.identity.name,
+                given=f"--method {name}",
+                allowed=able,
+            )
+    return tuple(dict.fromkeys(wanted)) or able[: max(1, len(able) - 1)]
+
+
+def explain(
+    scorer: Any,
+    pairs: Sequence[AskedPair],
+    *,
+    methods: Sequence[str] = (),
+    occlusion: Occlusion = _GRID,
+    mask: str | None = None,
+    session: Session = Session(),
+) -> list[ExplainedPair]:
+    """Every pair explained, in order; see the module for what the numbers are.
+
+    A word is cut out of its caption, or replaced by `mask`. Raises what `check_methods` and `score_items`
+    raise, and `DataError` where a picture cannot be read.
+    """
+    names = check_methods(scorer, methods)
+    found = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
+    inside = {name: _INSIDE[name](scorer) for name in names if name in _INSIDE}
+    heats = {name: of(scorer, pairs, session) for name, of in inside.items() if of is not None}
+    return [
+        ExplainedPair(
+            pair, score, drops, tuple(covered if name == "occlusion" else heats[name][at] for name in names)
+        )
+        for at, (pair, (score, drops, covered)) in enumerate(zip(pairs, found, strict=True))
+    ]
+
+
+def _by_scores(
+    scorer: Any,
+    pairs: Sequence[AskedPair],
+    occlusion: Occlusion | None,
+    mask: str | None,
+    session: Session,
+) -> Iterator[tuple[float, ndarray, Any]]:
+    """The score, the drops and the occlusion of every pair, all of them scored in one go."""
+    variants = _Variants(scorer, occlusion, session)
+    places = [variants.add(pair, mask) for pair in pairs]
+    rows = [np.repeat(texts[:, None], len(pictures), axis=1).ravel() for texts, pictures in places]
+    columns = [np.tile(pictures, len(texts)) for texts, pictures in places]
+    scores = score_items(
+        scorer,
+        variants.images,
+        variants.keys,
+        variants.captions,
+        (np.concatenate(rows), np.concatenate(columns)),
+        session=session,
+    )
+    at = 0
+    for texts, pictures in places:
+        part = scores[at : at + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
+        at += part.size
+        drop = _rounded(part[0, 0] - part[1:, 0], part)
+        heat = None
+        if occlusion is not None:
+            fall = _rounded(part[:, :1] - part[:, 1:], part)
+            grid = (-1, occlusion.cells, occlusion.cells)
+            heat = Heat(
+                OCCLUSION.name,
+                fall[0].reshape(grid[1:]),
+                _rounded(fall[0] - fall[1:], part).reshape(grid),
+            )
+        yield float(part[0, 0]), drop, heat
+
+
+def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
+    """Differences of `scores`, 0 where they are no more than rounding."""
+    least = _ROUNDING * max(float(np.abs(scores).max()), 1e-300)
+    return np.where(np.abs(differences) <= least, 0.0, differences)
+
+
+class _Variants:
+    """All perturbed items behind some pairs, each once."""
+
+    def __init__(self, scorer: Any, occlusion: Occlusion | None, session: Session) -> None:
+        self.images: list[Image] = []
+        self.keys: list[str] = []
+        self.captions: list[Caption] = []
+        self._occlusion, self._session = occlusion, session
+        self._opens = "images" in getattr(scorer, "needs", ("images", "captions"))
+        self._image_at: dict[str, ndarray] = {}
+        self._caption_at: dict[str, int] = {}
+
+    def add(self, pair: AskedPair, mask: str | None) -> tuple[ndarray, ndarray]:
+        """Places of the caption and of it without each part, and of the picture and its covered ones."""
+        texts = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
+        return np.array([self._caption(each) for each in texts]), self._pictures(pair.image)
+
+    def _caption(self, caption: Caption) -> int:
+        text = caption.text or ""
+        if text not in self._caption_at:
+            self._caption_at[text] = len(self.captions)
+            self.captions.append(caption)
+        return self._caption_at[text]
+
+    def _pictures(self, image: Image) -> ndarray:
+        if image.id not in self._image_at:
+            key = self._session.keys([image])[0] if self._opens else id_key(image)
+            more, keys = ([], []) if self._occlusion is None else self._occlusion.of(image, key)
+            start = len(self.images)
+            self.images += [image, *more]
+            self.keys += [key, *keys]
+            self._image_at[image.id] = np.arange(start, len(self.images))
+        return self._image_at[image.id]
+
+
+def _patches(scorer: Any, pairs: Sequence[AskedPair], session: Session) -> list[Heat]:
+    """The cosine of every patch with the caption and with each part of it as a text of its own."""
+    images = list({pair.image.id: pair.image for pair in pairs}.values())
+    batches = _cut(images, session.batch_size)
+    found: dict[str, Any] = {}
+    for batch, each in zip(
+        batches, scorer.patches.embed_patches(batches, workers=session.workers), strict=True
+    ):
+        found |= {image.id: patches for image, patches in zip(batch, each, strict=True)}
+        session.progress("embedding patches", len(found), len(images))
+    texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in _texts(p)))}
+    captions = [Caption(str(number), text) for text, number in texts.items()]
+    vectors = np.concatenate(
+        [rows.astype(np.float64) for rows in scorer.embed_captions(_cut(captions, session.batch_size))]
+    )
+    heats = []
+    for pair in pairs:
+        patches = found[pair.image.id]
+        own = vectors[[texts[text] for text in _texts(pair)]]
+        maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), own)
+        heats.append(Heat(PATCHES.name, maps[0], maps[1:], patches.box))
+    return heats
+
+
+def _cut(items: Sequence[_Item], size: int) -> list[list[_Item]]:
+    """The items in batches."""
+    return [list(items[at : at + size]) for at in range(0, len(items), size)]
+
+
+def _texts(pair: AskedPair) -> list[str]:
+    text = pair.caption.text or ""
+    return [text, *(text[span.start : span.end] for span in pair.spans)]
+
+
+_Inside = Callable[[Any, Sequence[AskedPair], Session], list[Heat]]
+
+#: Methods that look inside of a model: what computes them for a scorer, None where it cannot be asked so.
+_INSIDE: Mapping[str, Callable[[Any], _Inside | None]] = {
+    PATCHES.name: lambda scorer: None if getattr(scorer, "patches", None) is None else _patches,
+}
+_NEEDS: Mapping[str, str] = {
+    PATCHES.name: "a dual encoder with features of patches in the space of its captions",
+}

@@ -1,0 +1,222 @@
+"""The page of heatmaps: which words of a caption count for a score, and where in the picture they point.
+
+A photograph is in the page once, however many heatmaps lie over it. A heatmap is a picture with one pixel per
+cell, which the browser stretches over the photograph.
+"""
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import PIL.Image
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion, Heat
+from counterfoil.errors import UnknownNameError
+from counterfoil.report import page_frame
+from counterfoil.report.page import PICTURES
+from counterfoil.report.page_frame import shareable
+from counterfoil.report.pictures import BUDGET, Album
+
+#: The colours of what speaks for the caption and of what speaks against it, in both colour schemes.
+_FOR, _AGAINST = (11, 98, 168), (201, 78, 20)
+#: How much of the photograph the strongest cell covers.
+_COVER = 0.8
+
+
+@dataclass(frozen=True)
+class HeatPicture:
+    """One heatmap over a picture: what it is of, its range in words, and where in the picture it lies."""
+
+    label: str
+    extent: str
+    uri: str
+    style: str
+
+
+@dataclass(frozen=True)
+class WordMark:
+    """A word, or what stands between words, with how strongly it is tinted."""
+
+    text: str
+    style: str = ""
+    drop: str = ""
+
+
+@dataclass(frozen=True)
+class MethodPictures:
+    """The heatmaps of a pair by one method, and the words whose heatmap is the same everywhere."""
+
+    title: str
+    unit: str
+    pictures: tuple[HeatPicture, ...]
+    even: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PairCard:
+    """One image with one caption: score, marked words, and the heatmaps by method."""
+
+    image: str
+    #: The number of the photograph in the page, -1 for none.
+    picture: int
+    proportion: str
+    score: str
+    words: tuple[WordMark, ...]
+    methods: tuple["MethodPictures", ...]
+
+
+@dataclass(frozen=True)
+class QuestionSection:
+    """A question and its pairs."""
+
+    anchor: str
+    id: str
+    cards: tuple[PairCard, ...]
+
+
+def page(
+    scorer: str,
+    benchmark: Benchmark,
+    questions: Sequence[ExplainedQuestion],
+    *,
+    notes: Sequence[str] = (),
+    title: str = "Which words count, and where",
+    pictures: str = "auto",
+    budget: int = BUDGET,
+    private: bool = False,
+) -> str:
+    """The page as HTML, the same for the same numbers; see the module.
+
+    `pictures` is "auto" (photographs and captions of benchmarks whose licence lets a page carry them: of
+    others words are numbered), "always" (for your own eyes) or "never" (no photographs). `budget` bounds the
+    photographs in bytes; heatmaps of pictures beyond it have none below. `private` keeps paths and users of
+    this machine. Raises `UnknownNameError` for another `pictures`.
+    """
+    if pictures not in PICTURES:
+        raise UnknownNameError("choice of pictures", pictures, PICTURES)
+    may = benchmark.card.redistributable or pictures == "always"
+    album = Album(budget)
+    shown: dict[int, int] = {}
+    if may and pictures != "never":
+        wanted = [[*dict.fromkeys(image for _, image in question.pairs)] for question in questions]
+        shown = album.add(benchmark.images, wanted)
+    sections = tuple(
+        QuestionSection(
+            f"q-{number}",
+            question.id,
+            tuple(
+                _card(pair, shown.get(image, -1), captioned=may)
+                for (_, image), pair in question.pairs.items()
+            ),
+        )
+        for number, question in enumerate(questions)
+    )
+    return page_frame.render(
+        "explain.html",
+        title=title,
+        styles=("page.css", "explain.css"),
+        scorer=scorer if private else shareable(scorer),
+        benchmark=benchmark.card.title or benchmark.name,
+        sections=sections,
+        photographs=album.uris,
+        about=_about(benchmark, may, pictures, len(shown)),
+        notes=notes,
+    )
+
+
+def _about(benchmark: Benchmark, may: bool, pictures: str, shown: int) -> str:
+    """What the page says where photographs or captions are missing."""
+    if not may:
+        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
+        return (
+            f"Images and captions are left out: the licence of {benchmark.card.title}{under} does not let a "
+            "page carry them, so words are numbered. With pictures set to “always” the page holds them, for "
+            "your own eyes."
+        )
+    if pictures == "never":
+        return "Images were left out as asked."
+    return "" if shown else "The images did not fit into the page."
+
+
+def _card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard:
+    words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
+    size = pair.asked.image.decode().size
+    return PairCard(
+        image=pair.asked.image.id,
+        picture=picture,
+        proportion=f"{size[0]} / {size[1]}",
+        score=_number(pair.score),
+        words=tuple(_marked(pair, words, captioned=captioned)),
+        methods=tuple(_pictures(heat, words) for heat in pair.heats),
+    )
+
+
+def _pictures(heat: Heat, words: Sequence[str]) -> MethodPictures:
+    made = [
+        _picture(heat, grid, label)
+        for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True)
+    ]
+    return MethodPictures(
+        METHODS[heat.method].title,
+        METHODS[heat.method].unit,
+        tuple(each for each in made if each.uri),
+        tuple(each.label for each in made if not each.uri),
+    )
+
+
+def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> list[WordMark]:
+    """The caption in parts, its words tinted by what the score loses without them."""
+    text, at = pair.asked.caption.text or "", 0
+    strongest = float(np.abs(pair.drops).max(initial=0.0))
+    found = []
+    for span, word, drop in zip(pair.asked.spans, words, pair.drops.tolist(), strict=True):
+        found.append(WordMark(text[at : span.start] if captioned else " "))
+        at = span.end
+        colour = "var(--right)" if drop > 0 else "var(--wrong)"
+        part = round(60 * abs(drop) / strongest) if strongest else 0
+        style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
+        found.append(WordMark(word, style, _number(drop, signed=True)))
+    return [*found, WordMark(text[at:] if captioned else "")]
+
+
+def _picture(heat: Heat, grid: Float[ndarray, "rows columns"], label: str) -> HeatPicture:
+    left, top, right, bottom = (100 * part for part in heat.box)
+    low, high = float(grid.min()), float(grid.max())
+    extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
+    return HeatPicture(
+        label,
+        extent,
+        _overlay(grid, signed=METHODS[heat.method].signed),
+        f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%",
+    )
+
+
+def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:
+    """A PNG with a pixel per cell as an address that holds it; empty where no cell differs from the others.
+
+    Where the sign matters what is above 0 is blue and what is below orange; else the lowest cell is clear.
+    """
+    values = grid if signed else grid - grid.min()
+    strongest = float(np.abs(values).max())
+    if strongest == 0:
+        return ""
+    pixels = np.empty((*grid.shape, 4), dtype=np.uint8)
+    pixels[..., :3] = np.where((values >= 0)[..., None], _FOR, _AGAINST)
+    pixels[..., 3] = np.round(255 * _COVER * np.abs(values) / strongest)
+    out = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(out, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode('ascii')}"
+
+
+def _number(value: float, *, signed: bool = False) -> str:
+    """Three digits that count, with a minus as papers print it.
+
+    >>> _number(-0.012345), _number(2.0, signed=True)
+    ('−0.0123', '+2')
+    """
+    return f"{value:{'+' if signed and value else ''}.3g}".replace("-", "−")

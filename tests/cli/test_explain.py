@@ -1,0 +1,109 @@
+"""`counterfoil explain`, from questions to tables, JSON and a page."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import counterfoil as cf
+
+
+def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: Path) -> None:
+    page, result = tmp_path / "heat.html", tmp_path / "heat.json"
+    ids = "swap_obj-00166,add_obj-00499"
+    said = counterfoil(
+        "explain", "pixels:colours", "world-quads", "--questions", ids, "--grid", 5, "--workers", 0,
+        "--html", page, "--json", result,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert re.search(r"scene-00262 with caption-00332\s+2\.7100\s+blue \+1\.53", said.out)
+    assert "words are left out by deletion" in said.err
+    found = json.loads(result.read_text())
+    assert [question["id"] for question in found["questions"]] == ids.split(",")
+    pair = found["questions"][0]["pairs"][0]
+    assert pair["text"] == "Here is a blue triangle to the right of a small orange diamond."
+    assert [word for word, drop in zip(pair["words"], pair["drops"], strict=True) if drop] == [
+        "blue",
+        "orange",
+    ]
+    heat = pair["heatmaps"]["occlusion"]
+    assert np.shape(heat["caption"]) == (5, 5)
+    assert np.shape(heat["words"]) == (len(pair["words"]), 5, 5)
+
+    # From Python the same, and nothing is computed again; rows are tables.
+    again = cf.explain(
+        "pixels:colours", "world-quads", questions=ids.split(","), grid=5, workers=0, quiet=True
+    )
+    assert again.to_json()["questions"] == found["questions"]
+    words = again.to_arrow().to_pylist()
+    assert (words[3]["word"], words[3]["drop"]) == ("blue", pair["drops"][3])
+    cells = again.to_arrow(by="cell")
+    assert len(cells) == 25 * sum(len(p["words"]) + 1 for q in found["questions"] for p in q["pairs"])
+    again.to_html(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text().count("<article") == 8
+
+    # A mask token in place of deletion is named.
+    said = counterfoil(
+        "explain", "blind:length", "world-quads", "--limit", 1, "--mask", "[MASK]", "--json", "-", "-q"
+    )
+    assert json.loads(said.out)["left_out"] == "by the mask token '[MASK]'"
+    assert not np.any(json.loads(said.out)["questions"][0]["pairs"][0]["drops"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            "blind:length world-quads --questions swap_obj-166",
+            "did you mean 'swap_obj-00166'?",
+        ),
+        ("blind:length world-quads --method patch", "unknown method of heatmaps; given: patch; allowed: "),
+        ("blind:length world-quads --method patches", "needs a dual encoder with features of patches"),
+        ("blind:length world-gallery", "a gallery asks about no pairs; given: a benchmark of form 'gallery'"),
+        ("blind:length world-clips", "world-clips: explains pictures, not videos"),
+        ("given:s.csv pairs --data own.csv", "given:s.csv: has no scores of new images and captions"),
+        ("metric:length pairs --data own.csv", "metric:length: has no scores of new images and captions"),
+        ("pixels:colours pairs --data own.csv", "images are not at hand; given: 2 of 2 missing"),
+        ("pixels:colours wrld-quads", "did you mean 'world-quads'?"),
+        ("pixels:hue world-quads", "unknown reader of pixels; given: hue"),
+        ("world:oracle world-quads --limit 1", "caption"),
+        ("blind:length world-quads --grid 65", "grid"),
+    ],
+)
+def test_what_cannot_be_explained_is_one_line(
+    counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "id,image,caption,negative_image,negative_caption\n1,one.png,a cat,two.png,a dog\n"
+    Path("own.csv").write_text(rows)
+    Path("s.csv").write_text("id,c0_i0,c0_i1,c1_i0,c1_i1\n1,0.1,0.2,0.3,0.4\n")
+    said = counterfoil("explain", *arguments.split(), "--html", "heat.html", "--json", "heat.json")
+    assert said.code == 2
+    assert said.err.count("\n") == 1, said.err
+    assert line in said.err
+    assert not Path("heat.html").exists()
+    assert not Path("heat.json").exists()
+
+
+def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    for number, name in enumerate(("one", "two")):
+        pixels = np.full((30, 40, 3), 90 * number + 40, np.uint8)
+        PIL.Image.fromarray(pixels).save(tmp_path / "photos" / f"{name}.png")
+    data = tmp_path / "own.csv"
+    data.write_text(
+        "id,image,caption,negative_image,negative_caption\n17,one.png,a grey cat,two.png,a black dog\n"
+    )
+    own = ["pairs", "--data", data, "--images", tmp_path / "photos", "--questions", "17", "-q"]
+    page = tmp_path / "heat.html"
+    assert counterfoil("explain", "pixels:colours", *own, "--html", page).code == 0
+    assert page.read_text().count("data:image/webp") == 2
+    # Its own page is replaced; what is anybody else's is not.
+    assert counterfoil("explain", "pixels:colours", *own, "--html", page, "--pictures", "never").code == 0
+    assert "data:image/webp" not in page.read_text()
+    said = counterfoil("explain", "pixels:colours", *own, "--html", data)
+    assert said.code == 2
+    assert data.read_text().startswith("id,")

@@ -1,0 +1,191 @@
+"""Words left out and cells covered: against pictures painted and captions cut by hand."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import counterfoil as cf
+from counterfoil.data import Caption, Image, PixelSource
+from counterfoil.data.records import decode
+from counterfoil.engine.explain import AskedPair, ExplainedPair, check_methods, explain
+from counterfoil.engine.perturbations import Occlusion, Span, words_of
+from counterfoil.engine.session import Session
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.scorers.base import Identity
+from counterfoil.scorers.baselines import load_blind, load_pixels
+
+
+def pictures(n: int = 2, height: int = 20, width: int = 30) -> list[Image]:
+    rng = np.random.default_rng(0)
+    return [
+        Image(f"i{k}", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
+        for k in range(n)
+    ]
+
+
+def asked(images: list[Image], texts: list[str]) -> list[AskedPair]:
+    return [
+        AskedPair(image, Caption(f"c{k}", text), words_of(text))
+        for image in images
+        for k, text in enumerate(texts)
+    ]
+
+
+def score(picture: PIL.Image.Image, text: str) -> float:
+    """A number that every pixel and every letter moves, and not as a sum of both."""
+    pixels = np.asarray(picture, dtype=np.float64) / 255
+    weights = np.sin(np.arange(pixels.size)).reshape(pixels.shape)
+    letters = sum(ord(letter) * (k + 1) for k, letter in enumerate(text)) / 1000
+    return float(np.tanh((weights * pixels).sum() / 10 + 0.1 * letters))
+
+
+def slow(pair: AskedPair, cells: int, mask: str | None) -> tuple[float, list[float], np.ndarray, np.ndarray]:
+    """Score, drops and occlusion by painting over arrays and joining words, one pair at a time."""
+    picture, text = pair.image.decode(), pair.caption.text or ""
+    # Captions of these tests are words between single blanks.
+    words = text.split(" ")
+    cut = [
+        " ".join([*words[:k], *([] if mask is None else [mask]), *words[k + 1 :]]) for k in range(len(words))
+    ]
+    whole = score(picture, text)
+    drops = [whole - score(picture, each) for each in cut]
+    pixels = np.asarray(picture)
+    height, width = pixels.shape[:2]
+    colour = np.round(pixels.astype(float).mean(axis=(0, 1))).astype(np.uint8)
+    heat, parts = np.zeros((cells, cells)), np.zeros((len(words), cells, cells))
+    for row in range(cells):
+        for column in range(cells):
+            painted = pixels.copy()
+            top, foot = round(row * height / cells), round((row + 1) * height / cells)
+            left, right = round(column * width / cells), round((column + 1) * width / cells)
+            painted[top:foot, left:right] = colour
+            covered = PIL.Image.fromarray(painted)
+            heat[row, column] = whole - score(covered, text)
+            for k, each in enumerate(cut):
+                without = score(picture, each) - score(covered, each)
+                parts[k, row, column] = heat[row, column] - without
+    return whole, drops, heat, parts
+
+
+@pytest.mark.parametrize("mask", [None, "[MASK]"])
+def test_a_function_is_explained_as_by_hand(mask: str | None, tmp_path: Path) -> None:
+    calls = []
+
+    def function(images: list[PIL.Image.Image], texts: list[str]) -> list[float]:
+        calls.append(len(texts))
+        return [score(*pair) for pair in zip(images, texts, strict=True)]
+
+    scorer = cf.scorer(function, name="tanh", version="1")
+    pairs = asked(pictures(), ["a red cat", "two dogs"])
+    session = Session(cache=tmp_path, batch_size=16)
+    found = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
+    for pair, one in zip(pairs, found, strict=True):
+        whole, drops, heat, parts = slow(pair, 3, mask)
+        assert one.score == whole
+        np.testing.assert_allclose(one.drops, drops, atol=1e-12)
+        (occlusion,) = one.heats
+        np.testing.assert_allclose(occlusion.whole, heat, atol=1e-12)
+        np.testing.assert_allclose(occlusion.parts, parts, atol=1e-12)
+    # Each picture in ten states with each caption in all of its.
+    assert sum(calls) == 2 * 10 * (4 + 3)
+    assert max(calls) == 16
+    calls.clear()
+    again = explain(scorer, pairs, occlusion=Occlusion(3), mask=mask, session=session)
+    assert calls == []
+    assert [one.score for one in again] == [one.score for one in found]
+
+
+def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs(fakes) -> None:
+    images = [Image(f"i{k}", PixelSource(np.full((4, 4, 3), 60 * k, np.uint8))) for k in range(2)]
+    pairs = asked(images, ["a red cat", "a dog"])
+    embedder, scorer = fakes.FakeEmbedder(), fakes.FakeScorer()
+    session = Session(batch_size=7)
+    found, plain = (
+        explain(each, pairs, occlusion=Occlusion(2), session=session) for each in (embedder, scorer)
+    )
+    # The last bits of the fake's numbers change with their batch.
+    for one, other in zip(found, plain, strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-3)
+        np.testing.assert_allclose(one.drops, other.drops, atol=1e-3)
+        np.testing.assert_allclose(one.heats[0].parts, other.heats[0].parts, atol=1e-3)
+    # A picture of one colour is itself with any cell covered by its mean, but is named as what it is.
+    assert len(embedder.images_seen) == len(set(embedder.images_seen)) == 2 * 5
+    assert sorted(embedder.captions_seen) == sorted(
+        {"a red cat", "red cat", "a cat", "a red", "a dog", "dog", "a"}
+    )
+
+
+def test_a_scorer_without_images_says_nothing_of_them() -> None:
+    pairs = asked([Image("gone")], ["a red cat"])
+    (found,) = explain(load_blind("length"), pairs)
+    assert found.drops.tolist() == [1.0, 1.0, 1.0]
+    assert not found.heats[0].whole.any()
+    assert not found.heats[0].parts.any()
+
+
+def test_colours_lean_on_the_word_and_the_half_that_shows_it() -> None:
+    pixels = np.full((40, 40, 3), (245, 245, 245), np.uint8)
+    pixels[5:15, 5:15], pixels[25:35, 25:35] = (200, 20, 40), (30, 110, 230)
+    pair = asked([Image("two", PixelSource(pixels))], ["a red thing on a blue one"])
+    (found,) = explain(load_pixels("colours"), pair, occlusion=Occlusion(2))
+    drops = dict(zip(found.words, found.drops.tolist(), strict=True))
+    assert [word for word, drop in drops.items() if drop > 0] == ["red", "blue"]
+    (heat,) = found.heats
+    highest = {word: int(grid.argmax()) for word, grid in zip(found.words, heat.parts, strict=True)}
+    assert (highest["red"], highest["blue"]) == (0, 3)
+    assert not heat.parts[found.words.index("thing")].any()
+
+
+def test_words_are_found_in_any_text() -> None:
+    text = "L'été, a well-known dog's ball (red)."
+    spans = words_of(text)
+    assert [text[s.start : s.end] for s in spans] == ["L'été", "a", "well-known", "dog's", "ball", "red"]
+    assert words_of("") == ()
+    assert words_of("...") == ()
+    pair = AskedPair(pictures(1)[0], Caption("0", ""), ())
+    (found,) = explain(load_blind("length"), [pair])
+    assert isinstance(found, ExplainedPair)
+    assert found.heats[0].parts.shape == (0, 7, 7)
+
+
+def test_blur_and_mean_cover_a_cell_and_nothing_else() -> None:
+    (image,) = pictures(1)
+    before = np.asarray(image.decode())
+    for fill in ("mean", "blur"):
+        images, keys = Occlusion(2, fill).of(image, "key")
+        assert len(set(keys)) == 4
+        after = np.asarray(images[3].decode())
+        changed = (after != before).any(axis=2)
+        assert changed[10:, 15:].mean() > 0.9
+        assert not changed[:10].any()
+        assert not changed[:, :15].any()
+        # The bytes are those of the picture.
+        assert np.array_equal(np.asarray(decode(images[3].read(), where="png")), after)
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    blind = load_blind("length")
+    with pytest.raises(UnknownNameError, match="did you mean 'occlusion'"):
+        check_methods(blind, ["oclusion"])
+    with pytest.raises(InputError, match=re.escape("blind:length: patch similarity needs a dual encoder")):
+        check_methods(blind, ["patches"])
+    with pytest.raises(InputError, match="cells to a side"):
+        Occlusion(0)
+    with pytest.raises(UnknownNameError, match="fill of covered cells"):
+        Occlusion(7, "black")
+
+    class Table:
+        does = ("given_scores",)
+        identity = Identity("given:scores.csv")
+
+    with pytest.raises(InputError, match=r"given:scores\.csv: has no scores of new images and captions"):
+        check_methods(Table(), [])
+
+
+def test_spans_may_be_phrases() -> None:
+    pair = AskedPair(pictures(1)[0], Caption("0", "a red cat sleeps"), (Span(0, 9),))
+    (found,) = explain(load_blind("length"), [pair])
+    assert (found.words, found.drops.tolist()) == (["a red cat"], [3.0])

@@ -1,0 +1,91 @@
+"""The page of heatmaps: whole, closed to the outside, legible on a telephone, and true to its licence."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.engine.explain import AskedPair, ExplainedPair, ExplainedQuestion, Heat
+from counterfoil.engine.perturbations import words_of
+from counterfoil.report import page_frame
+from counterfoil.report.heat_page import page
+from counterfoil.world.sample import quads
+
+from .outlines import Outline, own_script
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Any, list[ExplainedQuestion]]:
+    benchmark = quads(1, size=48)
+    pairs = {}
+    for caption in (0, 1):
+        for image in (0, 1):
+            asked = AskedPair(
+                benchmark.images[image],
+                benchmark.captions[caption],
+                words_of(benchmark.captions[caption].text or ""),
+            )
+            rng = np.random.default_rng(10 * caption + image)
+            parts = rng.normal(size=(len(asked.spans), 4, 4))
+            parts[0] = 0.0
+            heats = (
+                Heat("occlusion", rng.normal(size=(4, 4)), parts),
+                Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), (0.1, 0.0, 0.9, 1.0)),
+            )
+            drops = np.linspace(-0.5, 1, len(parts))
+            pairs[caption, image] = ExplainedPair(asked, 0.25, drops, heats)
+    return benchmark, [ExplainedQuestion(benchmark.questions.ids[0], pairs)]
+
+
+def test_it_is_whole_and_fetches_nothing(made: Any) -> None:
+    html = page("open-clip:<x>", *made, notes=["one & two"])
+    outline = Outline.of(html)
+    for tag, attributes in outline.attributes:
+        for name in ("src", "href"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, value)
+    assert own_script(html) == page_frame.static("page.js")
+    assert "open-clip:&lt;x&gt;" in html
+    assert "one &amp; two" in html
+    # Each photograph is there once, under forty heatmaps and more.
+    assert html.count("data:image/webp") == 2
+    assert html.count("<figure>") > 40
+    assert html.count("The same everywhere:") == 4
+
+
+def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made: Any) -> None:
+    benchmark, questions = made
+    card = benchmark.card.model_copy(update={"redistributable": False, "licence": "no copies"})
+    closed = replace(benchmark, card=card)
+    html = page("model", closed, questions)
+    assert "data:image/webp" not in html
+    assert "(no copies)" in html
+    text = benchmark.captions[0].text or ""
+    for word in (each for each in re.findall(r"\w+", text) if len(each) > 3):
+        assert f">{word}<" not in html
+    assert ">word 1<" in html
+    assert page("model", closed, questions, pictures="always").count("data:image/webp") == 2
+    assert "data:image/webp" not in page("model", benchmark, questions, budget=100)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_heatmaps_lie_over_their_pictures(made: Any, opened: Callable[..., Any], width: int) -> None:
+    shown = opened(page("model", *made), width=width)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = shown.evaluate(
+        """[...document.querySelectorAll('.heats .canvas')].map(each => {
+            const [a, b] = [each.getBoundingClientRect(), each.querySelector('img').getBoundingClientRect()];
+            const below = getComputedStyle(each.querySelector('.below')).backgroundImage;
+            return [(b.left - a.left) / a.width, b.width / a.width, b.height / a.height, below.slice(0, 9)];
+        })"""
+    )
+    assert {below for *_, below in boxes} == {'url("data'}
+    places = {tuple(round(part, 2) for part in parts) for *parts, _ in boxes}
+    assert places == {(0.0, 1.0, 1.0), (0.1, 0.8, 1.0)}
+    lefts = shown.evaluate(
+        "[...document.querySelector('.heats').children].map(one => one.getBoundingClientRect().left)"
+    )
+    assert len({round(left) for left in lefts}) == min(len(lefts), 2 if width == 400 else 8)
