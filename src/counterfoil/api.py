@@ -140,14 +140,16 @@ def load_scorer(
     ids: str | Path | None = None,
     unanswered: str = "refuse",
     seed: int = 0,
+    api_key: str = "",
     cache: Cache = "default",
 ) -> AnyScorer:
     """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
 
     `device` is "auto", "cpu", "cuda", "cuda:1" or "mps", `precision` "fp32", "bf16" or "fp16", `prompt` a
     template with {} for the caption. A caption metric (`metric:clip-s`) looks with the model `backbone`, and
-    takes `settings`. A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what
-    becomes of questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
+    takes `settings`, as other kinds do; `api_key` is that of a chat endpoint, sent to it and nowhere written.
+    A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what becomes of
+    questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
     ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
     something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
     weights that do not fit.
@@ -165,6 +167,7 @@ def load_scorer(
         ids=_path(ids),
         backbone=backbone,
         settings=settings or {},
+        api_key=api_key,
     )
     loaded: AnyScorer = catalog.scorer(spec, options, memory=_cache(cache))
     return loaded

@@ -185,7 +185,9 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
         return lazy(prefix, argument, options, load, memory)
-    return load(argument, options)
+    found = load(argument, options)
+    # A scorer that keeps its own answers is given the folder of finished work.
+    return found.kept_in(memory) if memory is not None and hasattr(found, "kept_in") else found
 
 
 def _blinded(options: Options, memory: Path | None) -> Any:

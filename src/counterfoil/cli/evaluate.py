@@ -36,6 +36,8 @@ EPILOG = """Examples:
 
   counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
 
+  counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
+
   counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
 
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/pac.pth"""
@@ -46,6 +48,7 @@ EPILOG = """Examples:
     Results="out json name quiet",
     Statistics="measure ties interval draws seed signatures",
     Model="prompt column unanswered",
+    Generative_models="protocol question api_key_env",
     Caption_metrics="backbone settings",
     Galleries="ids first_stage depth top truncated_as_miss",
 )
@@ -123,7 +126,9 @@ def command(
     ] = None,
     unanswered: Annotated[
         Literal["refuse", "wrong", "leave-out"],
-        typer.Option(help="Questions that given outcomes hold no answer to: an error, wrong, or not asked."),
+        typer.Option(
+            help="Questions that given outcomes or a chat model do not answer: an error, wrong, or left out."
+        ),
     ] = "refuse",
     backbone: Annotated[
         str | None,
@@ -137,6 +142,23 @@ def command(
             "--set",
             metavar="KEY=VALUE",
             help="A setting of the scorer or caption metric, such as references=paper; may be repeated.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="How a generative model is asked, as --set protocol=NAME."),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="What it is asked, with {} for the caption, as --set question=TEXT."
+        ),
+    ] = None,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIABLE",
+            help="Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.",
         ),
     ] = None,
     ids: Annotated[
@@ -184,6 +206,7 @@ def command(
 
     paths.not_read(*(each for each in benchmarks if each in known_benchmarks()))
     paths.check(json=json)
+    named = [f"{key}={value}" for key, value in (("protocol", protocol), ("question", question)) if value]
     evaluation = prepare(
         scorer,
         benchmarks,
@@ -209,7 +232,8 @@ def command(
                 seed=seed,
                 ids=ids,
                 backbone=backbone or "",
-                settings=key_values(settings) if settings else {},
+                settings=key_values([*(settings or ()), *named]),
+                api_key=paths.api_key(scorer, api_key_env),
             ),
             first_stage=first_stage,
             depth=depth,

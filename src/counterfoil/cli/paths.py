@@ -95,6 +95,22 @@ def cache_folder(named: Path | None) -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "counterfoil"
 
 
+def api_key(scorer: str, variable: str | None) -> str:
+    """The key of a chat endpoint from the environment variable named, else from COUNTERFOIL_API_KEY; or none.
+
+    Other scorers get none. Raises `InputError` for a variable that is named and not set.
+    """
+    kind = scorer.partition(":")[0]
+    if kind != "chat":
+        if variable is not None:
+            raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
+        return ""
+    found = os.environ.get(variable or "COUNTERFOIL_API_KEY", "").strip()
+    if variable is not None and not found:
+        raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
+    return found
+
+
 def data_folder(named: Path | None) -> Path | None:
     """The folder of real benchmark files: the one named, else COUNTERFOIL_DATA, else none."""
     if named is not None:

@@ -7,7 +7,7 @@ made answers on the answers themselves, the evaluation adds the benchmark, and a
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -56,6 +56,8 @@ class Scores(Answered):
     values: NDArray[np.float64]
     #: Their origin, where the engine made them (`counterfoil.engine.plan`): scorer, machine, versions.
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    #: The questions of which some score is NaN, since a model refused; None where none can be.
+    unanswered: NDArray[np.bool_] | None = None
 
     has_scores: ClassVar[bool] = True
 
@@ -63,6 +65,11 @@ class Scores(Answered):
     def scores(self) -> NDArray[np.float64]:
         """The values, whatever their shape."""
         return self.values
+
+    def take(self, rows: NDArray[np.int64]) -> "Scores":
+        """The answers to the chosen questions."""
+        missing = None if self.unanswered is None else self.unanswered[rows]
+        return replace(self, values=self.values[rows], unanswered=missing)
 
     def check(self, benchmark: Benchmark, *, where: str) -> "Scores":
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
@@ -99,6 +106,16 @@ class Outcomes(Answered):
     right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     ties: str = "only right and wrong were given; how ties were counted is decided by the table's maker"
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    #: The questions without an answer, which are not right; None where every question has one.
+    unanswered: NDArray[np.bool_] | None = None
+    #: Chance by measure, where it is not that of random scores: picking one of two options four times.
+    chance: Mapping[str, float] = field(default_factory=dict)
+
+    def take(self, rows: NDArray[np.int64]) -> "Outcomes":
+        """The answers to the chosen questions."""
+        missing = None if self.unanswered is None else self.unanswered[rows]
+        right = {name: values[rows] for name, values in self.right.items()}
+        return replace(self, right=right, unanswered=missing)
 
     @property
     def outcomes(self) -> "Outcomes":

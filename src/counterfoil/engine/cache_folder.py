@@ -22,6 +22,8 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 _SHARD = re.compile(r"[0-9a-f]{32}\.npz")
 _MEMO = re.compile(r"[0-9a-f]{32}\.json")
 _NOTE = "identity.json"
+#: The folders of identities of models, and of answers of chat endpoints, a file for each.
+NOTES = ("identities", "chat")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class CachedScorer:
 class Contents:
     """What a cache's folder holds: `shelves`, the `notes` beside them, and how many files are others'.
 
-    Notes are names of scorers, identities of models and digests of images: small, and made again as needed.
+    Notes are names of scorers, identities of models, digests of images and answers of chat endpoints: small.
     """
 
     folder: Path
@@ -97,7 +99,8 @@ def contents(folder: Path) -> Contents:
                     shelves.append(CachedScorer(name, root.name, kind, tuple(shards)))
     if _plain(folder):
         notes += _shards(folder, re.compile(re.escape(MEMO)))
-        notes += _shards(folder / "identities", _MEMO) if _plain(folder / "identities") else []
+        for name in NOTES:
+            notes += _shards(folder / name, _MEMO) if _plain(folder / name) else []
     known |= {shard.path for shelf in shelves for shard in shelf.shards} | {note.path for note in notes}
     others = sum(1 for path in folder.rglob("*") if not path.is_dir() and path not in known)
     shelves.sort(key=lambda shelf: (-shelf.used, shelf.scorer, shelf.kind))
@@ -135,7 +138,8 @@ def remove(found: Contents, shards: Sequence[Shard]) -> int:
                 (root / _NOTE).unlink()
         _remove_empty(root)
         _remove_empty(root.parent)
-    _remove_empty(found.folder / "identities")
+    for name in NOTES:
+        _remove_empty(found.folder / name)
     return freed
 
 

@@ -60,6 +60,7 @@ class Answering:
 ANSWERS: Mapping[Ability, Answering] = {
     "embeds": Answering("a dual encoder"),
     "scores_pairs": Answering("a scorer of pairs"),
+    "picks": Answering("a scorer that picks options", ("quad", "choice")),
     "classifies": Answering("a detector", ("quad", "choice")),
     "reads_references": Answering("a caption metric", without=("gallery",)),
     "learns": Answering("a scorer that learns from other questions", without=("gallery",)),

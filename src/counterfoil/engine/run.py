@@ -1,6 +1,7 @@
 """Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64, Int64
@@ -13,6 +14,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.engine.align import align
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
+from counterfoil.engine.picks import pick, score_or_refuse
 from counterfoil.engine.plan import ScoringPlan, ability_for, check_at_hand, items, signed, with_pairs
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
@@ -23,6 +25,7 @@ from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.learned import LearnedScorer
+from counterfoil.scorers.questions import QuestionScorer
 
 _TIES = "equal probabilities are wrong, and one half is natural"
 
@@ -69,7 +72,14 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: Embedder | PairScorer | Scorer | Classifier | Given | CaptionMetric | LearnedScorer,
+    scorer: Embedder
+    | PairScorer
+    | Scorer
+    | QuestionScorer
+    | Classifier
+    | Given
+    | CaptionMetric
+    | LearnedScorer,
     *,
     session: Session = Session(),
 ) -> Answers:
@@ -77,6 +87,8 @@ def run(
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
     * A `PairScorer` or `Scorer` scores each distinct pair once.
+    * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
+      `unanswered`) may have no score (`counterfoil.engine.picks`).
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
@@ -99,7 +111,7 @@ def run(
     """
     ability = ability_for(scorer, benchmark)
     if benchmark.questions.directed:
-        return rank_galleries([benchmark], scorer, session=session)[0]
+        return rank_galleries([benchmark], cast(Given, scorer), session=session)[0]
     return _QUESTIONS[ability](benchmark, scorer, session=session)
 
 
@@ -158,6 +170,8 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
 
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """Every distinct pair scored once."""
+    if hasattr(scorer, "unanswered"):
+        return score_or_refuse(benchmark, scorer, session=session)
     work, kept = session.prepare(benchmark, scorer)
     scores = work.spread(session.score_pairs(scorer, work, kept))
     session.note_truncated(scorer, work, kept, scorer.identity.name)
@@ -182,6 +196,7 @@ def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, sessi
 _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
     "embeds": _embedded,
     "scores_pairs": _paired,
+    "picks": pick,
     "classifies": detect,
     "reads_references": score_benchmark,
     "learns": _learned,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.answers import Answers, provenance_of
+from counterfoil.data.answers import Answers, Outcomes, Scores, provenance_of
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.forms import of
@@ -49,6 +49,14 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     a random order; a correlation is 0.
     """
     return of(benchmark).chance(benchmark)
+
+
+def decided(benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+    """The answers as right and wrong, ties being wrong, and so is what has no answer (NaN).
+
+    Raises `InputError` where no single answer can be wrong, as of ratings.
+    """
+    return of(benchmark).decided(benchmark, answers)
 
 
 def per_item(

@@ -165,6 +165,7 @@ def _digest(value: Any) -> str:
 Ability = Literal[
     "embeds",
     "scores_pairs",
+    "picks",
     "classifies",
     "reads_references",
     "learns",
@@ -181,6 +182,7 @@ _METHODS: Mapping[str, Ability] = {
     "of_parts": "reads_references",
     "image_probabilities": "classifies",
     "embed_images": "embeds",
+    "pick": "picks",
     "score_pairs": "scores_pairs",
     "score": "scores_pairs",
 }
@@ -325,8 +327,8 @@ class Options:
     column: str | None = None
     #: Each row of a given table answers a question of its own, whatever ids look like, as of rated captions.
     whole_rows: bool = False
-    #: What becomes of questions that a given table of outcomes holds no answer to: "refuse", "wrong" (they
-    #: count as wrong) or "leave-out" (they are not asked).
+    #: What becomes of questions that a given table of outcomes, or a model that may refuse, has no answer to:
+    #: "refuse", "wrong" (they count as wrong) or "leave-out" (they are not measured).
     unanswered: str = "refuse"
     #: Seed of scorers that draw numbers.
     seed: int = 0
@@ -337,6 +339,8 @@ class Options:
     #: Settings that differ from the default, {"protocol": "retrieval"}; of a caption metric from the
     #: official ones, {"references": "paper"}.
     settings: Mapping[str, str] = field(default_factory=dict)
+    #: The key of an endpoint. It is sent to that endpoint alone, and never shown or written.
+    api_key: str = field(default="", repr=False)
 
 
 DEFAULT = Options()

@@ -99,6 +99,28 @@ _ENTRIES = (
         ("score", "question"),
     ),
     ScorerEntry(
+        "chat",
+        "URL#MODEL",
+        "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images)",
+        "chat:http://localhost:8000/v1#MODEL",
+        "counterfoil.scorers.chat.scorer:load",
+        "chat",
+        (
+            *(
+                "protocol",
+                "question",
+                "image_question",
+                "read",
+                "score",
+                "order",
+                "max_tokens",
+                "tokens_field",
+            ),
+            *("temperature", "detail", "concurrency", "rpm", "retries", "wait", "timeout"),
+            *("input_price", "output_price"),
+        ),
+    ),
+    ScorerEntry(
         "blind",
         "constant|random|length|unigram|bag-of-words|learned|constant-image",
         "baselines that never look at the image; those that learn do so from a benchmark's other questions, "
@@ -159,6 +181,7 @@ SCORERS: Registry[ScorerEntry] = Registry(
 #: Kinds of scorer that embed nothing, so that no caption metric can look with them.
 NO_MODELS = (
     "given",
+    "chat",
     "blind",
     "metric",
     "world",

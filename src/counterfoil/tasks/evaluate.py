@@ -9,10 +9,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from counterfoil import catalog
-from counterfoil.data.answers import Answers, about
+from counterfoil.data.answers import Answers, Outcomes, Scores, about
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.engine.rerank import name as reranked
@@ -20,7 +22,7 @@ from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
-from counterfoil.evaluation.evaluate import IntervalMethod
+from counterfoil.evaluation.evaluate import IntervalMethod, decided
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.metrics.ties import Ties
@@ -118,7 +120,10 @@ class Evaluation:
                     raise
                 self.missing.append((part.key, error))
                 continue
-            yield self._measured(part, answers)
+            spent = getattr(self.scorer, "spent", None)
+            if spent is not None:
+                self.feedback.note(f"{self._called}: {spent()}")
+            yield self._measured(*self._narrowed(part, answers))
 
     def check_complete(self) -> None:
         """Raise `InputError` naming the benchmarks that could not be measured, if any."""
@@ -152,13 +157,36 @@ class Evaluation:
                 self._ranked = {each.key: answers for each, answers in zip(galleries, found, strict=True)}
             return self._ranked[part.key]
 
+    def _narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
+        """The questions that count, where a model left some without an answer."""
+        missing = getattr(answers, "unanswered", None)
+        if missing is None or not missing.any() or answers.has_rankings:
+            return part, answers
+        empty, policy, benchmark = int(missing.sum()), self.options.scorer.unanswered, part.benchmark
+        # A scorer that was loaded before says itself what becomes of them.
+        policy = getattr(self.scorer, "unanswered", policy)
+        found = cast(Scores | Outcomes, answers)
+        self.feedback.note(
+            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are "
+            + ("left out" if policy == "leave-out" else "counted as wrong")
+        )
+        part = replace(part, unanswered=empty)
+        if policy == "leave-out":
+            rows = np.flatnonzero(~missing)
+            return replace(part, benchmark=benchmark.select(rows)), found.take(rows)
+        return part, decided(benchmark, found)
+
     def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         options = self.options
         facts: dict[str, Any] = about(part.benchmark, images=options.images.images_of(part.key))
         if options.limit is not None:
             facts["limit"] = options.limit
         if part.unanswered:
-            facts["unanswered"] = {"questions": part.unanswered, "policy": options.scorer.unanswered}
+            policy = getattr(self.scorer, "unanswered", None)
+            facts["unanswered"] = {
+                "questions": part.unanswered,
+                "policy": policy if isinstance(policy, str) else options.scorer.unanswered,
+            }
         result = measure(
             part.benchmark,
             answers,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.tables import LARGEST
-from counterfoil.errors import DataError, ScoreError, UnknownNameError
+from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.draws import MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
@@ -181,6 +181,15 @@ class FormEvaluation(ABC):
     def without(self, benchmark: Benchmark, measure: str) -> NDArray[np.bool_] | None:
         """The questions that a measure is not about, whose cells are empty among a run's items."""
         return None
+
+    def decided(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+        """Right and wrong of scores, NaN being wrong; raises `InputError` where no answer can be wrong."""
+        raise InputError(
+            "a question without an answer cannot count as wrong here",
+            where=benchmark.name,
+            given="--unanswered wrong",
+            allowed="refuse, leave-out",
+        )
 
     @abstractmethod
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: "EvaluationSettings") -> Result:

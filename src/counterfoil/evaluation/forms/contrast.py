@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Scores
+from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation import intervals
@@ -115,10 +115,20 @@ class ContrastEvaluation(FormEvaluation):
             values = self.from_outcomes(answers.outcomes.right)
         return values if measures is None else {name: values[name] for name in measures if name in values}
 
+    def decided(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+        if not isinstance(answers, Scores):
+            return answers
+        values = self.per_item(benchmark, answers, ties=Ties.STRICT, measures=self.outcomes)
+        right = {name: values[name] == 1 for name in self.outcomes}
+        ties = "equal scores are wrong, and so are comparisons with a pair that has no answer"
+        return Outcomes(right, ties, answers.made, answers.unanswered)
+
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         values = self.per_item(benchmark, answers, ties=settings.ties)
         names = self._chosen(settings.measures, benchmark, values)
         by_chance = self.chance(benchmark)
+        if not isinstance(answers, Scores):
+            by_chance = {**by_chance, **answers.outcomes.chance}
         everything = np.ones(len(benchmark), dtype=bool)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:

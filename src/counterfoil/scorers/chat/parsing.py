@@ -1,0 +1,140 @@
+"""Readings of what generative models answer: yes or no, the letter of an option, a matching.
+
+Each reading gives None for a text that does not say, so that such answers are counted and never guessed.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+#: How far below one the probabilities of a list may sum before it is no list of probabilities.
+_SLACK = 1e-3
+
+_YES_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+_A_B = re.compile(r"\b(A|B)\b", re.IGNORECASE)
+#: A letter that opens the answer: alone, or set off from what follows ("B) a cat", "A: ...", "(C)").
+_OPENING = re.compile(r"^\W*(?:(?:option|answer|caption|image|choice)\W*)?([A-Z])(?=\W*$|\s*[).:,\]])")
+#: A letter that is marked as one anywhere in it ("the image shows (B) a cat", "option A").
+_MARKED = re.compile(
+    r"[(\[]([A-Z])[)\]]|\b(?:[Oo]ption|[Aa]nswer is|[Aa]nswer:|[Cc]hoice|[Cc]aption|[Ii]mage)\s+([A-Z])\b"
+)
+#: Both letters at once, which answers nothing ("(A) or (B)?").
+_BOTH = re.compile(r"^\W*[A-Z]\W*\s(?:or|and)\s\W*[A-Z]\b")
+_MATCH = re.compile(r"\b([12])\W{0,3}([AB])\b", re.IGNORECASE)
+
+
+def yes_or_no(text: str) -> bool | None:
+    """The first word of the text that is yes or no, in any case; None where there is neither.
+
+    Source: NaturalBench, `naturalbench_vqa.py`.
+
+    >>> yes_or_no("Yes, no doubt."), yes_or_no("NO"), yes_or_no("I cannot tell; nothing is known.")
+    (True, False, None)
+    """
+    found = _YES_NO.search(text)
+    return None if found is None else found.group(1).lower() == "yes"
+
+
+def first_a_or_b(text: str) -> bool | None:
+    """Whether the first of the words A and B is A, in any case; None where there is neither.
+
+    The article "a" counts as the letter, as it does in the official code; `option_letter` is stricter.
+    Source: NaturalBench, `naturalbench_vqa.py`.
+
+    >>> first_a_or_b("B"), first_a_or_b("It is a B."), first_a_or_b("neither")
+    (False, True, None)
+    """
+    found = _A_B.search(text)
+    return None if found is None else found.group(1).upper() == "A"
+
+
+def option_letter(text: str, options: Sequence[str]) -> int | None:
+    """The place of the option that an answer names; None where it names none, or several alike.
+
+    A letter that opens the answer counts first, then one that is marked as a letter and the only one of its
+    kind, then the text of an option written out. The article "A" at the start is no letter.
+
+    >>> two = ["a cat on a mat", "a mat on a cat"]
+    >>> [option_letter(text, two) for text in ("B", "(A) a cat", "It shows (B).", "A mat on a cat.")]
+    [1, 0, 1, 1]
+    >>> [option_letter(text, two) for text in ("(A) or (B)?", "A dog", "C", "Both (A) and (B)")]
+    [None, None, None, None]
+    """
+    plain = text.replace("*", "").replace("`", "").strip()
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(options)]
+    short = plain.strip("()[].: \n")
+    opening = _OPENING.match(short.upper() if len(short) == 1 else plain)
+    if _BOTH.match(plain):
+        return None
+    if opening is not None and opening.group(1) in letters:
+        return letters.index(opening.group(1))
+    marked = {one or other for one, other in _MARKED.findall(plain)}
+    if marked:
+        (letter, *more) = marked
+        return letters.index(letter) if not more and letter in letters else None
+    words = _words(plain)
+    named = [place for place, option in enumerate(options) if _words(option) and _words(option) in words]
+    # An option that is part of another ("a cat", "a cat on a mat") is not named by naming the other.
+    longest = [
+        place
+        for place in named
+        if not any(_words(options[place]) in _words(options[other]) for other in named if other != place)
+    ]
+    return longest[0] if len(longest) == 1 else None
+
+
+def matching(text: str) -> tuple[int, int] | None:
+    """The caption of each of two images in "1A 2B" or "1B 2A"; None for what is no matching of both.
+
+    >>> matching("1B 2A"), matching("1: A, 2: B."), matching("1A 2A"), matching("1A")
+    ((1, 0), (0, 1), None, None)
+    """
+    pairs = {(int(image) - 1, "AB".index(letter.upper())) for image, letter in _MATCH.findall(text)}
+    if pairs == {(0, 0), (1, 1)}:
+        return (0, 1)
+    return (1, 0) if pairs == {(0, 1), (1, 0)} else None
+
+
+def yes_no_logprobs(top: Sequence[tuple[str, float]]) -> tuple[float, float] | None:
+    """The log-probabilities of yes and of no among the likeliest first tokens, natural logarithms.
+
+    All spellings of each ("Yes", " yes", "YES") are summed. A side that is not listed gets the least listed
+    log-probability, an upper bound of its own. None where neither is listed.
+
+    >>> yes, no = yes_no_logprobs([("Yes", math.log(0.5)), (" yes", math.log(0.25)), ("No", math.log(0.2))])
+    >>> round(math.exp(yes), 6), round(math.exp(no), 6)
+    (0.75, 0.2)
+    >>> yes_no_logprobs([("The", -0.1), ("A", -3.0)]) is None
+    True
+    """
+    found = {
+        word: [logprob for token, logprob in top if token.strip().strip("Ġ▁").lower() == word]
+        for word in ("yes", "no")
+    }
+    if not any(found.values()):
+        return None
+    least = min(logprob for _, logprob in top)
+    yes, no = (_log_sum(each) if each else least for each in found.values())
+    return yes, no
+
+
+def are_logprobs(top: Sequence[tuple[str, float]]) -> bool:
+    """Whether numbers can be log-probabilities of different tokens: none above 0, their sum at most 1.
+
+    >>> are_logprobs([("a", -0.7), ("b", -0.7)]), are_logprobs([("a", 0.4)]), are_logprobs([])
+    (True, False, False)
+    """
+    values = [value for _, value in top]
+    return bool(values) and all(value <= _SLACK for value in values) and _log_sum(values) <= _SLACK
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    most = max(values)
+    if math.isinf(most):
+        return most
+    return most + math.log(sum(math.exp(value - most) for value in values))
+
+
+def _words(text: str) -> str:
+    words = re.findall(r"[^\W_]+", text.lower())
+    return f" {' '.join(words)} " if words else ""

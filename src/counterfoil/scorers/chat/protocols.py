@@ -1,0 +1,238 @@
+"""Protocols of questions to generative models: the prompts, the order of options, and what an answer picks.
+
+Papers mean different things by asking a model a benchmark, so each way has a name:
+
+* `yes-no`: one image and one caption at a time, does the image show it? Each pair gets a score.
+* `choose`: one image with the letters of k captions, or one caption with the letters of k images; the model
+  names one. A quad is four such questions (ColorSwap and VisMin ask so).
+* `two-images`: both images and both captions of a quad in one request; the model names the matching.
+
+A prompt is made of texts and images in order; how they travel, and to which model, is decided elsewhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.errors import InputError
+from counterfoil.scorers.base import text_of
+from counterfoil.scorers.chat.parsing import matching, option_letter
+from counterfoil.scorers.questions import Picks, QuestionItems
+from counterfoil.store import digest_value
+
+PROTOCOLS = ("yes-no", "choose", "two-images")
+ORDERS = ("seeded", "balanced", "given")
+
+#: The texts of a prompt, and its images, in order.
+Parts = tuple[str | Image, ...]
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+#: What each protocol asks where no other words are given; {} is the caption, or the list of captions.
+_QUESTION: Mapping[str, str] = {
+    "yes-no": 'Does this image show "{}"? Answer with one word, yes or no.',
+    "choose": "Which caption describes this image?\n{}\nAnswer with the letter alone.",
+    "two-images": "{}\nWhich caption belongs to which image? Answer 1A 2B or 1B 2A, and nothing else.",
+}
+_IMAGE_QUESTION = 'Which of these images does the caption "{}" describe? Answer with the letter alone.'
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The words of a protocol; each template has one {} for the caption or the list of captions.
+
+    >>> Prompts.of("yes-no", question="Is this {}?", where="chat:URL#MODEL").question
+    'Is this {}?'
+    """
+
+    protocol: str
+    question: str
+    #: Of `choose`, where images are the options.
+    image_question: str = ""
+
+    @classmethod
+    def of(cls, protocol: str, *, question: str = "", image_question: str = "", where: str) -> "Prompts":
+        """The protocol's own words where none are given; raises `InputError` for a template without {}."""
+        if image_question and protocol != "choose":
+            raise InputError(
+                "image_question belongs to another protocol", where=where, given=protocol, allowed="choose"
+            )
+        found = cls(
+            protocol,
+            question or _QUESTION[protocol],
+            (image_question or _IMAGE_QUESTION) if protocol == "choose" else "",
+        )
+        for name, text in (("question", found.question), ("image_question", found.image_question)):
+            if text and text.count("{}") != 1:
+                raise InputError(
+                    f"{name} needs one {{}} for the caption",
+                    where=where,
+                    given=text,
+                    allowed=_QUESTION[protocol],
+                )
+        return found
+
+    def about_pair(self, image: Image, caption: Caption) -> Parts:
+        """One image and the question about one caption."""
+        return (image, _filled(self.question, text_of(caption)))
+
+    def among_captions(self, image: Image, captions: Sequence[Caption]) -> Parts:
+        """One image and the letters of captions."""
+        lines = (f"({letter}) {text_of(each)}" for letter, each in zip(_LETTERS, captions, strict=False))
+        return (image, _filled(self.question, "\n".join(lines)))
+
+    def among_images(self, caption: Caption, images: Sequence[Image]) -> Parts:
+        """The letters of images, each in front of its image, and the question about one caption."""
+        labelled = [
+            part for letter, each in zip(_LETTERS, images, strict=False) for part in (f"({letter})", each)
+        ]
+        return (*labelled, _filled(self.image_question, text_of(caption)))
+
+    def about_both(self, images: Sequence[Image], captions: Sequence[Caption]) -> Parts:
+        """Both images and both captions."""
+        lines = (
+            f"Caption {letter}: {text_of(each)}" for letter, each in zip(_LETTERS, captions, strict=False)
+        )
+        return ("Image 1:", images[0], "Image 2:", images[1], _filled(self.question, "\n".join(lines)))
+
+
+def _filled(template: str, text: str) -> str:
+    before, _, after = template.partition("{}")
+    return before + text + after
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """One request about a question: its prompt, and the order in which its options stand.
+
+    `picks` says what is picked: the caption of image `place`, the image of caption `place`, or both.
+    """
+
+    question: int
+    picks: Literal["caption", "image", "both"]
+    place: int
+    parts: Parts
+    order: tuple[int, ...]
+    #: The options as texts, in the order shown; empty for images.
+    shown: tuple[str, ...] = field(default=(), repr=False)
+
+    def read(self, text: str) -> tuple[int, ...] | None:
+        """The places picked, in the question's own order ("both": of either image); None if not readable."""
+        if self.picks == "both":
+            pair = matching(text)
+            return None if pair is None else tuple(self.order[letter] for letter in pair)
+        letter = option_letter(text, self.shown or ("",) * len(self.order))
+        return None if letter is None else (self.order[letter],)
+
+
+def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, seed: int) -> list[Turn]:
+    """The requests that answer the questions under `choose` or `two-images`, question after question.
+
+    The order of options depends on the options and `seed` alone: both images of a quad see their captions in
+    one order, so that always answering A picks one right caption of two. `balanced` turns the order so that
+    over these questions each option stands equally often in each place (to one), and `given` keeps the
+    benchmark's order, in which the right option stands first. Raises `InputError` for questions that the
+    protocol cannot ask.
+    """
+    for each in questions:
+        _check(each, prompts.protocol)
+    lists = [items for each in questions for items in _options(each, prompts.protocol)]
+    orders = option_orders([_names(items) for items in lists], order=order, seed=seed)
+    found: list[Turn] = []
+    at = iter(orders)
+    for number, each in enumerate(questions):
+        if prompts.protocol == "two-images":
+            own = next(at)
+            captions = [each.captions[place] for place in own]
+            found.append(Turn(number, "both", 0, prompts.about_both(each.images, captions), own))
+            continue
+        if len(each.captions) > 1:
+            own = next(at)
+            captions = [each.captions[place] for place in own]
+            shown = tuple(text_of(caption) for caption in captions)
+            found += [
+                Turn(number, "caption", place, prompts.among_captions(image, captions), own, shown)
+                for place, image in enumerate(each.images)
+            ]
+        if len(each.images) > 1:
+            own = next(at)
+            images = [each.images[place] for place in own]
+            found += [
+                Turn(number, "image", place, prompts.among_images(caption, images), own)
+                for place, caption in enumerate(each.captions)
+            ]
+    return found
+
+
+def picked(question: QuestionItems, answers: Sequence[tuple[Turn, str | None]]) -> Picks:
+    """What the answers to a question's turns pick; -1 where a text is None or says nothing."""
+    captions = [-1] * (len(question.images) if len(question.captions) > 1 else 0)
+    images = [-1] * (len(question.captions) if len(question.images) > 1 else 0)
+    for turn, text in answers:
+        found = None if text is None else turn.read(text)
+        if found is None:
+            continue
+        if turn.picks == "both":
+            captions = list(found)
+            images = [found.index(caption) for caption in (0, 1)]
+        elif turn.picks == "caption":
+            captions[turn.place] = found[0]
+        else:
+            images[turn.place] = found[0]
+    return Picks(tuple(captions), tuple(images))
+
+
+def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) -> list[tuple[int, ...]]:
+    """For each list of options the order in which they are shown: places of the list, first shown first.
+
+    >>> option_orders([("a", "b")] * 2, order="given", seed=0)
+    [(0, 1), (0, 1)]
+    >>> found = option_orders([(str(i), "x") for i in range(100)], order="balanced", seed=0)
+    >>> sum(first == 0 for first, _ in found)
+    50
+    """
+    if order == "given":
+        return [tuple(range(len(each))) for each in options]
+    keys = [digest_value([seed, *each]) for each in options]
+    if order == "seeded":
+        return [
+            tuple(np.random.default_rng(int(key, 16)).permutation(len(each)).tolist())
+            for key, each in zip(keys, options, strict=True)
+        ]
+    # The same options are turned alike; others one place further than those before them.
+    rank: dict[str, int] = {}
+    for size in sorted({len(each) for each in options}):
+        of_size = sorted({key for key, each in zip(keys, options, strict=True) if len(each) == size})
+        rank |= {key: place % size for place, key in enumerate(of_size)}
+    return [
+        tuple((place + rank[key]) % len(each) for place in range(len(each)))
+        for key, each in zip(keys, options, strict=True)
+    ]
+
+
+def _options(question: QuestionItems, protocol: str) -> list[Sequence[Caption] | Sequence[Image]]:
+    """The lists of options of a question: its captions, then its images, where there are several."""
+    if protocol == "two-images":
+        return [question.captions]
+    return [items for items in (question.captions, question.images) if len(items) > 1]
+
+
+def _names(items: Sequence[Caption] | Sequence[Image]) -> list[str]:
+    return [text_of(each) if isinstance(each, Caption) else each.id for each in items]
+
+
+def _check(question: QuestionItems, protocol: str) -> None:
+    shape = (len(question.captions), len(question.images))
+    if protocol == "two-images" and shape != (2, 2):
+        raise InputError(
+            "two-images asks about two images and two captions at once",
+            given=f"{shape[0]} captions and {shape[1]} images",
+            allowed="quads; else the protocols choose and yes-no",
+        )
+    if max(shape) > len(_LETTERS):
+        raise InputError(
+            "more options than letters", given=max(shape), allowed=f"at most {len(_LETTERS)}; else yes-no"
+        )

@@ -1,0 +1,238 @@
+"""A server that speaks the protocol of chat endpoints, with faults; run as a process of its own.
+
+It looks at the images and prompts that it is sent: what each image shows is put into it, and it answers by
+that.
+`POST /control` sets its state, `GET /log` gives all requests for answers.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KEY = "sk-a-secret-of-the-tests"
+
+
+def probability(image: str, caption: str) -> float:
+    """P(yes) of an image (its digest) and a caption, in (0, 1): the same in server and test."""
+    number = int(hashlib.sha256(f"{image} {caption}".encode()).hexdigest()[:8], 16)
+    return 0.05 + 0.9 * number / 2**32
+
+
+class State:
+    """What the server answers, and what it was sent."""
+
+    def __init__(self) -> None:
+        self.lock, self.released = threading.Lock(), threading.Event()
+        self.reset({})
+
+    def reset(self, given: dict[str, Any]) -> None:
+        self.released.set()
+        self.released = threading.Event()
+        #: Digest of an image to the captions that it shows.
+        self.shows: dict[str, list[str]] = given.get("shows", {})
+        self.logprobs: bool = given.get("logprobs", True)
+        #: What is answered to every prompt, in place of the truth.
+        self.always: str | None = given.get("always")
+        #: Parts of prompts that are refused, or answered with nothing that can be read.
+        self.refuse: list[str] = given.get("refuse", [])
+        self.babble: list[str] = given.get("babble", [])
+        #: Faults of the first requests, one each.
+        self.faults: list[str] = given.get("faults", [])
+        #: So many answers are given; later requests hang.
+        self.most: int | None = given.get("most")
+        self.log: list[dict[str, Any]] = []
+
+
+STATE = State()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        with STATE.lock:
+            self._send(200, STATE.log)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/control":
+            with STATE.lock:
+                STATE.reset(json.loads(body))
+            self._send(200, {})
+            return
+        entry = {
+            "body": hashlib.sha256(body).hexdigest(),
+            "time": time.time(),
+            "key": self.headers.get("Authorization"),
+            "answered": False,
+        }
+        with STATE.lock:
+            STATE.log.append(entry)
+            fault = STATE.faults.pop(0) if STATE.faults else ""
+            answered = sum(each["answered"] for each in STATE.log)
+            held = STATE.most is not None and answered >= STATE.most
+            entry["answered"] = not held and not fault
+            released = STATE.released
+        if held:
+            released.wait(60)
+            return
+        if not self._failed(fault):
+            self._answer(json.loads(body))
+
+    def _failed(self, fault: str) -> bool:
+        """Whether a fault was the answer."""
+        match fault:
+            case "":
+                return False
+            case "slow":
+                time.sleep(0.6)
+                return True
+            case "cut":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+                self.close_connection = True
+            case "half":
+                self.send_response(200)
+                self.send_header("Content-Length", "5000")
+                self.end_headers()
+                self.wfile.write(b'{"choices": [')
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+            case "no json":
+                self._send(200, "<html>busy</html>")
+            case "no choices":
+                self._send(200, {"choices": []})
+            case "429":
+                self._send(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"})
+            case "quota":
+                self._send(429, {"error": {"message": "no money left", "code": "insufficient_quota"}})
+            case "401":
+                self._send(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
+            case "filter":
+                self._send(400, {"error": {"message": "filtered", "code": "content_filter"}})
+            case _:
+                self._send(int(fault), {"error": {"message": f"fault {fault}"}})
+        return True
+
+    def _answer(self, asked: dict[str, Any]) -> None:
+        if asked["model"] != "looker":
+            self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
+            return
+        content = asked["messages"][0]["content"]
+        text = "\n".join(part["text"] for part in content if part["type"] == "text")
+        images = [_digest(part["image_url"]["url"]) for part in content if part["type"] == "image_url"]
+        message: dict[str, Any] = {"role": "assistant"}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": message}
+        if any(words in text for words in STATE.refuse):
+            message |= {"content": None, "refusal": "I can't help with that."}
+        elif any(words in text for words in STATE.babble):
+            message["content"] = "It is hard to tell."
+        else:
+            message["content"] = STATE.always or answer(text, images, STATE.shows)
+        if asked.get("logprobs") and STATE.logprobs:
+            yes = probability(images[0], _quoted(text)) if images else 0.9
+            tokens = [["Yes", 0.75 * yes], [" yes", 0.25 * yes], ["No", 0.95 * (1 - yes)]]
+            if any(words in text for words in (*STATE.babble, *STATE.refuse)):
+                tokens = [["It", 0.9], ["I", 0.05]]
+            choice["logprobs"] = {
+                "content": [
+                    {
+                        "token": tokens[0][0],
+                        "logprob": math.log(tokens[0][1]),
+                        "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in tokens],
+                    }
+                ]
+            }
+        usage = {"prompt_tokens": 100, "completion_tokens": 2, "total_tokens": 102}
+        self._send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
+
+    def _send(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
+        data = (value if isinstance(value, str) else json.dumps(value)).encode()
+        self.send_response(status)
+        for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, text)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def answer(text: str, images: list[str], shows: dict[str, list[str]]) -> str:
+    """What one who sees the images answers to a prompt of any protocol."""
+    captions = re.findall(r"^Caption ([AB]): (.*)$", text, re.MULTILINE)
+    if captions:
+        letters = [
+            next(letter for letter, words in captions if words in shows.get(image, ())) for image in images
+        ]
+        return f"1{letters[0]} 2{letters[1]}"
+    options = re.findall(r"^\(([A-Z])\) (.+)$", text, re.MULTILINE)
+    if options:
+        return next(
+            (f"({letter}) {words}" for letter, words in options if words in shows.get(images[0], ())), "none"
+        )
+    if len(images) > 1:
+        return "ABCDEFGH"[next(k for k, image in enumerate(images) if _quoted(text) in shows.get(image, ()))]
+    return "Yes." if not images or _quoted(text) in shows.get(images[0], ()) else "No, it does not."
+
+
+def _quoted(text: str) -> str:
+    found = re.search(r'"(.*)"', text)
+    return found.group(1) if found else ""
+
+
+def _digest(url: str) -> str:
+    return hashlib.sha256(base64.b64decode(url.partition(",")[2])).hexdigest()
+
+
+class Server:
+    """A running server, from the side of a test."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self._root = f"http://127.0.0.1:{port}"
+
+    def set(self, **state: Any) -> None:
+        """Forget all requests, and answer as `state` says."""
+        data = json.dumps(state).encode()
+        with urllib.request.urlopen(urllib.request.Request(f"{self._root}/control", data), timeout=10):
+            pass
+
+    def log(self) -> list[dict[str, Any]]:
+        """All requests for answers, in order."""
+        with urllib.request.urlopen(f"{self._root}/log", timeout=10) as response:
+            found: list[dict[str, Any]] = json.load(response)
+        return found
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """A server in a process of its own."""
+    with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Server(int(process.stdout.readline()))
+        finally:
+            process.kill()
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    sys.stdout.write(f"{server.server_address[1]}\n")
+    sys.stdout.flush()
+    server.serve_forever()
