@@ -11,6 +11,7 @@ WORDS = ("a", "red", "cat", "dog", "on", "the", "mat", "photo", "of", "in", "two
 #: BERT's marks, letters and words: every text has tokens, and most words several.
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.ascii_lowercase, *string.punctuation)
 VOCABULARY = (*PIECES, *(f"##{letter}" for letter in string.ascii_lowercase), *WORDS[1:])
+OF_REGIONS = ("lxmert", "visual_bert")
 NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
 
 
@@ -21,7 +22,8 @@ def save(name: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kind, config, processor = _parts(name)
     save_model(kind, config, folder)
-    processor.save_pretrained(folder)
+    if processor is not None:
+        processor.save_pretrained(folder)
     if name == "bridgetower":
         save_byte_pairs(folder)
     else:
@@ -33,6 +35,15 @@ def _parts(name: str) -> tuple[Any, Any, Any]:
     import transformers
 
     size = len(VOCABULARY)
+    if name == "lxmert":
+        layers = {"l_layers": 2, "x_layers": 2, "r_layers": 1, "num_attention_heads": 2}
+        config = transformers.LxmertConfig(
+            vocab_size=size, hidden_size=32, intermediate_size=64, visual_feat_dim=12, **layers
+        )
+        return transformers.LxmertForPreTraining, config, None
+    if name == "visual_bert":
+        config = transformers.VisualBertConfig(**LAYERS, vocab_size=size, visual_embedding_dim=12)
+        return transformers.VisualBertForPreTraining, config, None
     vision = {**LAYERS, "image_size": 32, "patch_size": 8}
     square = {"size": {"height": 32, "width": 32}}
     if name == "blip":

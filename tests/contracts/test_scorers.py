@@ -108,6 +108,13 @@ KINDS = (
         changes=({"settings": {"score": "log-odds"}}, {"settings": {"question": "Is it {}?"}}, HALF),
         torch=True,
     ),
+    Kind(
+        "LXMERT",
+        "regions:{}/lxmert",
+        options={"settings": {"features": "{}/regions.npz"}},
+        changes=(PROMPT, HALF, {"settings": {"features": "{}/regions-2.npz"}}),
+        torch=True,
+    ),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
     Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
     Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
@@ -166,6 +173,13 @@ def files(tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchm
     quads, gallery = benchmarks["quads"], benchmarks["gallery"]
     for end, seed in (("", 0), ("-2", 1)):
         rng = np.random.default_rng(seed)
+        shape = len(quads.images), 3
+        np.savez(
+            folder / f"regions{end}.npz",
+            image_ids=[image.id for image in quads.images],
+            features=rng.normal(size=(*shape, 12)),
+            boxes=np.sort(rng.uniform(size=(*shape, 4)), axis=-1),
+        )
         four = enumerate(rng.integers(0, 9, (len(quads), 4)))
         lines = [
             "id,c0_i0,c0_i1,c1_i0,c1_i1",
@@ -220,7 +234,7 @@ def _models(folder: Path, texts: list[str]) -> None:
     model.save_pretrained(folder / "siglip2")
     processor.save_pretrained(folder / "siglip2")
     save_words(folder / "siglip2")
-    for name in ("blip", "vilt"):
+    for name in ("blip", "vilt", "lxmert"):
         tiny_matchers.save(name, folder / name)
 
     def saved(name: str, backbone: Any) -> None:

@@ -156,7 +156,9 @@ def _scores(
 ) -> Float[ndarray, "pairs"]:
     """The scores of some pairs, each distinct one computed once."""
     work, kept = session.prepare(benchmark, scorer, pairs=(captions, images))
-    return work.spread(session.score_pairs(scorer, work, kept))
+    scores = work.spread(session.score_pairs(scorer, work, kept))
+    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    return scores
 
 
 def _again(

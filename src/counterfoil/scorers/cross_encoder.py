@@ -6,10 +6,11 @@ is kept while its captions last, and captions go through the model in groups of 
 right and masked.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -46,17 +47,25 @@ class TokenizedPairs:
         return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
 
 
-@runtime_checkable
-class Matcher(Protocol):
+class Matcher(ABC):
     """A model of image-text matching on its device."""
 
+    @abstractmethod
     def images(self, inputs: Sequence[Any]) -> Sequence[State]:
         """What is computed once per image, of images as they were read."""
-        ...
 
+    @abstractmethod
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """(pairs,) numbers; higher means a better match."""
-        ...
+
+
+def probability(logits: Tensor, match: int = 1) -> Tensor:
+    """The probability in float32 of the class that means "the caption is of the image", of two.
+
+    >>> probability(torch.tensor([[0.0, 0.0], [-1.0, 3.0]])).tolist()
+    [0.5, 0.9820137619972229]
+    """
+    return logits.float().softmax(dim=-1)[:, match]
 
 
 #: Batches of images to the inputs of each batch, read ahead in `workers` processes.

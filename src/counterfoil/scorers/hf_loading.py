@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import MissingExtraError, ModelError
+from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
+from counterfoil.scorers.base import ScorerSettings
 from counterfoil.scorers.runtime import NO_NETWORK, causes
 from counterfoil.store import digest_value
 
@@ -165,6 +166,22 @@ def length_of(config: Any, tokenizer: Any) -> int:
     if "roberta" in str(text.model_type) or config.model_type in ("altclip", "bridgetower"):
         positions -= 2
     return min(PRESCRIBED.get(config.model_type, positions), positions, int(tokenizer.model_max_length))
+
+
+def length_within(settings: ScorerSettings, most: int, usual: int | None = None) -> int:
+    """The setting `length`, at most what the model reads; where none is given `usual`, or that.
+
+    Raises `InputError` for lengths that leave no room for words between the marks, and for longer ones.
+    """
+    length = settings.count("length", most if usual is None else min(usual, most))
+    if not 2 < length <= most:
+        raise InputError(
+            "the model cannot read captions of this length",
+            where=settings.where,
+            given=length,
+            allowed=f"3 to {most} tokens",
+        )
+    return length
 
 
 def check_words(tokenizer: Any, where: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from counterfoil.errors import InputError, ModelError, UnknownNameError
+from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import (
     DEFAULT,
@@ -123,12 +123,4 @@ def _length(family: type[Family], model: Any, tokenizer: Any, protocol: str, set
     """The most tokens of a caption: as set, else of the protocol, else as many as the model reads."""
     config = getattr(model.config, family.text, model.config)
     most = loading.length_of(config if family.text != "text_config" else model.config, tokenizer)
-    length = settings.count("length", min(most, family.lengths.get(protocol, most)))
-    if not 2 < length <= most:
-        raise InputError(
-            "the model cannot read captions of this length",
-            where=settings.where,
-            given=length,
-            allowed=f"3 to {most} tokens",
-        )
-    return length
+    return loading.length_within(settings, most, family.lengths.get(protocol, most))

@@ -5,7 +5,6 @@ passes, and above all the image tower, which runs once for all captions of an im
 library's call for one pair at a time.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,11 +16,11 @@ from torch import Tensor
 from torch.nn.functional import normalize, pad, scaled_dot_product_attention
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.cross_encoder import State, TokenizedPairs
+from counterfoil.scorers.cross_encoder import Matcher, State, TokenizedPairs, probability
 
 
 @dataclass(frozen=True, eq=False)
-class Family(ABC):
+class Family(Matcher):
     """A model with its image processor, on its device, and how it is asked."""
 
     #: The class of transformers, and the ways to score a pair, the default first.
@@ -42,23 +41,10 @@ class Family(ABC):
     protocol: str
     where: str
 
-    @abstractmethod
-    def images(self, pictures: Sequence[ndarray]) -> Sequence[State]:
-        """What is computed once per image."""
-
-    @abstractmethod
-    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """(pairs,) numbers; higher means a better match."""
-
     def pixels(self, pictures: Sequence[ndarray], **options: Any) -> Any:
         """What the image processor makes of pictures, on the device; floats in the model's type."""
         whole = [PIL.Image.fromarray(each) for each in pictures]
         return self.processor(images=whole, return_tensors="pt", **options).to(self.device, self.dtype)
-
-
-def probability(logits: Tensor) -> Tensor:
-    """The probability of the second of two classes, "the caption is of the image", in float32."""
-    return logits.float().softmax(dim=-1)[:, 1]
 
 
 def cosines(images: Sequence[Tensor], captions: Tensor, pairs: TokenizedPairs) -> Tensor:

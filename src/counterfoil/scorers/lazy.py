@@ -41,6 +41,8 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
     files = _files(argument)
     if not files:
         return load(argument, options)
+    # What a setting names decides answers as well: region features, a tokenizer.
+    files += [file for value in options.settings.values() for file in _files(value)]
     key = digest_value(
         {
             "spec": f"{prefix}:{argument}",

@@ -73,6 +73,15 @@ _ENTRIES = (
         ("protocol", "length"),
     ),
     ScorerEntry(
+        "regions",
+        "NAME_OR_FOLDER",
+        "a cross-encoder of transformers that reads region features from files (LXMERT, VisualBERT)",
+        "regions:unc-nlp/lxmert-base-uncased",
+        "counterfoil.scorers.regions:load",
+        "models",
+        ("features", "tokenizer", "length", "match"),
+    ),
+    ScorerEntry(
         "hf-text",
         "NAME_OR_FOLDER[@LAYER]",
         "an encoder of texts of transformers (BERT, RoBERTa, ...), behind metric:token-match alone",
