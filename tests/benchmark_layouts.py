@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
+from counterfoil.data.readers.caption_choices import VALSE
+
 
 @dataclass
 class Released:
@@ -168,6 +170,117 @@ def eqben_list(name: str) -> Callable[[Released], None]:
     return write
 
 
+def valse(least: int) -> Callable[[Released], None]:
+    """One item of each of its eleven files that passes the filter, and two that do not; keys repeat."""
+
+    def write(into: Released) -> None:
+        for n, name in enumerate(VALSE):
+            items = {}
+            for votes in (least, least - 1, 0):
+                key = f"test_{least - votes}"
+                items[key] = {
+                    "image_file": into.picture(f"{n}_{votes}.jpg", 10 * n + votes),
+                    "caption": f"caption {n} {votes}",
+                    "foil": f"foil {n} {votes}",
+                    "linguistic_phenomena": "of the data",
+                    "mturk": {"foil": 3 - votes, "caption": votes, "other": 0},
+                }
+            into.json(f"{name}.json", items)
+            into.ids.append(f"{name}/test_0")
+            into.right.add((f"caption {n} {least}", f"{n}_{least}.jpg"))
+            into.group(name)
+
+    return write
+
+
+def whatsup(name: str, relations: tuple[str, ...]) -> Callable[[Released], None]:
+    """Two sets of four; of the second pair of objects all, so that every image has its opposite."""
+
+    def write(into: Released) -> None:
+        rows = []
+        for n, objects in enumerate((("mug", "table"), ("pan", "chair"))):
+            for k, relation in enumerate(relations):
+                of = "_of" if relation in ("left", "right", "in-front") else ""
+                stem = f"{objects[0]}_{relation}{of}_{objects[1]}"
+                image = into.picture(f"images/{stem}.jpeg", 4 * n + k)
+                texts = [f"A {objects[0]} {each} {objects[1]}" for each in relations]
+                texts = [texts[k], *texts[:k], *texts[k + 1 :]]
+                rows.append({"image_path": f"data/{image}", "caption_options": texts})
+                into.ids.append(stem)
+                into.right.add((texts[0], f"data/{image}"))
+                into.group(relation)
+        into.json(name, rows)
+
+    return write
+
+
+def spatial_questions(name: str, image: str, *, two: bool) -> Callable[[Released], None]:
+    def write(into: Released) -> None:
+        rows = []
+        for n, (right, wrong) in enumerate((("left", "right"), ("top", "bottom"))):
+            file = image.format(139 + n)
+            into.picture(f"images/{file}", n)
+            end = " of a dog" if two else ""
+            rows.append([139 + n, f"A cat on the {right}{end}", f"A cat on the {wrong}{end}"])
+            into.ids.append(str(n))
+            into.right.add((rows[-1][1], file))
+            into.group(f"{right} of" if two and right == "left" else right)
+        into.json(name, rows)
+
+    return write
+
+
+def negbench(into: Released) -> None:
+    for n, name in enumerate(("COCO_val", "VOC2007")):
+        rows = []
+        for row, (right, template) in enumerate(((0, "positive"), (3, "negative"), (1, "hybrid"))):
+            image = into.picture(f"images/{name}_{row}.jpg", 3 * n + row)
+            options = {f"caption_{k}": f"caption {k} of {name} {row}" for k in range(4)}
+            rows.append({"image_path": f"data/coco/{image}", **options, "correct_answer": right})
+            rows[-1]["correct_answer_template"] = template
+            into.ids.append(f"{name}/{row}")
+            into.right.add((options[f"caption_{right}"], f"data/coco/{image}"))
+            into.group(name, template)
+        into.csv(f"{name}_mcq_llama3.1_rephrased.csv", rows)
+
+
+def vl_checklist(into: Released) -> None:
+    files = {
+        "Attribute/vg/color": "Attribute/color",
+        "Object/Location/swig_location/swig_agent/swig_agent_mid": "Object/Location/mid",
+        "Relation/swig_action": "Relation/action",
+    }
+    for n, (name, kind) in enumerate(files.items()):
+        rows = []
+        for row in range(2):
+            image = into.picture(f"images/{n}/{row}.jpg", 2 * n + row)
+            texts = {"POS": [f"right {n} {row}", "another"], "NEG": [f"wrong {n} {row}", "another"]}
+            rows.append([f"VG_100K/{image}", texts])
+            into.ids.append(f"{name}/{row}")
+            into.right.add((f"right {n} {row}", f"VG_100K/{image}"))
+            into.group(name, kind, kind.split("/")[0])
+        into.json(f"{name}.json", rows)
+    into.json("Object/Size/swig_size/swig_place_large.json", [])
+
+
+def svo_probes(into: Released) -> None:
+    rows = []
+    for n, kind in enumerate(("subj_neg", "verb_neg", "obj_neg", "verb_neg")):
+        images = [into.picture(f"{10 * n + k}.jpg", 2 * n + k) for k in (0, 1)]
+        row = {"sentence": f"A person sits {n}", "pos_triplet": "person,sit,x", "neg_triplet": "person,run,x"}
+        row |= {
+            "pos_url": "http://a",
+            "neg_url": "http://b",
+            "pos_image_id": 10 * n,
+            "neg_image_id": 10 * n + 1,
+        }
+        rows.append(row | {each: each == kind for each in ("subj_neg", "verb_neg", "obj_neg")})
+        into.ids.append(str(n))
+        into.right.add((str(row["sentence"]), images[0]))
+        into.group({"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}[kind])
+    into.csv("svo_probes.csv", [*rows, rows[0] | {"sentence": ""}])
+
+
 #: By the name of the benchmark.
 LAYOUTS: dict[str, Callable[[Released], None]] = {
     "colorswap": colorswap,
@@ -179,4 +292,16 @@ LAYOUTS: dict[str, Callable[[Released], None]] = {
     "eqben-subset": eqben_list("eqben_subset_10percent_final.json"),
     "eqben-mini": eqben_list("all_select.json"),
     "flickr30k-counterfactuals": counterfactuals,
+    "valse": valse(2),
+    "valse-unanimous": valse(3),
+    "whatsup-a": whatsup("controlled_images_dataset.json", ("left", "right", "on", "under")),
+    "whatsup-b": whatsup("controlled_clevr_dataset.json", ("left", "right", "in-front", "behind")),
+    "whatsup-coco-one": spatial_questions("coco_qa_one_obj.json", "{:012d}.jpg", two=False),
+    "whatsup-coco-two": spatial_questions("coco_qa_two_obj.json", "{:012d}.jpg", two=True),
+    "whatsup-vg-one": spatial_questions("vg_qa_one_obj.json", "{}.jpg", two=False),
+    "whatsup-vg-two": spatial_questions("vg_qa_two_obj.json", "{}.jpg", two=True),
+    "negbench-mcq": negbench,
+    "vl-checklist": vl_checklist,
+    "vl-checklist-all": vl_checklist,
+    "svo-probes": svo_probes,
 }

@@ -8,7 +8,10 @@ from counterfoil.catalog import benchmarks
 from counterfoil.data.benchmark import Card, card
 from counterfoil.errors import UnknownNameError
 
-UNCOUNTED = ("coco-captions", "flickr8k-cf", "eqben-subset", "flickr30k-counterfactuals")
+UNCOUNTED = (
+    *("coco-captions", "flickr8k-cf", "eqben-subset", "flickr30k-counterfactuals"),
+    *("negbench-mcq", "vl-checklist", "vl-checklist-all", "svo-probes"),
+)
 
 
 def test_the_benchmarks_there_are() -> None:
@@ -31,6 +34,18 @@ def test_the_benchmarks_there_are() -> None:
         "eqben-subset",
         "eqben-mini",
         "flickr30k-counterfactuals",
+        "valse",
+        "valse-unanimous",
+        "whatsup-a",
+        "whatsup-b",
+        "whatsup-coco-one",
+        "whatsup-coco-two",
+        "whatsup-vg-one",
+        "whatsup-vg-two",
+        "negbench-mcq",
+        "vl-checklist",
+        "vl-checklist-all",
+        "svo-probes",
         "pairs",
         "coco-5k",
         "coco-1k",
@@ -79,7 +94,7 @@ def test_a_card_is_complete(each: Card) -> None:
     assert each.pitfalls
     if each.name not in ("pairs", "gallery", "ratings", "preferences"):
         # The number of questions depends on the files, or is not published.
-        assert each.size or each.name.startswith(("pmrp", "foil")) or each.name in UNCOUNTED
+        assert each.size or each.name.startswith(("pmrp", "foil", "whatsup")) or each.name in UNCOUNTED
         assert each.licence
     if each.name not in ("pairs", "gallery", "ratings", "preferences") and not each.name.startswith("world-"):
         assert each.citation

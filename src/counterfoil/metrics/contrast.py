@@ -12,7 +12,7 @@
   question is the mean over draws.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -226,7 +226,42 @@ CHOICE: Mapping[str, Measure] = by_name(
         "m!(k-m)!/k!",
         macro_of="accuracy",
     ),
+    Measure(
+        "pairs",
+        "choice",
+        "Pairs",
+        "both questions of a pair are right (What'sUp: opposite relations of two objects)",
+        "1/k^2",
+        choice_accuracy,
+        within=("pair", 2),
+    ),
+    Measure(
+        "sets",
+        "choice",
+        "Sets",
+        "all four questions of a set are right (What'sUp: all relations of two objects)",
+        "1/k^4",
+        choice_accuracy,
+        within=("set", 4),
+    ),
 )
+
+
+def together(values: Float[ndarray, "n"], labels: Sequence[str], members: int) -> Float[ndarray, "n"]:
+    """The product of the values of each question's group; 0 where it has not `members` questions, or none.
+
+    A mean of them is what the official code of What'sUp counts: pairs with both right, over half as many as
+    there are questions.
+
+    >>> together(np.array([1.0, 1.0, 1.0, 0.0, 1.0]), ["a", "a", "b", "b", ""], 2)
+    array([1., 1., 0., 0., 0.])
+    """
+    names, group, counts = np.unique(np.asarray(labels, dtype=str), return_inverse=True, return_counts=True)
+    products = np.ones(len(names))
+    np.multiply.at(products, group, values)
+    products[(counts != members) | (names == "")] = 0.0
+    found: NDArray[np.float64] = products[group]
+    return found
 
 
 def choice_margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:

@@ -78,6 +78,9 @@ class Measure(Declared):
       benchmark's groups of that measure's means.
     * `range` holds all values; only that of an `of_all` is not [0, 1].
     * `main` measures are those that comparisons test where a benchmark's card names none.
+    * `within` names a grouping of the benchmark, and how many questions each of its groups has: a question's
+      value is then the product over the questions of its group, and 0 outside of every group and in a group
+      that lacks some; the measure is reported where the benchmark has the grouping.
     * `needs` restricts a gallery's measure to galleries whose right answers have "gains" other than 1, or
       follow from "classes" (`class_rules.Plausible`; then `per_item` takes their shares).
 
@@ -100,6 +103,7 @@ class Measure(Declared):
     macro_of: str = ""
     range: tuple[float, float] = field(default=(0.0, 1.0), kw_only=True)
     main: bool = field(default=False, kw_only=True)
+    within: tuple[str, int] | None = field(default=None, kw_only=True)
     needs: Literal["", "gains", "classes"] = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:

@@ -88,6 +88,38 @@ def choices(
     )
 
 
+def image_choices(
+    card: Card,
+    ids: Sequence[str],
+    captions: Sequence[str],
+    candidates: Sequence[Sequence[Image]],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    source: str,
+    path: Path | None = None,
+) -> Benchmark:
+    """One caption and k images per question, the first of them right.
+
+    `candidates` holds a column of n images per candidate; the caption of question "17" is called "17_c0".
+    Images of one id are one item.
+    """
+    items, positions = _listed([image for row in zip(*candidates, strict=True) for image in row])
+    return Benchmark(
+        card=card,
+        images=items,
+        captions=tuple(Caption(f"{name}_c0", text) for name, text in zip(ids, captions, strict=True)),
+        questions=Choice(
+            tuple(ids),
+            groupings=groupings,
+            query=np.arange(len(ids), dtype=np.int64),
+            candidates=positions.reshape(len(ids), -1),
+            asks="caption",
+        ),
+        source=source,
+        path=path,
+    )
+
+
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
     """The benchmark itself, if it has as many questions as its card says, in all and in each group.
 

@@ -105,9 +105,14 @@ class FormEvaluation(ABC):
     finer_measures: ClassVar[bool] = False
 
     def measures(self, benchmark: Benchmark) -> tuple[Measure, ...]:
-        """The declared measures; those over groups where the benchmark's card names the groups."""
-        known = of_form(benchmark.questions.form)
-        return tuple(measure for measure in known if not measure.macro_of or benchmark.card.macro)
+        """The declared measures; those over groups where the benchmark has the groups."""
+        groupings = benchmark.questions.groupings
+        return tuple(
+            measure
+            for measure in of_form(benchmark.questions.form)
+            if (not measure.macro_of or benchmark.card.macro)
+            and (measure.within is None or measure.within[0] in groupings)
+        )
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
         """The measures that comparisons test."""

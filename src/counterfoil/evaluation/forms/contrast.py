@@ -23,7 +23,7 @@ from counterfoil.evaluation.intervals import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import find, of_form
+from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
 from counterfoil.stats.tests import mcnemar, paired_permutation
@@ -81,7 +81,18 @@ class ContrastEvaluation(FormEvaluation):
         if measure.expected is not None:
             return measure.expected
         constant = np.zeros((1, *benchmark.listed.shape[1:]))
-        return float(self.values(measure, benchmark, constant, Ties.HALF)[0])
+        alone = self.values(measure, benchmark, constant, Ties.HALF)
+        # Questions of a group have images of their own, so that random scores decide them one by one.
+        return float(self._joined(measure, benchmark, np.repeat(alone, len(benchmark))).mean())
+
+    def _joined(
+        self, measure: Measure, benchmark: Benchmark, values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The values of questions as those of their groups, where the measure is of groups."""
+        if measure.within is None:
+            return values
+        grouping, members = measure.within
+        return contrast.together(values, benchmark.questions.groupings[grouping], members)
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         refuse_rankings(benchmark, answers, where=where)
@@ -107,8 +118,10 @@ class ContrastEvaluation(FormEvaluation):
     ) -> dict[str, NDArray[np.float64]]:
         if isinstance(answers, Scores):
             values = {
-                measure.name: self.values(measure, benchmark, answers.values, ties)
-                for measure in of_form(benchmark.questions.form)
+                measure.name: self._joined(
+                    measure, benchmark, self.values(measure, benchmark, answers.values, ties)
+                )
+                for measure in self.measures(benchmark)
                 if not measure.macro_of
             }
         else:

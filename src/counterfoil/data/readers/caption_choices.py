@@ -1,0 +1,229 @@
+"""Choices between captions of one image: VALSE, VL-CheckList and NegBench's questions of four options."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.released_files import listed_rows, pictures
+from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.sugarcrepe import subset_files
+from counterfoil.data.tables import DataTable, integers, labels, read_table, shown, stack, texts
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
+
+#: VALSE's files by what they are called in the paper: a phenomenon has one to three.
+VALSE = {
+    "existence": "existence",
+    "plurals": "plurality",
+    "counting-small-quant": "counting",
+    "counting-hard": "counting",
+    "counting-adversarial": "counting",
+    "relations": "relations",
+    "action-replacement": "actions",
+    "actant-swap": "actions",
+    "coreference-standard": "coreference",
+    "coreference-hard": "coreference",
+    "foil-it": "foil-it",
+}
+
+#: VL-CheckList's aspects, and the rows of each file that its configuration keeps: MAX_NUM is 2,000, and a row
+#: is two of those.
+ASPECTS = ("Attribute", "Object", "Relation")
+FIRST_ROWS = 1000
+
+_NEGBENCH = ("image_path", "caption_0", "caption_1", "caption_2", "caption_3")
+_TEMPLATES = ("positive", "negative", "hybrid")
+
+
+def read_valse(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """VALSE's items that at least two of three people found right (the official filter).
+
+    `data` is the folder of its eleven JSON files, or one of them; without counts, those that are there. The
+    caption comes first, the foil second. Question "actant-swap/actions_test_0" is the item of that key: keys
+    repeat between files. Images are called by their file names; they come from several data sets, and are
+    looked for in one folder. Groupings: `subset` (the file) and `phenomenon`. Raises `DataError` naming the
+    file that is missing or miscounted, or the item that does not fit.
+    """
+    return _valse(card, data, images, least=2)
+
+
+def read_valse_unanimous(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """VALSE's items that all three people found right; else as `read_valse`."""
+    return _valse(card, data, images, least=3)
+
+
+def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) -> Benchmark:
+    if data is None:
+        raise not_on_hub(card)
+    there = [name for name in VALSE if (data / f"{name}.json").is_file()] if card.size is None else []
+    files = subset_files(data, there or list(VALSE))
+    found: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
+    for file in files:
+        table = read_table(file)
+        if table.kind != "keyed":
+            raise DataError("not an object keyed by item id", where=table.source)
+        columns = [table["id"], texts(table, "image_file"), texts(table, "caption"), texts(table, "foil")]
+        for row, (key, image, caption, foil) in enumerate(zip(*columns, strict=True)):
+            if _votes(table, row) >= least:
+                cells = (f"{file.stem}/{key}", file.stem, image, caption, foil)
+                for name, cell in zip(found, cells, strict=True):
+                    found[name].append(cell)
+    rows = DataTable(found, str(data))
+    return _two(
+        card,
+        rows,
+        {"subset": tuple(found["subset"]), "phenomenon": tuple(VALSE[name] for name in found["subset"])},
+        data,
+        images,
+        part=len(files) < len(VALSE),
+    )
+
+
+def _votes(table: DataTable, row: int) -> int:
+    """How many people chose the caption alone."""
+    cell = table["mturk"][row]
+    votes = cell.get("caption") if isinstance(cell, dict) else None
+    if not isinstance(votes, int) or isinstance(votes, bool):
+        raise DataError(
+            "no votes", where=table.where(row, "mturk"), given=shown(cell), allowed="{caption, foil, other}"
+        )
+    return votes
+
+
+def read_vl_checklist(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """VL-CheckList: the first 1,000 rows of each file, as its released configurations have it.
+
+    `data` is the folder `data` of the repository, with Attribute, Object and Relation. A row is [path of the
+    image, {"POS": texts, "NEG": texts}], of which the official code takes the first text each. Question
+    "Attribute/vg/color/17" is row 17, from 0, of that file; empty files are passed over. Images are called
+    by their paths. Groupings: `subset` (the file), `kind` ("Attribute/color", "Object/Location/center") and
+    `aspect`. Raises `DataError` naming the row that does not fit.
+    """
+    return _vl_checklist(card, data, images, FIRST_ROWS)
+
+
+def read_vl_checklist_all(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """VL-CheckList with all rows; else as `read_vl_checklist`."""
+    return _vl_checklist(card, data, images, None)
+
+
+def _vl_checklist(card: Card, data: Path | None, images: Path | None, most: int | None) -> Benchmark:
+    if data is None:
+        raise not_on_hub(card)
+    files = sorted(file for aspect in ASPECTS for file in (data / aspect).rglob("*.json"))
+    if not files:
+        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=ASPECTS)
+    found: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
+    for file in files:
+        if read_json(file) == []:
+            continue
+        subset = file.relative_to(data).with_suffix("").as_posix()
+        table = listed_rows(file, ("image", "texts"))
+        for row, (image, cell) in enumerate(
+            zip(texts(table, "image")[:most], table["texts"][:most], strict=True)
+        ):
+            cells = (f"{subset}/{row}", subset, image, *_first_texts(cell, table.where(row)))
+            for name, value in zip(found, cells, strict=True):
+                found[name].append(value)
+    subsets = tuple(found["subset"])
+    groupings = {
+        "subset": subsets,
+        "kind": tuple(map(_kind, subsets)),
+        "aspect": tuple(name.split("/")[0] for name in subsets),
+    }
+    return _two(card, DataTable(found, str(data)), groupings, data, images)
+
+
+def _first_texts(cell: object, where: str) -> tuple[str, str]:
+    """The first right and the first wrong text of a row."""
+    sides = [cell.get(side) if isinstance(cell, dict) else None for side in ("POS", "NEG")]
+    first = [each[0] if isinstance(each, list) and each else None for each in sides]
+    if not isinstance(first[0], str) or not isinstance(first[1], str):
+        raise DataError("no texts", where=where, given=shown(cell), allowed='{"POS": [...], "NEG": [...]}')
+    return first[0], first[1]
+
+
+def _kind(subset: str) -> str:
+    """The kind of a file, whatever its source.
+
+    >>> _kind("Object/Location/swig_location/swig_agent/swig_agent_mid"), _kind("Relation/swig_action")
+    ('Object/Location/mid', 'Relation/action')
+    """
+    parts = subset.split("/")
+    return "/".join((*parts[: 2 if parts[0] == "Object" else 1], parts[-1].rsplit("_", 1)[-1]))
+
+
+def _two(
+    card: Card,
+    rows: DataTable,
+    groupings: dict[str, tuple[str, ...]],
+    data: Path,
+    images: Path | None,
+    *,
+    part: bool = False,
+) -> Benchmark:
+    """Rows of an image, a caption and a foil as choices."""
+    ids = [str(name) for name in rows["id"]]
+    (shown_images,) = pictures(rows, ("image",), ids, data, images)
+    candidates = [texts(rows, "caption"), texts(rows, "foil")]
+    found = choices(card, ids, candidates, shown_images, groupings, source=rows.source, path=data)
+    return check_counts(found, part=part)
+
+
+def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """NegBench's questions of four captions: one table, or a folder of them.
+
+    Tables are called as released (`COCO_val_mcq_llama3.1_rephrased.csv`); what stands before "_mcq" is the
+    grouping `subset`, and `template` says which kind of caption is right (positive, negative, hybrid). The
+    right caption comes first here, the others in their order. Question "COCO_val/17" is row 17, from 0.
+    Raises `DataError` for a right answer that is none of four, naming the row.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    files = [data] if data.is_file() else sorted(data.glob("*_mcq_*.csv"))
+    if not files:
+        raise DataError(
+            f"no file of {card.title} in this folder", where=data, allowed="NAME_mcq_llama3.1_rephrased.csv"
+        )
+    kept = (*_NEGBENCH, "correct_answer", "correct_answer_template")
+    tables = [_columns(read_table(file), kept) for file in files]
+    subsets = [file.stem.partition("_mcq")[0] for file in files]
+    rows = stack(tables, source=str(data), column="subset", values=subsets)
+    ids = [f"{name}/{row}" for name, each in zip(subsets, tables, strict=True) for row in range(len(each))]
+    (shown_images,) = pictures(rows, ("image_path",), ids, data, images)
+    right = integers(rows, "correct_answer")
+    for row, answer in enumerate(right.tolist()):
+        if not 0 <= answer < 4:
+            raise DataError(
+                "no such option", where=rows.where(row, "correct_answer"), given=answer, allowed="0 to 3"
+            )
+    options = list(zip(*(texts(rows, column) for column in _NEGBENCH[1:]), strict=True))
+    ordered = [right_first(each, answer) for each, answer in zip(options, right.tolist(), strict=True)]
+    found = choices(
+        card,
+        ids,
+        list(zip(*ordered, strict=True)),
+        shown_images,
+        {
+            "subset": tuple(str(name) for name in rows["subset"]),
+            "template": labels(rows, "correct_answer_template", _TEMPLATES),
+        },
+        source=rows.source,
+        path=data,
+    )
+    return check_counts(found)
+
+
+def right_first(options: Sequence[str], right: int) -> list[str]:
+    """The options with the right one first and the others in their order.
+
+    >>> right_first(["a", "b", "c"], 1)
+    ['b', 'a', 'c']
+    """
+    return [options[right], *options[:right], *options[right + 1 :]]
+
+
+def _columns(table: DataTable, kept: Sequence[str]) -> DataTable:
+    """The chosen columns; raises `DataError` for one that is not there."""
+    return DataTable({name: table[name] for name in kept}, table.source, table.kind, table.parts)
