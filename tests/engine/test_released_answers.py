@@ -1,13 +1,21 @@
 """Released answers on released questions: the numbers of the papers, and of the tables' own counts."""
 
+import json
+import re
+
+import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import card
+from counterfoil.data.benchmark import Card, card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
+from counterfoil.data.readers.outcomes import from_table
 from counterfoil.engine import align
+from counterfoil.engine.align import answered, matched
 from counterfoil.errors import DataError, ScoreError
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics import contrast
 from counterfoil.scorers import given, given_galleries
+from counterfoil.scorers.base import Options
 
 EMBEDDINGS = "winoground/clip_vit_b32_laion2b_embeddings.npz"
 
@@ -145,3 +153,69 @@ def test_outputs_of_detectors(shared_data):
     benchmark = sugarcrepe.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
     answers = align(given.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append)
     assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
+
+
+TEXTS = "colorswap/vlm_results/text-gpt4v-colorswap.json"
+
+
+def test_colorswap_free_text_of_gpt_4v(shared_data):
+    loaded = given.load(str(shared_data / TEXTS))
+    # All 600 responses can be read.
+    assert loaded.unanswered is None
+    # Most begin with their letter, which decides; so read by hand.
+    found = {"ipos2t": [], "ineg2t": []}
+    for row, each in enumerate(json.loads((shared_data / TEXTS).read_text())):
+        for name, k in (("ipos2t", 1), ("ineg2t", 2)):
+            letter = re.match(r"\(?([AB])\)", each[f"response_image_{k}"])
+            if letter:
+                found[name].append((row, letter.group(1) == each[f"log_{k}"]["correct_answer"]))
+    assert sum(map(len, found.values())) == 414
+    for name, hand in found.items():
+        assert all(loaded.right[name][row] == right for row, right in hand)
+    benchmark = from_table(Card(name="colorswap", title="ColorSwap", form="quad"), loaded.table)
+    answers = align(loaded, benchmark, note=never)
+    values = contrast.from_directions(answers.right)
+    counts = {name: int(each.sum()) for name, each in values.items()}
+    assert counts == {"i2t": 274, "ipos2t": 288, "ineg2t": 284}
+    result = evaluate(benchmark, answers, scorer="GPT-4V", draws=100)
+    assert [*result.measures] == ["i2t", "ipos2t", "ineg2t"]
+    assert round(100 * result["i2t"].value, 2) == 91.33
+
+
+def test_colorswap_texts_that_cannot_be_read_are_no_wrong_answers(shared_data, tmp_path):
+    rows = json.loads((shared_data / TEXTS).read_text())
+    rows[3]["response_image_2"] = "I'm sorry, I can't help with that."
+    rows[5]["response_image_1"] = None
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps(rows))
+    with pytest.raises(
+        ScoreError,
+        match=r"row 4, column 'response_image_2': a question without an answer; given: 2 of 300 without",
+    ):
+        given.load(str(path))
+    loaded = given.load(str(path), Options(unanswered="wrong"))
+    assert loaded.unanswered.nonzero()[0].tolist() == [3, 5]
+    assert not loaded.right["ineg2t"][3]
+    del rows[7]["log_1"]["correct_answer"]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(ScoreError, match="the log does not say what was asked"):
+        given.load(str(path))
+
+
+def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, tmp_path):
+    """The layout that SugarCrepe's authors released: a file per subset, objects with a field `correct`."""
+    rng = np.random.default_rng(0)
+    right = empty = 0
+    for name in SUBSETS:
+        rows = json.loads((shared_data / f"sugarcrepe/{name}.json").read_text())
+        for row in rows.values():
+            row["correct"] = (True, False, float("nan"), None)[rng.choice(4, p=(0.9, 0.08, 0.01, 0.01))]
+            right += row["correct"] is True
+            empty += not isinstance(row["correct"], bool)
+        (tmp_path / f"gpt4v-{name}.json").write_text(json.dumps(rows))
+    with pytest.raises(ScoreError, match=rf"a question without an answer; given: {empty} of 7,511 without"):
+        given.load(str(tmp_path))
+    loaded = matched(given.load(str(tmp_path), Options(unanswered="wrong")), sugarcrepe_items, note=never)
+    assert (int(loaded.right["accuracy"].sum()), int(loaded.unanswered.sum())) == (right, empty)
+    loaded, benchmark = answered(loaded, sugarcrepe_items)
+    assert (len(benchmark), int(loaded.right["accuracy"].sum())) == (7511 - empty, right)

@@ -128,8 +128,8 @@ def from_directions(
 ) -> dict[str, Float[ndarray, "n"]]:
     """All measures that follow from the four single outcomes, where no scores are at hand.
 
-    `directions` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to true and false per question. Group match
-    needs scores and is left out.
+    `directions` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to true and false per question, or two of them
+    where images alone, or captions alone, were asked about. Group match needs scores and is left out.
 
     >>> one = np.array([True, True])
     >>> from_directions({"ipos2t": one, "ineg2t": one, "tpos2i": one, "tneg2i": ~one})["group"]
@@ -138,9 +138,15 @@ def from_directions(
     values = {
         name: np.asarray(directions[name], dtype=np.float64)
         for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+        if name in directions
     }
-    both_ways = {"i2t": values["ipos2t"] * values["ineg2t"], "t2i": values["tpos2i"] * values["tneg2i"]}
-    return {**both_ways, "group": both_ways["i2t"] * both_ways["t2i"], **values}
+    both_ways = {
+        name: values[one] * values[other]
+        for name, (one, other) in {"i2t": ("ipos2t", "ineg2t"), "t2i": ("tpos2i", "tneg2i")}.items()
+        if one in values and other in values
+    }
+    group = {"group": both_ways["i2t"] * both_ways["t2i"]} if len(both_ways) == 2 else {}
+    return {**both_ways, **group, **values}
 
 
 def quad_margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:

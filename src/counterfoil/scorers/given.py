@@ -26,6 +26,7 @@ from counterfoil.scorers.given_galleries import (
     load_rankings,
     load_similarity,
 )
+from counterfoil.scorers.released_texts import letters_right, with_captions
 from counterfoil.scorers.score_table_layouts import (
     DIRECTIONS,
     ONE_ID,
@@ -49,7 +50,8 @@ class GivenTable:
     * `choice_scores`: `values` is (n, k), the right candidates first; of preferences (n, 2), in their order
     * `rated_scores`: `values` is (n,), one score per question
     * `drawn_scores`: `values` is (n, 2, draws), of preferences whose references were drawn
-    * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans
+    * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans; free text of chat
+      models about one direction the first two alone
     * `choice_outcome`: `right` maps `accuracy` to (n,) booleans
 
     Tables of one row per pair ("17_c0_i1") are folded into one entry per question, in order of appearance.
@@ -119,6 +121,8 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     path = _table_at(Path(argument))
     table = read_table(path)
     layout = recognise(table, options.column, whole_rows=options.whole_rows)
+    if layout.texts:
+        table = with_captions(table)
     parsed = parse(table, layout, unanswered=options.unanswered)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     return GivenTable(
@@ -197,6 +201,13 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
     if layout.folded:
         return _fold(table, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
+    if layout.texts:
+        right, unread = letters_right(table)
+        empty = np.any([*unread.values()], axis=0)
+        if empty.any() and unanswered == "refuse":
+            column = next(name for name, rows in unread.items() if rows[np.argmax(empty)])
+            raise _refused(table, empty, column)
+        return Parsed(ids=ids, subsets=None, right=right, unanswered=empty if empty.any() else None)
     subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else None
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
@@ -220,14 +231,20 @@ def _unanswered(table: DataTable, columns: Sequence[str], policy: str) -> NDArra
     if policy == "refuse":
         row = int(np.argmax(empty))
         column = next(name for name in columns if is_empty(table[name][row]))
-        raise ScoreError(
-            "a question without an answer",
-            where=table.where(row, column),
-            given=f"{int(empty.sum()):,} of {len(table):,} without",
-            allowed="true or false",
-            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
-        )
+        raise _refused(table, empty, column, allowed="true or false")
     return empty
+
+
+def _refused(
+    table: DataTable, empty: NDArray[np.bool_], column: str, *, allowed: str | None = None
+) -> ScoreError:
+    return ScoreError(
+        "a question without an answer",
+        where=table.where(int(np.argmax(empty)), column),
+        given=f"{int(empty.sum()):,} of {len(table):,} without",
+        allowed=allowed,
+        hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
+    )
 
 
 def _answered_wrong(table: DataTable, columns: Sequence[str]) -> DataTable:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import ScoreError
+from counterfoil.scorers.released_texts import RESPONSES, holds_texts
 
 Kind = Literal[
     "quad_scores", "quad_outcomes", "choice_scores", "choice_outcome", "rated_scores", "drawn_scores"
@@ -107,6 +108,8 @@ class TableLayout:
     side: str | None = None
     #: Whether the columns are outputs of detectors, a row per natural and per synthetic item.
     detected: bool = False
+    #: Whether the columns hold free text that names letters of options.
+    texts: bool = False
 
 
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
@@ -285,8 +288,18 @@ def _detections(table: DataTable, identifier: str | None) -> list[TableLayout]:
     return [TableLayout(kind, columns, None, described, folded=True, detected=True)]
 
 
+def _texts(table: DataTable, identifier: str | None) -> list[TableLayout]:
+    """Free text of a chat model that names the letter of a caption, as ColorSwap's authors released."""
+    if not holds_texts(table):
+        return []
+    what = "letters of captions in the free text of"
+    described = f"{what} {', '.join(RESPONSES)}; ids in '{identifier}'" if identifier else what
+    return [TableLayout("quad_outcomes", RESPONSES, identifier, described, texts=True)]
+
+
 _FINDERS: tuple[Callable[[DataTable, str | None], list[TableLayout]], ...] = (
     _detections,
+    _texts,
     _quad_scores,
     _choice_scores,
     _two_scores,

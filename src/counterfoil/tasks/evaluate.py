@@ -21,7 +21,7 @@ from counterfoil.engine.rerank import name as reranked
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.engine.session import Session
-from counterfoil.errors import CounterfoilError
+from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, decided
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import measured_run, save_run
@@ -173,7 +173,10 @@ class Evaluation:
         part = replace(part, unanswered=empty)
         if policy == "leave-out":
             rows = np.flatnonzero(~missing)
-            return replace(part, benchmark=benchmark.select(rows)), found.take(rows)
+            if not len(rows):
+                raise ScoreError("no question is answered", where=self._called)
+            title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
+            return replace(part, benchmark=benchmark.part(rows, title)), found.take(rows)
         return part, decided(benchmark, found)
 
     def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:

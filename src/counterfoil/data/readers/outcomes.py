@@ -4,9 +4,12 @@ import re
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
-from counterfoil.data.tables import DataTable
+from counterfoil.data.readers.questions import quads
+from counterfoil.data.records import Image
+from counterfoil.data.tables import DataTable, names, texts
 
 _LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
+_TWO = ("caption_0", "caption_1")
 _COLUMNS = {"caption", "negative_caption", "type", "subtype"}
 
 
@@ -16,6 +19,8 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
     * BiVLC: a row per instance with caption, negative_caption, type and subtype. Images are not at hand.
     * SugarCrepe: the same with filename. Question ids are the reader's ("swap_obj/109").
     * Winoground: a row per pair with a column label ("17_c0_i1"). Captions are not at hand either.
+
+    * ColorSwap: the free-text answers of a chat model, with both captions. Images are not at hand.
 
     Raises `DataError` where the rows are of that kind but do not fit, or are not as many as the card says.
     """
@@ -29,4 +34,9 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
         ids = tuple(dict.fromkeys(match["id"] for match in found if match))
         if all(found):
             return winoground.labelled(card, ids, source=table.source)
+    if card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
+        ids = names(table, "id")
+        sides = ([Image(f"images/img_{name}_{side}.png") for name in ids] for side in (1, 2))
+        captions = (texts(table, _TWO[0]), texts(table, _TWO[1]))
+        return quads(card, ids, captions, (next(sides), next(sides)), {}, source=table.source)
     return None

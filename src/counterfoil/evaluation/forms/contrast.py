@@ -100,7 +100,7 @@ class ContrastEvaluation(FormEvaluation):
             answers.check(benchmark, where=where)
             return
         right = answers.outcomes.right
-        for name in self.outcomes:
+        for name in self.needed(right):
             if name not in right:
                 raise ScoreError(
                     f"no outcomes for '{name}'", where=where, given=tuple(right), allowed=self.outcomes
@@ -112,6 +112,10 @@ class ContrastEvaluation(FormEvaluation):
                     given=len(right[name]),
                     allowed=str(len(benchmark)),
                 )
+
+    def needed(self, right: Mapping[str, NDArray[np.bool_]]) -> tuple[str, ...]:
+        """The outcomes that must be there, beside those that are."""
+        return self.outcomes
 
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
@@ -242,6 +246,11 @@ class QuadEvaluation(ContrastEvaluation):
 
     def score_columns(self, shape: tuple[int, ...]) -> list[str]:
         return ["c0_i0", "c0_i1", "c1_i0", "c1_i1"]
+
+    def needed(self, right: Mapping[str, NDArray[np.bool_]]) -> tuple[str, ...]:
+        """All four, but where one direction alone was asked about, as by released answers of chat models."""
+        one_way = (self.outcomes[:2], self.outcomes[2:])
+        return next((pair for pair in one_way if set(right) == set(pair)), self.outcomes)
 
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
         return contrast.quad_tied(scores)

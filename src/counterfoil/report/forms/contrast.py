@@ -124,8 +124,10 @@ class QuadReport(ContrastReport):
         return pairs(comparison, album)
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
-        """A value below 1, such as the half of a tie, is a failure."""
-        return (run.items["i2t"] < 1) + 2 * (run.items["t2i"] < 1).astype(np.int64)
+        """A value below 1, such as the half of a tie, is a failure; a direction not measured has none."""
+        right = np.ones(len(run.benchmark))
+        failed = [run.items.get(name, right) < 1 for name in ("i2t", "t2i")]
+        return failed[0] + 2 * failed[1].astype(np.int64)
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         main = tables.main_measures(comparison)
@@ -146,7 +148,7 @@ class QuadReport(ContrastReport):
 
     def _model(self, run: Run) -> dict[str, Any]:
         data = super()._model(run)
-        if _DIRECTIONS[0] in run.items:
+        if all(name in run.items for name in _DIRECTIONS):
             bits = sum((run.items[name] >= 1).astype(np.int64) << i for i, name in enumerate(_DIRECTIONS))
             data["directions"] = "".join(f"{value:x}" for value in np.asarray(bits).tolist())
         return data
