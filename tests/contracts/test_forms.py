@@ -113,11 +113,11 @@ def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_w
 
 @pytest.mark.parametrize("name", STATEMENTS)
 @pytest.mark.parametrize("ties", Ties)
-def test_a_constant_probability_gets_zero_one_half_or_one_by_the_policy_of_ties(
+def test_constant_scores_of_statements_get_zero_one_half_or_one_by_the_policy_of_ties(
     name: str, ties: Ties
 ) -> None:
     benchmark = CASES[name]()
-    answers = forms.answers_of(benchmark, np.full(len(benchmark), 0.5))
+    answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     perfect = value_of(benchmark, forms.perfect_of(benchmark))
     assert perfect == dict.fromkeys(measure_names(benchmark), 1.0)
     assert set(value_of(benchmark, 1 - forms.perfect_of(benchmark)).values()) == {0.0}

@@ -24,6 +24,7 @@ app = typer.Typer(
 _NUMBERS = {
     "quads": 500,
     "choices": 500,
+    "statements": 500,
     "gallery": 300,
     "rated": 400,
     "preferences": 400,
@@ -55,7 +56,7 @@ def build(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="WHAT", help="quads, choices, gallery, rated, preferences, clips or training."
+            metavar="WHAT", help="quads, choices, statements, gallery, rated, preferences, clips or training."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write; one built before is replaced.")],
@@ -117,10 +118,11 @@ def build(
     """Draw a benchmark, or a training set, and save it in a folder.
 
     quads: two captions and two images that differ in one thing. choices: an image, its caption and a changed
-    one. gallery: images with captions of which it is known exactly which are true of which. For metrics of
-    captions: rated, captions that are right by degrees; preferences, two of them for one image; clips, of
-    moving scenes and true of all of it, of a part or of nothing. training: Parquet files in the layout of
-    TROHN, a fifth of the rows for validation. Training sets and benchmarks share no scene, whatever the
+    one. statements: the same captions, each true or false of its image. gallery: images with captions of
+    which it is known exactly which are true of which. For metrics of captions: rated, captions that are right
+    by degrees; preferences, two of them for one image; clips, of moving scenes and true of all of it, of a
+    part or of nothing. training: Parquet files in the layout of TROHN, a fifth of the rows for validation.
+    Training sets and benchmarks share no scene, whatever the
     seeds.
     """
     from counterfoil.cli import paths, terminal
@@ -163,7 +165,12 @@ def _check_options(what: str, options: Mapping[str, object]) -> None:
 JUDGED = ("rated", "preferences", "clips")
 
 #: The noun for the questions of what was built, and a summary of them.
-_ASKED = {"gallery": ("query", ""), "rated": ("caption", " rated"), "clips": ("caption", " rated")}
+_ASKED = {
+    "gallery": ("query", ""),
+    "statements": ("statement", ""),
+    "rated": ("caption", " rated"),
+    "clips": ("caption", " rated"),
+}
 #: Positives natural and negatives synthetic, as in BiVLC.
 _MIXED = "mixed"
 
@@ -228,6 +235,8 @@ def _drawn(
     if what == "quads":
         both = ("natural", "synthetic") if style == _MIXED else (style, style)
         return sample.quads(n, seed=seed, size=size, styles=both, progress=report)
+    if what == "statements":
+        return sample.statements(n, seed=seed, size=size, style=style, progress=report)
     if what == "choices":
         return sample.choices(n, seed=seed, size=size, style=style, progress=report)
     judged = {"rated": ratings.rated, "preferences": ratings.preferences, "clips": benchmarks.clips}

@@ -206,6 +206,11 @@ class Benchmark:
         return Sharing(images=_numbers(list(photos), images), captions=_numbers(texts, captions))
 
     @cached_property
+    def measured_sharing(self) -> Sharing:
+        """The same of the questions that measures are of."""
+        return self.sharing.part(self.questions.measured)
+
+    @cached_property
     def clusters(self) -> NDArray[np.int64]:
         """(n,) numbers; questions of one number are drawn and flipped together (`Sharing.units`).
 

@@ -52,7 +52,7 @@ def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] 
 
 def facts(benchmark: Benchmark, interval: IntervalMethod, *, draws: int, seed: int) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
-    sharing = benchmark.sharing
+    sharing = benchmark.measured_sharing
     images, captions = sharing.counts
     found: dict[str, Any] = {
         "method": str(method(sharing, interval)),

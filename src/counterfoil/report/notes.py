@@ -186,7 +186,7 @@ def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
     >>> resting(quads(40, seed=0), [])
     'intervals rest on 64 images and 80 captions'
     """
-    images, captions = benchmark.sharing.counts
+    images, captions = benchmark.measured_sharing.counts
     parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
     text = f"intervals rest on {listed(parts)}"
     measure, effective = _effective(benchmark, results)
@@ -210,7 +210,7 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     >>> warnings(quads(9, seed=0), [])
     ['few images (14) and captions (18): intervals are rough, and may be too narrow']
     """
-    sharing = benchmark.sharing
+    sharing = benchmark.measured_sharing
     methods = {str(result.provenance.get("interval", {}).get("method", "")) for result in results}
     found = []
     given = int(sharing.given_images.sum()), int(sharing.given_captions.sum())

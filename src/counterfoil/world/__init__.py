@@ -11,7 +11,7 @@ from counterfoil.world.generator import imagine
 from counterfoil.world.painting import STYLES, draw, draw_many, encode
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.ratings import preferences, rated
-from counterfoil.world.sample import choices, contrasts, quads
+from counterfoil.world.sample import choices, contrasts, quads, statements
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 from counterfoil.world.truth import matches, positives, read
 
@@ -43,5 +43,6 @@ __all__ = [
     "rated",
     "read",
     "sample_scene",
+    "statements",
     "text",
 ]

@@ -293,6 +293,7 @@ SIZE = 192
 _DRAWN: Mapping[str, Callable[[int], Benchmark]] = {
     "world-quads": lambda n: sample.quads(n, size=SIZE, lazy=True),
     "world-choices": lambda n: sample.choices(n, size=SIZE, lazy=True),
+    "world-statements": lambda n: sample.statements(n, size=SIZE, lazy=True),
     "world-gallery": lambda _: gallery(IMAGES, captions_each=CAPTIONS_EACH, size=SIZE, lazy=True),
     "world-rated": lambda n: ratings.rated(n, size=SIZE, lazy=True),
     "world-preferences": lambda n: ratings.preferences(n, size=SIZE, lazy=True),

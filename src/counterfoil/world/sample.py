@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card, cards_of
-from counterfoil.data.forms import Choice, Quad
+from counterfoil.data.forms import Choice, Quad, Statement
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, most
@@ -27,7 +27,7 @@ SMALLEST = 32
 _BATCH = 500
 
 #: What is drawn from a seed has a stream of random numbers of its own, so that no two share a scene.
-STREAMS = ("quads", "choices", "gallery", "loose", "contrasts", "rated", "preferences", "clips")
+STREAMS = ("quads", "choices", "gallery", "loose", "contrasts", "rated", "preferences", "clips", "statements")
 
 #: Called with (stage, done, total) as pictures are drawn.
 Progress = Callable[[str, int, int], None]
@@ -183,6 +183,53 @@ def choices(
             candidates=np.asarray(captions, dtype=np.int64),
             groupings=groupings(made),
         ),
+        source=drawn_with(seed, size, style),
+    )
+
+
+def statements(
+    n: int,
+    *,
+    seed: int = 0,
+    size: int = 192,
+    style: str = "natural",
+    lazy: bool = False,
+    progress: Progress = silent,
+) -> Benchmark:
+    """`n` statements about pictures, a true and a false one in turn; the same seed gives the same bytes.
+
+    Two statements that differ in one thing are made of one picture: the caption of a scene, and that of the
+    edited scene, which is false of it. The picture shows the scene before the edit as often as the one after
+    it. Scenes are others than those of `quads` and `choices`; `lazy` and groupings as there. Raises
+    `InputError` as `quads` does.
+
+    >>> made = statements(7, size=48)
+    >>> made.statements.truth.tolist(), len(made.images)
+    ([True, False, True, False, True, False, True], 4)
+    """
+    check_number(n, "questions")
+    check_size(size)
+    check_styles([style])
+    made = contrasts((n + 1) // 2, seed=seed, of="statements")
+    items = Items()
+    rng = stream("statements", seed, 1)
+    captions = [items.spoken(contrast, rng) for contrast in made]
+    images = [items.image(contrast.scenes[0], style) for contrast in made]
+    words = ("true", "false")
+    return Benchmark(
+        card=card_of("world-statements", n),
+        images=items.images(size, lazy=lazy, progress=progress),
+        captions=items.captions(),
+        questions=Statement(
+            tuple(f"{name}-{word}" for name in _ids(made) for word in words),
+            captions=np.asarray(captions, dtype=np.int64).reshape(-1),
+            images=np.repeat(np.asarray(images, dtype=np.int64), 2),
+            truth=np.tile([True, False], len(made)),
+            groupings={
+                name: tuple(label for label in labels for _ in words)
+                for name, labels in groupings(made).items()
+            },
+        ).select(np.arange(n)),
         source=drawn_with(seed, size, style),
     )
 

@@ -121,6 +121,11 @@ class Form(ABC):
         return np.zeros(len(self), dtype=np.int64)
 
     @property
+    def measured(self) -> Mask:
+        """(n,) the questions that measures are of; others are there for a threshold alone."""
+        return np.ones(len(self), dtype=bool)
+
+    @property
     def query_parts(self) -> Ids:
         """The part of the items that each question is about; 0 where there are none."""
         return np.zeros(len(self), dtype=np.int64)

@@ -89,10 +89,6 @@ class Statement(Listed):
         """The image and the statement."""
         return self.images[:, None], self.captions[:, None]
 
-    def captions_of(self, question: int) -> list[int]:
-        """None: the text alone does not say whether it is true."""
-        return []
-
     def select(self, rows: Ids) -> "Statement":
         """The chosen questions; those that only choose a threshold count where no others are left."""
         calibration = None if self.calibration is None else self.calibration[rows]

@@ -33,6 +33,7 @@ from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
+from counterfoil.metrics.annotators import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.crossed import inflation, linear_variance
@@ -46,6 +47,8 @@ MEASURES = tuple(statements.MEASURES)
 #: Those that right and wrong decide, and those of a threshold that other questions chose.
 OF_OUTCOMES = ("accuracy", "balanced_accuracy")
 FITTED = ("fitted_accuracy", "fitted_balanced")
+#: Probabilities may be off by rounding.
+_ROUNDING = 1e-5
 #: Without another split a threshold is chosen on the other folds of images.
 FOLDS = 10
 
@@ -74,8 +77,12 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
         return Decisions(right, None, "", {})
     scores, measured = answers.values, questions.measured
     undefined: dict[str, str] = {}
-    if scores[measured].min() < 0 or scores[measured].max() > 1:
-        low, high = scores[measured].min(), scores[measured].max()
+    low, high = scores[measured].min(), scores[measured].max()
+    if low == high:
+        # One score for everything says nothing: whatever it is, all statements tie.
+        right[:] = statements.decided(scores, questions.truth, low, ties=ties)[:, None]
+        return Decisions(right, np.full(len(scores), low), "any questions", {})
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
         why = f"scores from {low:.4g} to {high:.4g} are no probabilities, so 0.5 is no threshold of theirs"
         undefined |= dict.fromkeys(OF_OUTCOMES, why)
     else:
@@ -255,7 +262,7 @@ class StatementEvaluation(FormEvaluation):
             one = [name for name in ("auroc", "balanced_accuracy", "fitted_balanced") if name in names]
             undefined = dict.fromkeys(one, "not both true and false statements") | undefined
         groups = {label: estimates(mask & measured) for label, mask in benchmark.questions.groups().items()}
-        shared = shared_by(benchmark.sharing.part(measured), interval)
+        shared = shared_by(benchmark.measured_sharing, interval)
         return Result(
             benchmark=benchmark.name,
             scorer=settings.scorer,
@@ -266,6 +273,7 @@ class StatementEvaluation(FormEvaluation):
                 **settings.provenance,
                 **({"undefined": undefined} if undefined else {}),
                 **({"threshold": _said(found)} if found.thresholds is not None else {}),
+                **_agreement(benchmark),
                 "interval": {
                     **facts(benchmark, interval, draws=settings.draws, seed=settings.seed),
                     "method": _method(shared, interval),
@@ -322,7 +330,9 @@ class StatementEvaluation(FormEvaluation):
             kept = terms[:, defined]
             variance, freedom = linear_variance(sharing, kept)
             made = Spread(value[defined], variance, freedom, np.ones(len(freedom)))
-            reach = made.quantile(0.95) * np.sqrt(variance)
+            z, units = made.quantile(0.95), len(np.unique(sharing.units))
+            # Differences that do not vary are known as well as from so many units that agree throughout.
+            reach = np.where(variance > 1e-20, z * np.sqrt(variance), z**2 / (units + z**2))
             low[defined] = np.maximum(value[defined] - reach, -1.0)
             high[defined] = np.minimum(value[defined] + reach, 1.0)
             # A share of the difference and the influence of each: what is flipped sums to the difference.
@@ -402,6 +412,17 @@ def _method(shared: Sharing, interval: IntervalMethod) -> str:
     if interval is IntervalMethod.BOOTSTRAP:
         return "bootstrap"
     return "crossed" if shared.crossed else "influence"
+
+
+def _agreement(benchmark: Benchmark) -> dict[str, Any]:
+    """How well the people agree who judged the statements; nothing where their votes are not known."""
+    questions = benchmark.statements
+    if questions.votes is None:
+        return {}
+    votes = questions.votes[questions.measured]
+    kappa = fleiss_kappa(votes)
+    judged = int((votes.sum(axis=1) >= 2).sum())
+    return {} if np.isnan(kappa) else {"agreement": {"fleiss_kappa": kappa, "statements": judged}}
 
 
 def _said(found: Decisions) -> dict[str, Any]:

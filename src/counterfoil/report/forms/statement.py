@@ -10,7 +10,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms.statement import decisions
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.annotators import fleiss_kappa
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, tables
@@ -66,6 +66,21 @@ class StatementReport(ContrastReport):
         text = amount(int(measured.sum()), "statement")
         return text if measured.all() else f"{text}, {int((~measured).sum()):,} more for a threshold"
 
+    def result_lines(self, result: Result) -> list[str]:
+        """With the threshold that other questions chose, and how well people agree."""
+        found, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
+        lines = super().result_lines(result)
+        if found:
+            lines.append(
+                f"fitted threshold: {_between(found)}, of highest balanced accuracy over {found['chosen_on']}"
+            )
+        if agreed:
+            lines.append(
+                f"people who judged {amount(agreed['statements'], 'statement')} agree with Fleiss' kappa "
+                f"{agreed['fleiss_kappa']:.3f}"
+            )
+        return lines
+
     def remarks(self, comparison: Comparison) -> list[Note]:
         return [
             *tied(comparison),
@@ -84,11 +99,18 @@ class StatementReport(ContrastReport):
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
         """Statements by how far their score is on the wrong side of the fitted threshold."""
-        away = _margins(run)
+        questions, away = run.benchmark.statements, _margins(run)
+        truth = questions.truth.tolist()
+        words = ("false", "true")
         if away is None:
-            return np.flatnonzero(self.kinds(run)).tolist(), {}
-        order = [q for q in np.argsort(away, kind="stable").tolist() if away[q] <= 0]
-        return order, {q: f"{-away[q]:.4g} on the wrong side of its threshold" for q in order[:WORST]}
+            order = np.flatnonzero((self.kinds(run) > 0) & questions.measured).tolist()
+            return order, {q: f"{words[truth[q]]}, and answered otherwise" for q in order[:WORST]}
+        wrong = (away <= 0) & questions.measured
+        order = [q for q in np.argsort(away, kind="stable").tolist() if wrong[q]]
+        return order, {
+            q: f"{words[truth[q]]}, and {-away[q]:.4g} on the wrong side of its threshold"
+            for q in order[:WORST]
+        }
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
@@ -161,15 +183,19 @@ def _margins(run: Run) -> ndarray | None:
     return np.asarray(side * (run.answers.scores - found))
 
 
+def _between(found: Mapping[str, Any]) -> str:
+    """A threshold, or the lowest and the highest of several."""
+    low, high = (f"{found[end]:.4g}" for end in ("low", "high"))
+    return low if low == high else f"{low} to {high}"
+
+
 def _thresholds(comparison: Comparison) -> list[Note]:
     """Which thresholds were chosen, and on which questions."""
     said: dict[str, list[str]] = {}
     for run in comparison.runs:
         found = run.result.provenance.get("threshold")
         if found:
-            low, high = (f"{found[end]:.4g}" for end in ("low", "high"))
-            value = low if low == high else f"{low} to {high}"
-            said.setdefault(str(found["chosen_on"]), []).append(f"{run.name} {value}")
+            said.setdefault(str(found["chosen_on"]), []).append(f"{run.name} {_between(found)}")
     return [
         Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
         for on, of in said.items()

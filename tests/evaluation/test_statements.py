@@ -1,0 +1,157 @@
+"""Evaluation of true and false statements: intervals, paired tests, given tables, the page, and the world."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contracts import forms
+from counterfoil.data.answers import Outcomes, Scores
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.engine.align import align
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import measured_run
+from counterfoil.metrics.statements import placements
+from counterfoil.report.forms import report_of
+from counterfoil.report.page import page
+from counterfoil.scorers.given import load
+from counterfoil.studies import oracle
+from counterfoil.world import statements
+
+
+def noisy(benchmark: Benchmark, seed: int, *, signal: float = 1.0, shared: float = 0.0) -> Scores:
+    """Scores of the truth and noise, some of it that of the image."""
+    rng = np.random.default_rng(seed)
+    questions = benchmark.statements
+    of_image = rng.normal(size=len(benchmark.images))[questions.images]
+    noise = rng.normal(size=len(questions))
+    return Scores(signal * questions.truth + shared * of_image + (1 - shared**2) ** 0.5 * noise)
+
+
+def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_are_wider() -> None:
+    alone = forms.statements([True, False] * 100, per_image=1)
+    scores = noisy(alone, 0)
+    found = evaluate(alone, scores, scorer="one")["auroc"]
+    place = placements(scores.values, alone.statements.truth)
+    true = alone.statements.truth
+    variance = place[true].var() / 100 + place[~true].var() / 100
+    effective = found.value * (1 - found.value) / (variance * 200 / 199)
+    assert found.effective == pytest.approx(effective)
+    assert found.low < found.value < found.high
+    # All statements of a picture are true, or all false: as many units as pictures.
+    together = forms.statements(np.repeat([True, False] * 20, 5).tolist(), per_image=5)
+    of_pictures, of_bootstrap = (
+        evaluate(together, noisy(together, 1, shared=0.9), scorer="one", interval=interval, draws=2000)
+        for interval in ("auto", "bootstrap")
+    )
+    assert of_pictures.provenance["interval"]["clusters"] == "image"
+    for name in ("auroc", "fitted_accuracy", "fitted_balanced"):
+        assert of_pictures[name].effective < 120
+        assert of_bootstrap[name].effective == pytest.approx(of_pictures[name].effective, rel=0.2)
+    perfect = evaluate(together, Scores(together.statements.truth * 1.0), scorer="one")["auroc"]
+    assert perfect.value == 1
+    assert perfect.low < 0.95
+    for interval in ("wilson", "folds"):
+        with pytest.raises(InputError, match="no interval of the kind"):
+            evaluate(together, noisy(together, 1), scorer="x", interval=interval)
+
+
+def test_a_difference_is_found_where_there_is_one_and_is_seldom_found_where_there_is_none() -> None:
+    benchmark = forms.statements([True, False] * 60, per_image=2)
+    rejected = 0
+    for seed in range(60):
+        runs = [
+            replace(
+                measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=name, draws=1)),
+                name=name,
+            )
+            for name, answers in (
+                ("a", noisy(benchmark, 2 * seed)),
+                ("b", noisy(benchmark, 2 * seed + 1)),
+            )
+        ]
+        (found,) = [d for d in compare(runs, draws=200)[0].differences if d.measure == "auroc"]
+        rejected += found.p < 0.1
+    assert 1 <= rejected <= 13
+    strong, weak = (
+        measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=name, draws=1))
+        for name, answers in (
+            ("strong", noisy(benchmark, 1, signal=3)),
+            ("weak", noisy(benchmark, 2, signal=0.3)),
+        )
+    )
+    (found,) = compare([strong, weak])[0].differences
+    assert found.p < 0.001
+    assert 0 < found.low < found.value < found.high
+
+
+def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path: Path) -> None:
+    benchmark = forms.statements([True, False] * 3)
+    path = tmp_path / "given.csv"
+    path.write_text("id,score\n" + "".join(f"q{i},{i % 2}\n" for i in reversed(range(6))))
+    scores = align(load(str(path)), benchmark)
+    # 0 and 1 in a column of scores are scores.
+    assert scores.scores.tolist() == [0, 1, 0, 1, 0, 1]
+    path.write_text("image,caption,score\n" + "".join(f"i{i // 2},statement {i},0.{i}\n" for i in range(6)))
+    assert align(load(str(path)), benchmark).scores.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    path.write_text("id,correct\n" + "".join(f"q{i},{i < 4}\n" for i in range(6)))
+    outcomes = align(load(str(path)), benchmark)
+    assert isinstance(outcomes, Outcomes)
+    result = evaluate(benchmark, outcomes, scorer="given")
+    assert {name: round(e.value, 4) for name, e in result.measures.items()} == {
+        "accuracy": 0.6667,
+        "balanced_accuracy": 0.6667,
+    }
+    path.write_text("id,score\nq0,1\n")
+    with pytest.raises(ScoreError, match="5 of 6 questions are missing"):
+        align(load(str(path)), benchmark)
+
+
+def test_measures_without_a_value_say_why() -> None:
+    benchmark = forms.statements([True, False] * 6, groups=2)
+    result = evaluate(benchmark, noisy(benchmark, 0), scorer="cosines")
+    assert set(result.undefined) == {"accuracy", "balanced_accuracy"}
+    assert "are no probabilities" in result.undefined["accuracy"]
+    true = forms.statements([True] * 4)
+    result = evaluate(true, Scores(np.array([0.6, 0.7, 0.8, 0.9])), scorer="one")
+    assert {name: e.value for name, e in result.measures.items()} == {"accuracy": 1.0}
+    assert "not both true and false" in result.undefined["auroc"]
+    assert "no threshold" in result.undefined["fitted_accuracy"]
+
+
+def test_the_page_shows_statements_with_their_truth_and_scores() -> None:
+    benchmark = forms.shown(forms.statements([True, False] * 10, groups=2, calibration=4))
+    answers = {"sure": Scores(0.2 + 0.6 * benchmark.statements.truth), "cosines": noisy(benchmark, 3)}
+    answers["given"] = Outcomes({"accuracy": np.arange(20) % 3 > 0})
+    runs = [
+        measured_run(benchmark, given, evaluate(benchmark, given, scorer=name, draws=50))
+        for name, given in answers.items()
+    ]
+    made = page(compare(runs, draws=50))
+    assert "16 statements, each of one image: 8 are true, 8 false. 4 more, of another split" in made
+    assert "Fleiss&#39; kappa 1.000" in made or "Fleiss' kappa 1.000" in made
+    assert "Fitted thresholds have the highest balanced accuracy over 4 questions of another split" in made
+    assert "Scores of sure by truth" in made
+    assert re.search(r'"truth":\s*\[true,\s*false', made)
+    report = report_of(benchmark)
+    assert report.kinds(runs[0]).tolist() == [0] * 20
+    assert report.kinds(runs[2]).tolist() == [int(i % 3 == 0) for i in range(20)]
+    order, said = report.failures(runs[1])
+    assert all("on the wrong side of its threshold" in text for text in said.values())
+    assert order
+
+
+def test_the_oracle_knows_which_statements_of_the_world_are_true() -> None:
+    world = statements(40, size=48, lazy=True)
+    captions, images = world.statements.pairs()
+    scores = oracle.load("oracle").score(
+        [world.images[i] for i in images], [world.captions[i] for i in captions]
+    )
+    found = evaluate(world, Scores(np.clip(scores, 0, 1)), scorer="oracle")
+    assert {name: e.value for name, e in found.measures.items()} == dict.fromkeys(found.measures, 1.0)
+    assert len(found.measures) == 5
+    assert set(world.questions.groupings) == {"type", "subset"}
