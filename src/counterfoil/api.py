@@ -44,6 +44,8 @@ from counterfoil.tasks.evaluate import EvaluateOptions
 from counterfoil.tasks.explain import ExplainOptions, Explanation
 from counterfoil.tasks.explain import explain as explain_task
 from counterfoil.tasks.feedback import Feedback, ignore
+from counterfoil.tasks.heat_grades import HeatGrades
+from counterfoil.tasks.heat_grades import grade_heatmaps as grade_task
 from counterfoil.tasks.pool import CandidatePool
 from counterfoil.tasks.pool import pool as pool_task
 from counterfoil.tasks.preferences import VoteStrengths
@@ -70,6 +72,7 @@ __all__ = [
     "EvaluationRun",
     "ExplainOptions",
     "Explanation",
+    "HeatGrades",
     "Ledger",
     "ModelRankings",
     "Recipe",
@@ -86,6 +89,7 @@ __all__ = [
     "evaluate",
     "evaluate_all",
     "explain",
+    "grade_heatmaps",
     "load_benchmark",
     "load_run",
     "load_scorer",
@@ -322,6 +326,45 @@ def explain(
     )
     named = benchmark if isinstance(benchmark, Benchmark) else str(benchmark)
     return explain_task(scorer, named, options, feedback=_feedback(quiet=quiet, progress=progress, note=note))
+
+
+def grade_heatmaps(
+    scorer: str | AnyScorer,
+    benchmark: str | Benchmark = "world-quads",
+    *,
+    limit: int = 40,
+    methods: str | Sequence[str] = (),
+    grid: int = 7,
+    fill: str = "mean",
+    draws: int = 2000,
+    seed: int = 0,
+    cache: Cache = "default",
+    batch_size: int = 32,
+    workers: int | None = None,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> HeatGrades:
+    """How often the heatmaps of `explain` point at the right thing, in the drawn world, where that is known.
+
+    Every word that says the colour, shape, size or texture of a thing, in `limit` questions: does the hottest
+    pixel lie on such a thing (pointing game), and how far do the hottest pixels overlap with those (IoU)?
+    Each has its chance level and an interval. Raises `DataError` for a benchmark not drawn from scenes.
+
+    >>> found = grade_heatmaps("blind:length", limit=2, grid=2, cache=None, workers=0, quiet=True)
+    >>> round(found.grades[0].pointing.value - found.grades[0].pointing.chance, 9)
+    0.0
+    """
+    options = ExplainOptions(
+        limit=limit,
+        methods=(methods,) if isinstance(methods, str) else methods,
+        occlusion=Occlusion(grid, fill),
+        cache=_cache_for(scorer, cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
+    feedback = _feedback(quiet=quiet, progress=progress, note=note)
+    return grade_task(scorer, benchmark, options, draws=draws, seed=seed, feedback=feedback)
 
 
 def load_run(folder: str | Path) -> EvaluationRun:

@@ -7,6 +7,7 @@ import typer
 from counterfoil.cli import options, usage
 from counterfoil.cli.options import (
     Device,
+    Draws,
     Html,
     Json,
     Overwrite,
@@ -26,12 +27,15 @@ EPILOG = """Examples:
 
   counterfoil explain open-clip:ViT-B-32-quickgelu/openai winoground --questions 17,43 --html heat.html
 
-  counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion"""
+  counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion
+
+  counterfoil explain ckpt:runs/clip world-quads --grade"""
 
 
 @usage.panels(
     Data="questions limit data images",
     Method="method grid fill mask",
+    Grades="grade draws seed",
     Results="html json title pictures private quiet",
     Model="prompt settings",
 )
@@ -55,8 +59,13 @@ def command(
         typer.Option(metavar="ID,ID,...", help="Ids of the questions; default: some, evenly spread."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=most("items"), help="How many questions, where none are named.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            min=1,
+            max=most("items"),
+            help="How many questions, where none are named; default: 4, or 40 that are graded.",
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="File or folder of the benchmark, as of 'counterfoil evaluate'."),
@@ -81,6 +90,14 @@ def command(
         str | None,
         typer.Option(metavar="TOKEN", help="Put this in place of a left-out word, in place of deleting it."),
     ] = None,
+    grade: Annotated[
+        bool,
+        typer.Option(
+            "--grade",
+            help="In the drawn world, where places are known: how often heatmaps point at the right thing.",
+        ),
+    ] = False,
+    draws: Draws = 2000,
     html: Html = None,
     json: Json = None,
     title: Title = "Which words count, and where",
@@ -113,13 +130,17 @@ def command(
     from counterfoil.cli.tables import show
     from counterfoil.data.data_paths import Places
     from counterfoil.engine.perturbations import Occlusion
+    from counterfoil.errors import InputError
     from counterfoil.scorers.base import Options
-    from counterfoil.tasks.explain import ExplainOptions, explain
+    from counterfoil.tasks.explain import FEW, ExplainOptions, Explanation, explain
+    from counterfoil.tasks.heat_grades import GRADED, grade_heatmaps
 
     paths.check(html=html, json=json)
+    if grade and html is not None:
+        raise InputError("--grade gives numbers and no page", given="--html", allowed="--json")
     asked = ExplainOptions(
         questions=[name.strip() for name in questions.split(",")] if questions is not None else (),
-        limit=limit,
+        limit=limit or (GRADED if grade else FEW),
         methods=method or (),
         occlusion=Occlusion(grid, fill),
         mask=mask,
@@ -134,14 +155,19 @@ def command(
         ),
         **work.asked(),
     )
-    found = explain(scorer, benchmark, asked, feedback=terminal.feedback(quiet=quiet))
+    feedback = terminal.feedback(quiet=quiet)
+    found = (
+        grade_heatmaps(scorer, benchmark, asked, draws=draws, seed=seed, feedback=feedback)
+        if grade
+        else explain(scorer, benchmark, asked, feedback=feedback)
+    )
     show(terminal.beside(json), () if quiet and json == "-" else found.tables)
     if not quiet:
         for note in found.notes:
             terminal.note(note)
     if json is not None:
         terminal.write_result(json, found.to_json())
-    if html is not None:
+    if html is not None and isinstance(found, Explanation):
         found.to_html(html, title=title, pictures=pictures, private=private)
         if not quiet:
             terminal.note(f"page written to {html}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from counterfoil import catalog
@@ -14,7 +15,7 @@ from counterfoil.data.videos import Video
 from counterfoil.engine.explain import METHODS, AskedPair, ExplainedQuestion, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Occlusion, words_of
-from counterfoil.engine.plan import check_at_hand
+from counterfoil.engine.plan import Progress, check_at_hand
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.outputs import existing_paths
@@ -54,6 +55,29 @@ class ExplainOptions:
     def left_out(self) -> str:
         """How words are left out, in words."""
         return "by deletion" if self.mask is None else f"by the mask token {self.mask!r}"
+
+    def chosen(self, benchmark: Benchmark) -> Any:
+        """Positions of the questions asked for; raises `UnknownNameError` for an id that is none."""
+        if not self.questions:
+            return benchmark.spread(self.limit)
+        number = {name: at for at, name in enumerate(benchmark.questions.ids)}
+        for name in self.questions:
+            if name not in number:
+                raise UnknownNameError("question", name, number, where=benchmark.name)
+        return np.array([number[name] for name in dict.fromkeys(self.questions)])
+
+    def session(self, progress: Progress, feedback: Feedback) -> Session:
+        """The session in which pairs are scored."""
+        workers = processes(self.workers)
+        return Session(self.cache, self.batch_size, workers, progress=progress, note=feedback.remark)
+
+    def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
+        """How the methods are set, in words."""
+        if "occlusion" not in methods:
+            return ()
+        cells, fill = self.occlusion.cells, self.occlusion.fill
+        shown = "the mean colour" if fill == "mean" else "a blur"
+        return (f"occlusion covers each of {cells} x {cells} cells with {shown} of the picture",)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,8 +227,7 @@ def explain(
     """
     options = options or ExplainOptions()
     loaded, whole = prepared(scorer, benchmark, options, feedback)
-    rows = _chosen(whole, options)
-    asked = whole.select(rows)
+    asked = whole.select(options.chosen(whole))
     check_at_hand(asked)
     names = check_methods(loaded, options.methods)
     captions, images = asked.listed.slots()
@@ -222,13 +245,7 @@ def explain(
         for c, i in places
     ]
     with feedback.progress() as progress:
-        session = Session(
-            options.cache,
-            options.batch_size,
-            processes(options.workers),
-            progress=progress,
-            note=feedback.remark,
-        )
+        session = options.session(progress, feedback)
         found = explain_pairs(
             loaded,
             pairs,
@@ -247,7 +264,7 @@ def explain(
         ),
         methods=names,
         left_out=options.left_out,
-        remarks=_remarks(names, options),
+        remarks=options.remarks(names),
     )
 
 
@@ -276,24 +293,3 @@ def prepared(
             scorer = catalog.scorer(scorer, options.scorer, memory=options.cache)
     check_methods(scorer, options.methods)
     return scorer, benchmark
-
-
-def _chosen(benchmark: Benchmark, options: ExplainOptions) -> Any:
-    """Positions of the questions that are asked for, in their order."""
-    import numpy as np
-
-    if not options.questions:
-        return benchmark.spread(options.limit)
-    number = {name: at for at, name in enumerate(benchmark.questions.ids)}
-    for name in options.questions:
-        if name not in number:
-            raise UnknownNameError("question", name, number, where=benchmark.name)
-    return np.array([number[name] for name in dict.fromkeys(options.questions)])
-
-
-def _remarks(names: Sequence[str], options: ExplainOptions) -> tuple[str, ...]:
-    if "occlusion" not in names:
-        return ()
-    cells, fill = options.occlusion.cells, options.occlusion.fill
-    shown = "the mean colour" if fill == "mean" else "a blur"
-    return (f"occlusion covers each of {cells} x {cells} cells with {shown} of the picture",)

@@ -222,6 +222,16 @@ def stamp_of(thing: Thing, side: int, style: str) -> tuple[Levels, Levels]:
     return stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, side, style)
 
 
+def paper_of(thing: Thing, side: int) -> Floats:
+    """How much of each pixel of its stamp the paper of `thing` covers, in [0, 1]; its shadow is no part."""
+    return _mask(thing.shape, thing.size, thing.turn, side)
+
+
+def corner(thing: Thing, side: int, width: int) -> tuple[int, int]:
+    """Where the left upper pixel of the stamp of `thing` lies, (left, top), maybe off the sheet."""
+    return round(thing.x * side) - width // 2, round(thing.y * side) - width // 2
+
+
 @lru_cache(maxsize=64)
 def sheet(paper: str, side: int, style: str, light: int) -> Bytes:
     """The sheet by itself, (side, side, 3), lightest where the style's light number `light` is."""
@@ -399,7 +409,7 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, chance: int) ->
         things = tuple(sorted(things, key=lambda thing: thing.shape not in HOLES))
     for thing in things:
         keep, add = stamp_of(thing, size, style)
-        left, top = round(thing.x * size) - len(add) // 2, round(thing.y * size) - len(add) // 2
+        left, top = corner(thing, size, len(add))
         right, foot = left + len(add), top + len(add)
         if left < 0 or top < 0 or right > size or foot > size:
             # Shadows fall over the edge; so do things that lie there.
