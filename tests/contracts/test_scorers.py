@@ -115,6 +115,17 @@ KINDS = (
         changes=(PROMPT, HALF, {"settings": {"features": "{}/regions-2.npz"}}),
         torch=True,
     ),
+    Kind(
+        "likelihood",
+        "likelihood:{}/git",
+        changes=(
+            {"settings": {"length": "mean"}},
+            {"settings": {"end": "out"}},
+            {"settings": {"unconditional": "noise"}},
+            {"settings": {"unconditional": "noise"}, "seed": 1},
+        ),
+        torch=True,
+    ),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
     Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
     Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
@@ -229,6 +240,7 @@ def _models(folder: Path, texts: list[str]) -> None:
     open_clip_loading.write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
     tiny_generative.save("idefics3", folder / "vqa")
+    tiny_generative.save("git", folder / "git")
     save_text_models(folder)
     model, processor, _ = family("siglip2")
     model.save_pretrained(folder / "siglip2")

@@ -130,6 +130,16 @@ _ENTRIES = (
         ),
     ),
     ScorerEntry(
+        "likelihood",
+        "NAME_OR_FOLDER",
+        "the likelihood of the caption by a model that writes captions: an image-text-to-text model, BLIP or "
+        "GIT of transformers, or a CoCa of open_clip (likelihood:open-clip:ARCH/PRETRAINED)",
+        "likelihood:google/paligemma-3b-mix-224",
+        "counterfoil.scorers.generative.likelihood:load",
+        "models",
+        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction"),
+    ),
+    ScorerEntry(
         "blind",
         "constant|random|length|unigram|bag-of-words|learned|constant-image",
         "baselines that never look at the image; those that learn do so from a benchmark's other questions, "

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -43,6 +43,7 @@ class ImageTextDecoder:
     read: tuple[int, ...] = ()
     together: bool = False
     shares: bool = False
+    wholes: ClassVar[bool] = True
 
     @property
     def vocabulary(self) -> int:

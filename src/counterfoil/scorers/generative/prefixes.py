@@ -20,11 +20,13 @@ from torch import Tensor
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.scorers.base import Ability, Identity, text_of
-from counterfoil.scorers.images import Untouched, prepared
+from counterfoil.scorers.images import Preparation, Untouched, prepared
 
 #: Positions that go through a model at a time, and logits that are held at a time.
 POSITIONS = {"cpu": 4096, "cuda": 65536}
 LOGITS = 1 << 26
+#: Pictures go to a model's own processor as they are.
+UNTOUCHED = Untouched()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,11 @@ class Decoder(Protocol):
         """Whether `begin` and `go_on` can be asked at all."""
         ...
 
+    @property
+    def wholes(self) -> bool:
+        """Whether `whole` can be asked; else even a single text is read after its prefix."""
+        ...
+
     def see(self, picture: ndarray) -> Seen:
         """A picture made ready; no tower runs."""
         ...
@@ -128,6 +135,10 @@ class GenerativeScorer:
     #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    #: What workers do to pictures before the decoder sees them.
+    preparation: Preparation = UNTOUCHED
+    #: Called with the texts of a batch before their values are asked for.
+    ahead: Callable[[Sequence[str]], None] = lambda texts: None
 
     def score_pairs(
         self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
@@ -144,7 +155,7 @@ class GenerativeScorer:
             fresh.append([image for image in distinct.values() if image is not last])
             last = batch[-1][0] if batch else last
         seen: dict[int, Seen] = {}
-        with closing(prepared(fresh, Untouched(), workers=workers)) as pictures:
+        with closing(prepared(fresh, self.preparation, workers=workers)) as pictures:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
                 for image, array in zip(new, arrays, strict=True):
                     seen[id(image)] = self.decoder.see(array)
@@ -162,6 +173,7 @@ class GenerativeScorer:
                     )
                 )
                 values = [[next(found) for _ in own] for own in rows]
+                self.ahead([text_of(caption) for _, caption in batch])
                 yield np.array(
                     [
                         self.value(text_of(caption), parts)
@@ -191,7 +203,7 @@ def log_probabilities(
     whole: list[int] = []
     for at, (row, many) in enumerate(zip(rows, shared, strict=True)):
         fits = row.ids[:read] == decoder.read and row.prompt >= read
-        (after if decoder.shares and many and fits else whole).append(at)
+        (after if decoder.shares and fits and (many or not decoder.wholes) else whole).append(at)
     with torch.inference_mode():
         _begin(decoder, [seen[at] for at in after])
         for prefix, group in _by_prefix(seen, after):

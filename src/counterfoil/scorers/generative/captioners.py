@@ -1,0 +1,249 @@
+"""Captioners as decoders: BLIP and GIT of the package transformers, CoCa of open_clip.
+
+They have no chat template: a caption follows a begin mark and, where one is wanted, the beginning of a text.
+The picture goes through its tower once; BLIP's keys and values for it, too, are computed once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import PIL.Image
+import torch
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.errors import ModelError
+from counterfoil.scorers.base import Identity, Options
+from counterfoil.scorers.generative.image_text import Opened, selected
+from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow
+from counterfoil.scorers.generative.templates import plain_ids
+from counterfoil.scorers.images import Preparation
+from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.store import canonical_json
+
+
+@dataclass(frozen=True, eq=False)
+class Captioner(ABC):
+    """What the `Decoder`s of this module have in common: a model, its prompt and its words."""
+
+    model: Any
+    device: Any
+    dtype: Any
+    vocabulary: int
+    #: The begin mark and the ids of the prompt; `begin` reads the first `reads` of them.
+    prompt: tuple[int, ...]
+    #: The most ids that the model reads, those of the picture not counted.
+    positions: int
+    #: The ids of a text without marks, the mark that ends a caption, the one that hides a word (if any).
+    words: Callable[[str], tuple[int, ...]]
+    end: int
+    mask: int | None
+    #: A picture, as it is prepared, to pixels (1, 3, height, width).
+    pixels: Callable[[ndarray], Tensor]
+    preparation: Preparation = UNTOUCHED
+
+    together: ClassVar[bool] = True
+    shares: ClassVar[bool] = True
+    wholes: ClassVar[bool] = False
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """The prompt, which `begin` reads."""
+        return self.prompt
+
+    def see(self, picture: ndarray) -> Seen:
+        """A picture's pixels."""
+        pixels = self.pixels(picture).to(self.device, self.dtype)
+        # About as many positions as it takes in a tower of patches of 16.
+        return Seen(pixels.shape[-1] * pixels.shape[-2] // 256, {"pixels": pixels})
+
+    @abstractmethod
+    def begin(self, seen: Sequence[Seen]) -> Prefix:
+        """What is kept of the pictures and the prompt."""
+
+    @abstractmethod
+    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """(rows, kept, vocabulary) logits after `ids`, which follow the pictures `picks`."""
+
+    def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
+        """Never asked."""
+        raise NotImplementedError
+
+    def _stacked(self, seen: Sequence[Seen]) -> tuple[Tensor, Tensor]:
+        ids = torch.tensor([self.prompt] * len(seen), device=self.device)
+        return torch.cat([each.inputs["pixels"] for each in seen]), ids
+
+    def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Which ids are read: the prompt, and those of each row."""
+        places = torch.arange(ids.shape[1], device=self.device)
+        prompt = torch.ones((len(ids), len(self.prompt)), dtype=torch.long, device=self.device)
+        return torch.cat([prompt, (places < lengths[:, None]).long()], dim=1)
+
+
+class BlipCaptioner(Captioner):
+    """BLIP's captioner: text attends to the picture across, whose keys and values are kept per layer."""
+
+    def begin(self, seen: Sequence[Seen]) -> Prefix:
+        """The pictures and the prompt."""
+        from transformers import DynamicCache, EncoderDecoderCache
+
+        pixels, ids = self._stacked(seen)
+        states = self.model.vision_model(pixel_values=pixels).last_hidden_state
+        output = self.model.text_decoder(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            encoder_hidden_states=states,
+            past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()),
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return Prefix(output.past_key_values, ids.shape[1], output.logits[:, -1].float(), states[:, :1])
+
+    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """Captions after the prompt."""
+        output = self.model.text_decoder(
+            input_ids=ids,
+            attention_mask=self._mask(ids, lengths),
+            # That there is a picture is all it says: its keys and values are in the cache.
+            encoder_hidden_states=prefix.more[picks],
+            past_key_values=selected(prefix.cache, picks),
+            use_cache=True,
+            logits_to_keep=keep,
+        )
+        logits: Tensor = output.logits
+        return logits
+
+
+class GitCaptioner(Captioner):
+    """GIT: one decoder over the picture's positions, which see each other, and the caption after them."""
+
+    def begin(self, seen: Sequence[Seen]) -> Prefix:
+        """The pictures and the prompt."""
+        pixels, ids = self._stacked(seen)
+        output = self.model(
+            input_ids=ids,
+            pixel_values=pixels,
+            attention_mask=torch.ones_like(ids),
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return Prefix(output.past_key_values, ids.shape[1], output.logits[:, -1].float())
+
+    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """Captions after the prompt; their positions count from it, not from the picture."""
+        places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
+        output = self.model(
+            input_ids=ids,
+            attention_mask=self._mask(ids, lengths),
+            position_ids=places[None].expand(len(ids), -1),
+            past_key_values=selected(prefix.cache, picks),
+            use_cache=True,
+            logits_to_keep=keep,
+        )
+        logits: Tensor = output.logits
+        return logits
+
+
+class CocaCaptioner(Captioner):
+    """CoCa: a text tower that sees no picture, and a decoder that does; the prompt is read with rows."""
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Nothing: there is no prefix but the picture."""
+        return ()
+
+    def begin(self, seen: Sequence[Seen]) -> Prefix:
+        """The pictures."""
+        pixels, _ = self._stacked(seen)
+        return Prefix(None, 0, None, self.model._encode_image(pixels)[1])
+
+    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """Prompts and captions."""
+        logits: Tensor = self.model.text_decoder(prefix.more[picks], self.model._encode_text(ids)[1])
+        return logits.take_along_dim(keep[..., None], dim=1)
+
+
+def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
+    """The captioner in a model of transformers that has no chat template: BLIP or GIT.
+
+    Raises `ModelError` for other kinds of model.
+    """
+    kind = {"blip": BlipCaptioner, "git": GitCaptioner}.get(found.model.config.model_type)
+    if kind is None:
+        raise ModelError(
+            "captions of this kind of model cannot be scored without a chat template",
+            where=where,
+            given=found.model.config.model_type,
+            allowed="blip, git, paligemma, or a model with a chat template",
+        )
+    tokenizer, text = found.processor.tokenizer, found.model.config.get_text_config()
+    # BLIP's decoder begins with a mark of its own; GIT's with the tokenizer's class mark.
+    first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
+    return kind(
+        model=found.model,
+        device=found.device,
+        dtype=found.dtype,
+        vocabulary=int(text.vocab_size),
+        prompt=(int(first), *plain_ids(tokenizer, instruction)),
+        positions=int(text.max_position_embeddings),
+        words=lambda caption: tuple(plain_ids(tokenizer, caption)),
+        end=int(tokenizer.sep_token_id),
+        mask=tokenizer.mask_token_id,
+        pixels=lambda picture: found.processor.image_processor(
+            images=PIL.Image.fromarray(picture), return_tensors="pt"
+        )["pixel_values"],
+    )
+
+
+def coca(
+    argument: str, options: Options, instruction: str, where: str
+) -> tuple[Captioner, Identity, dict[str, Any]]:
+    """A CoCa of open_clip, named as `open-clip:` names models; its identity and the versions behind it.
+
+    Raises what loading that model as a dual encoder raises, and `ModelError` for models without a decoder.
+    """
+    from counterfoil.scorers import open_clip, open_clip_loading
+
+    device = device_of(options, where=where)
+    dtype = precision_of(options, device, where=where)
+    library = open_clip_loading.library_of()
+    model, tokenizer, activation, card = open_clip._loaded(library, argument, where)
+    if not hasattr(model, "text_decoder") or not hasattr(tokenizer, "encode"):
+        raise ModelError(
+            "the model writes no captions", where=where, given=type(model).__name__, allowed="CoCa"
+        )
+    weights = digest_tensors(model.state_dict())
+    model, computed = to_device(model, device, dtype)
+    pixels = open_clip.OpenClipPixels.of(card["preprocess"], device, computed)
+    marks = tokenizer.encoder if hasattr(tokenizer, "encoder") else {}
+
+    def words(text: str) -> tuple[int, ...]:
+        # What looks like a mark in a caption is plain text.
+        for mark in ("<start_of_text>", "<end_of_text>"):
+            text = text.replace(mark, f"< {mark[1:]}") if mark in marks else text
+        return tuple(tokenizer.encode(text))
+
+    found = CocaCaptioner(
+        model=model,
+        device=device,
+        dtype=computed,
+        vocabulary=int(model.text_decoder.text_projection.shape[1]),
+        prompt=(int(tokenizer.sot_token_id), *(words(instruction) if instruction else ())),
+        positions=int(model.context_length),
+        words=words,
+        end=int(tokenizer.eot_token_id),
+        mask=None,
+        pixels=lambda picture: pixels([picture]),
+        preparation=pixels.preparation,
+    )
+    identity = Identity(
+        name=where,
+        weights=weights,
+        preprocessing=canonical_json(card["preprocess"]),
+        precision=options.precision,
+        options={**activation.options(), "device": device.type},
+    )
+    versions = {"open_clip": library.__version__, "torch": torch.__version__, "device": str(device)}
+    return found, identity, versions
