@@ -9,7 +9,7 @@ READY := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench metrics faults goldens docs reproduce clean
+.PHONY: help demo test pytest lint slow bench metrics faults goldens docs reproduce clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,7 +25,11 @@ $(READY): pyproject.toml
 demo: $(READY)  ## draw a small world, train four models on it, report what held; says how long it takes
 	$(BIN)/counterfoil demo --out demo-report
 
-test: lint  ## linters, types, architecture, doctests and tests
+test: $(READY)  ## linters, types, architecture, doctests and tests
+	$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+# The type checker uses one core, so the tests run beside it.
+pytest: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(READY)
