@@ -12,6 +12,7 @@ SOURCE = ROOT / "src" / "counterfoil"
 GUIDE = {
     "Tour": "tour.md",
     "From Python": "python.md",
+    "Scorers": "scorers.md",
     "Galleries": "galleries.md",
     "Caption metrics": "captions.md",
     "Rankings of models": "rankings.md",
