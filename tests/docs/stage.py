@@ -20,6 +20,7 @@ STAND_INS = {
     "open-clip:ViT-B-32-quickgelu/openai": "hf:./my-clip",
     "open-clip:ViT-B-32/pac.pth": "hf:./my-clip",
     "hf:./my-siglip": "hf:./my-clip",
+    "itm:Salesforce/blip-itm-base-coco": "itm:./my-blip",
 }
 
 #: Rows of the training sets: the recipes' batches hold up to 400.
@@ -33,9 +34,11 @@ WORDS = ("a red cat", "a blue dog", "two small birds", "an old house", "a man on
 
 def build(folder: Path, shared: Path) -> None:
     """Write the files into `folder`; `shared` is the folder of real data."""
+    import tiny_matchers
     from tiny_families import save_clip
 
     save_clip(folder / "my-clip")
+    tiny_matchers.save("blip", folder / "my-blip")
     photographs(folder / "photos", 12)
     shutil.copytree(shared / "bivlc", folder / "bivlc")
     shutil.copytree(shared / "winoground", folder / "data" / "winoground")
