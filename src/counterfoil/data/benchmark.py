@@ -197,11 +197,14 @@ class Benchmark:
         """What questions share: the images and the captions that each is about.
 
         Captions are the same where their texts are; images where they show one photograph (`photos`), in a
-        gallery where they are one item. In a gallery a query is about its image, or the one its caption was
-        written for; where people judged captions, about the image and the candidates.
+        gallery where they are one item, or the benchmark says that they show one photograph. In a gallery a
+        query is about its image, or the one its caption was written for; where people judged captions, about
+        the image and the candidates.
         """
         images, captions = self.questions.about()
-        photos = self.photos if self.questions.images_by == "photo" else range(len(self.images))
+        by_photo = self.questions.images_by == "photo"
+        own = [image.photo or (at,) for at, image in enumerate(self.images)]
+        photos = self.photos if by_photo else own
         texts = [c.text if c.text is not None else (c.id,) for c in self.captions]
         return Sharing(images=_numbers(list(photos), images), captions=_numbers(texts, captions))
 

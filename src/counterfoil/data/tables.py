@@ -393,6 +393,7 @@ _READERS: dict[str, Callable[[Path], DataTable]] = {
     ".tsv": _read_delimited,
     ".json": _read_json,
     ".jsonl": _read_lines,
+    ".jsonlines": _read_lines,
     ".parquet": _read_parquet,
 }
 
