@@ -51,6 +51,7 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/world.py --size 48
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/captions.py
+	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/meteor.py
 	$(BIN)/python benchmarks/cross_encoders.py
 
