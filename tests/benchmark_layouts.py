@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,40 @@ def vl_checklist(into: Released) -> None:
     into.json("Object/Size/swig_size/swig_place_large.json", [])
 
 
+def spec(into: Released, *, texts: bool) -> None:
+    """Two subsets of three options each; the right one is not always the first."""
+    for n, subset in enumerate(("relative_size", "existence")):
+        rows: list[dict[str, Any]] = []
+        for row in range(3):
+            images = [
+                into.picture(f"{subset}/images/{row}_{k}.jpg", 9 * n + 3 * row + k).removeprefix(f"{subset}/")
+                for k in range(1 if texts else 3)
+            ]
+            keys = [f"{subset} {row} {k}" for k in range(3)]
+            query = {"query": images[0], "keys": keys} if texts else {"query": keys[0], "keys": images}
+            rows.append({**query, "label": row})
+            into.ids.append(f"{subset}/{row}")
+            right = (keys[row], images[0]) if texts else (keys[0], images[row])
+            into.right.add((right[0], f"{subset}/{right[1]}"))
+            into.group(subset)
+        into.json(f"{subset}/{'image2text' if texts else 'text2image'}.json", rows)
+
+
+def crepe(into: Released) -> None:
+    for n, (kind, complexity) in enumerate((("atom", 4), ("negate", 12), ("swap", 5))):
+        rows = []
+        for row in range(2):
+            number = 10 * n + row
+            into.picture(f"VG_100K{'_2' if row else ''}/{number}.jpg", number, (40, 30))
+            wrong = [f"it's wrong {number} {k}" for k in range(5)]
+            rows.append({"image_id": number, "caption": f"right {number}"})
+            rows[-1] |= {"x": 4, "y": 2, "width": 20, "height": 10 + row, "hard_negs": str(wrong)}
+            into.ids.append(f"{kind}_{complexity}/{row}")
+            into.right.add((f"right {number}", f"{number}.jpg#4,2,24,{12 + row}"))
+            into.group(f"{kind}_{complexity}", kind, f"complexity {complexity}")
+        into.csv(f"{kind}/prod_vg_hard_negs_{kind}_complexity_{complexity}.csv", rows)
+
+
 def svo_probes(into: Released) -> None:
     rows = []
     for n, kind in enumerate(("subj_neg", "verb_neg", "obj_neg", "verb_neg")):
@@ -303,5 +338,8 @@ LAYOUTS: dict[str, Callable[[Released], None]] = {
     "negbench-mcq": negbench,
     "vl-checklist": vl_checklist,
     "vl-checklist-all": vl_checklist,
+    "spec-i2t": partial(spec, texts=True),
+    "spec-t2i": partial(spec, texts=False),
+    "crepe-productivity": crepe,
     "svo-probes": svo_probes,
 }

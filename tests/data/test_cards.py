@@ -8,6 +8,7 @@ from counterfoil.catalog import benchmarks
 from counterfoil.data.benchmark import Card, card
 from counterfoil.errors import UnknownNameError
 
+SEVERAL = ("pmrp", "foil", "whatsup", "spec", "crepe")
 UNCOUNTED = (
     *("coco-captions", "flickr8k-cf", "eqben-subset", "flickr30k-counterfactuals"),
     *("negbench-mcq", "vl-checklist", "vl-checklist-all", "svo-probes"),
@@ -45,6 +46,9 @@ def test_the_benchmarks_there_are() -> None:
         "negbench-mcq",
         "vl-checklist",
         "vl-checklist-all",
+        "spec-i2t",
+        "spec-t2i",
+        "crepe-productivity",
         "svo-probes",
         "pairs",
         "coco-5k",
@@ -94,7 +98,11 @@ def test_a_card_is_complete(each: Card) -> None:
     assert each.pitfalls
     if each.name not in ("pairs", "gallery", "ratings", "preferences"):
         # The number of questions depends on the files, or is not published.
-        assert each.size or each.name.startswith(("pmrp", "foil", "whatsup")) or each.name in UNCOUNTED
+        assert (
+            each.size
+            or each.name.startswith(("pmrp", "foil", "whatsup", "spec", "crepe"))
+            or each.name in UNCOUNTED
+        )
         assert each.licence
     if each.name not in ("pairs", "gallery", "ratings", "preferences") and not each.name.startswith("world-"):
         assert each.citation

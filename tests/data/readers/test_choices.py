@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from benchmark_layouts import LAYOUTS, Released
@@ -105,6 +106,57 @@ def test_svo_probes_of_images_at_hand(tmp_path: Path) -> None:
     assert found.questions.ids == ("0", "1", "2", "3")
     assert found.available().questions.ids == ("0", "2", "3")
     assert found.choices.asks == "caption"
+
+
+def test_spec_has_one_number_of_options(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["spec-i2t"](made)
+    alone = benchmark("spec-i2t", data=tmp_path / "existence")
+    assert alone.questions.ids == ("existence/0", "existence/1", "existence/2")
+    assert alone.images_at_hand
+    assert [alone.captions[i].text for i in alone.choices.candidates[1]] == [
+        f"existence 1 {k}" for k in (1, 0, 2)
+    ]
+    path = tmp_path / "existence" / "image2text.json"
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([{**row, "keys": row["keys"][:2], "label": 0} for row in rows]))
+    assert benchmark("spec-i2t", data=tmp_path / "existence").choices.shape == (3, 2)
+    with pytest.raises(DataError, match="questions of different numbers of options; given: 2, and 3 in rel"):
+        benchmark("spec-i2t", data=tmp_path)
+    path.write_text(json.dumps([{**row, "label": 3} for row in rows]))
+    with pytest.raises(DataError, match="row 1, column 'label': no such option; given: 3; allowed: 0 to 2"):
+        benchmark("spec-i2t", data=tmp_path / "existence")
+    with pytest.raises(DataError, match="no text2image"):
+        benchmark("spec-t2i", data=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("negatives", "message"),
+    [
+        ("['a', 'b'", "row 1, column 'hard_negs': not a list of texts"),
+        ("[open('x')]", "row 1, column 'hard_negs': not a list of texts"),
+        ("(" * 500, "row 1, column 'hard_negs': not a list of texts"),
+        ("['a']", "questions of different numbers of negatives; given: 5, and 1"),
+    ],
+)
+def test_odd_negatives(negatives: str, message: str, tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-productivity"](made)
+    (path,) = (tmp_path / "atom").glob("*.csv")
+    lines = path.read_text().splitlines()
+    lines[1] = f'0,right,4,2,20,10,"{negatives}"'
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError) as caught:
+        benchmark("crepe-productivity", data=tmp_path)
+    assert message in str(caught.value)
+
+
+def test_crepe_crops(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-productivity"](made)
+    found = benchmark("crepe-productivity", data=tmp_path)
+    whole = np.asarray(PIL.Image.open(tmp_path / "VG_100K_2" / "1.jpg"))
+    np.testing.assert_array_equal(np.asarray(found.images[1].decode()), whole[2:13, 4:24])
 
 
 _NEG = "image_path,caption_0,caption_1,caption_2,caption_3,correct_answer,correct_answer_template\n"

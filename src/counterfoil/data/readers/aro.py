@@ -120,7 +120,15 @@ def _boxes(table: DataTable) -> list[tuple[int, int, int, int] | None]:
         table = DataTable(sides, table.source, table.kind, table.parts)
     if not all(column in table for column in _BOX):
         return [None] * len(table)
-    x, y, w, h = (integers(table, column) for column in _BOX)
+    return list(boxes(table, _BOX))
+
+
+def boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """(left, top, right, bottom) per row, of columns of the left edge, the top, the width and the height.
+
+    Raises `DataError` naming the row whose box is empty.
+    """
+    x, y, w, h = (integers(table, column) for column in columns)
     for row in range(len(table)):
         if w[row] < 1 or h[row] < 1:
             raise DataError("empty box", where=table.where(row), given=f"{w[row]} x {h[row]} pixels")

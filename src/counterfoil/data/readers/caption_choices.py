@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import check_counts, choices
-from counterfoil.data.readers.released_files import listed_rows, pictures
+from counterfoil.data.readers.released_files import listed_rows, pictures, right_first
 from counterfoil.data.readers.rows import not_on_hub
 from counterfoil.data.readers.sugarcrepe import subset_files
 from counterfoil.data.tables import DataTable, integers, labels, read_table, shown, stack, texts
@@ -213,15 +213,6 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
         path=data,
     )
     return check_counts(found)
-
-
-def right_first(options: Sequence[str], right: int) -> list[str]:
-    """The options with the right one first and the others in their order.
-
-    >>> right_first(["a", "b", "c"], 1)
-    ['b', 'a', 'c']
-    """
-    return [options[right], *options[:right], *options[right + 1 :]]
 
 
 def _columns(table: DataTable, kept: Sequence[str]) -> DataTable:

@@ -117,3 +117,12 @@ def pictures(
         ]
         for k, column in enumerate(columns)
     ]
+
+
+def right_first(options: Sequence[str], right: int) -> list[str]:
+    """The options with the right one first and the others in their order.
+
+    >>> right_first(["a", "b", "c"], 1)
+    ['b', 'a', 'c']
+    """
+    return [options[right], *options[:right], *options[right + 1 :]]

@@ -1,12 +1,21 @@
-"""Choices between spatial relations: What'sUp A and B, and its sets of COCO and Visual Genome images."""
+"""Choices between places, sizes and numbers: What'sUp, its sets of COCO and Visual Genome images, SPEC."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, choices
-from counterfoil.data.readers.released_files import listed_rows, pictures, released_file
+from counterfoil.data.readers.questions import check_counts, choices, image_choices
+from counterfoil.data.readers.released_files import (
+    listed_rows,
+    located,
+    pictures,
+    released_file,
+    right_first,
+)
+from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, read_table, shown, texts
 from counterfoil.errors import DataError
 
@@ -119,3 +128,100 @@ def read_questions(card: Card, data: Path | None, images: Path | None) -> Benchm
     relations = {"relation": tuple(relation_of(text) for text in captions[0])}
     found = choices(card, ids, captions, shown_images, relations, source=table.source, path=data)
     return check_counts(found)
+
+
+#: SPEC's folders, one for each thing that is told apart.
+SPEC = (
+    *("absolute_size", "relative_size", "absolute_spatial"),
+    *("relative_spatial", "existence", "count"),
+)
+
+
+def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """SPEC from images to texts: `image2text.json` of one of its six folders, or of those that agree in k.
+
+    `data` is a folder such as `count`, or a folder of such folders: all of them must have equally many
+    options, since a benchmark has one number of them. Rows are {query: path of the image, keys: texts,
+    label}; the labelled text comes first here, the others in their order. Question "count/17" is row 17,
+    from 0. Images are called "count/PATH". Grouping: `subset`. Raises `DataError` for rows that do not fit.
+    """
+    rows = _spec_rows(card, data, "image2text.json")
+    (queries,) = _spec_images(rows, [[row.query for row in rows]], data, images)
+    found = choices(
+        card,
+        [row.id for row in rows],
+        list(zip(*(row.keys for row in rows), strict=True)),
+        queries,
+        {"subset": tuple(row.subset for row in rows)},
+        source=str(data),
+        path=data,
+    )
+    return check_counts(found)
+
+
+def read_spec_images(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """SPEC from texts to images: `text2image.json`; else as `read_spec_captions`."""
+    rows = _spec_rows(card, data, "text2image.json")
+    columns = list(zip(*(row.keys for row in rows), strict=True))
+    found = image_choices(
+        card,
+        [row.id for row in rows],
+        [row.query for row in rows],
+        _spec_images(rows, columns, data, images),
+        {"subset": tuple(row.subset for row in rows)},
+        source=str(data),
+        path=data,
+    )
+    return check_counts(found)
+
+
+@dataclass(frozen=True)
+class SpecRow:
+    """A question of SPEC: a query and its options, the right one first."""
+
+    id: str
+    subset: str
+    query: str
+    keys: list[str]
+
+
+def _spec_rows(card: Card, data: Path | None, name: str) -> list[SpecRow]:
+    if data is None:
+        raise not_on_hub(card)
+    files = [file for file in (data / name, *(data / subset / name for subset in SPEC)) if file.is_file()]
+    if not files:
+        raise DataError(f"no {name} in this folder", where=data, allowed=[f"{each}/{name}" for each in SPEC])
+    rows: list[SpecRow] = []
+    for file in files:
+        subset = file.parent.resolve().name
+        table = read_table(file)
+        queries, answers = texts(table, "query"), integers(table, "label").tolist()
+        for row, (query, keys, right) in enumerate(zip(queries, table["keys"], answers, strict=True)):
+            if not isinstance(keys, list) or not all(isinstance(key, str) and key.strip() for key in keys):
+                raise DataError("not a list of texts", where=table.where(row, "keys"), given=shown(keys))
+            if not 0 <= right < len(keys):
+                raise DataError(
+                    "no such option",
+                    where=table.where(row, "label"),
+                    given=right,
+                    allowed=f"0 to {len(keys) - 1}",
+                )
+            if rows and len(keys) != len(rows[0].keys):
+                raise DataError(
+                    "questions of different numbers of options",
+                    where=table.where(row, "keys"),
+                    given=f"{len(keys)}, and {len(rows[0].keys)} in {rows[0].id}",
+                    hint=f"name one of its folders with --data, such as {data / files[0].parent.name}",
+                )
+            rows.append(SpecRow(f"{subset}/{row}", subset, query, right_first(keys, right)))
+    return rows
+
+
+def _spec_images(
+    rows: Sequence[SpecRow], columns: Sequence[Sequence[str]], data: Path | None, images: Path | None
+) -> list[list[Image]]:
+    """The images of columns of paths, which are relative to the folder of each row."""
+    names = [f"{row.subset}/{path}" for column in columns for row, path in zip(rows, column, strict=True)]
+    sources = located(names, data, images)
+    found = [Image(name, sources[name]) for name in names]
+    return [found[at : at + len(rows)] for at in range(0, len(found), len(rows))]
