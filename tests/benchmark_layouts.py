@@ -326,7 +326,7 @@ LAYOUTS: dict[str, Callable[[Released], None]] = {
     "eqben": eqben_blind,
     "eqben-subset": eqben_list("eqben_subset_10percent_final.json"),
     "eqben-mini": eqben_list("all_select.json"),
-    "flickr30k-counterfactuals": counterfactuals,
+    "countercurate": counterfactuals,
     "valse": valse(2),
     "valse-unanimous": valse(3),
     "whatsup-a": whatsup("controlled_images_dataset.json", ("left", "right", "on", "under")),

@@ -13,6 +13,7 @@ GUIDE = {
     "Tour": "tour.md",
     "From Python": "python.md",
     "Scorers": "scorers.md",
+    "Benchmarks": "benchmarks.md",
     "Galleries": "galleries.md",
     "Caption metrics": "captions.md",
     "Rankings of models": "rankings.md",

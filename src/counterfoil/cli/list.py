@@ -49,7 +49,7 @@ def benchmarks(
             (
                 card.name,
                 card.form,
-                f"{card.size:,}" if card.size else "yours",
+                f"{card.size:,}" if card.size else "varies" if card.citation else "yours",
                 card.measures[0] if card.measures else "",
                 card.title,
             )
