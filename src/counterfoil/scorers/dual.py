@@ -25,6 +25,7 @@ from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.checkpoint_files import read_tensor
 from counterfoil.scorers.images import Preparation, prepared
 from counterfoil.scorers.matching_probability import RowSimilarity
+from counterfoil.scorers.patches import PatchEncoder, PatchTower
 from counterfoil.scorers.runtime import import_torch
 
 #: Frames that go through the image tower together; no more of them are decoded at any time.
@@ -215,6 +216,8 @@ class Towers:
     left_out: Callable[[Sequence[str]], Sequence[int]] | None = None
     #: The text tower token by token, where it has one point per token in the space of the images.
     tokens: TokenTower | None = None
+    #: The patches of pictures in the same space, where the tower has some.
+    patches: PatchTower | None = None
     #: Which implementation computes each tower, for the provenance of a run.
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -287,6 +290,13 @@ class DualEncoder:
             unit_states=self._states,
             over_limit=self.over_limit,
         )
+
+    @property
+    def patches(self) -> PatchEncoder | None:
+        """The same model patch by patch; None where its patches do not lie in the space of its captions."""
+        if self.towers.patches is None or self.comparison is not None:
+            return None
+        return PatchEncoder(self.preparation, self.towers.patches)
 
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]

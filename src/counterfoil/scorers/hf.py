@@ -37,6 +37,7 @@ from counterfoil.scorers.hf_loading import (
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.patches import PatchTower, of_transformers
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
 from counterfoil.store import canonical_json
 
@@ -71,6 +72,14 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
 
+    of_patches = of_transformers(model)
+
+    def patches(pictures: Sequence[ndarray]) -> Tensor:
+        assert of_patches is not None
+        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
+        found: Tensor = of_patches(**inputs.to(device, computed))
+        return found
+
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
     return DualEncoder(
@@ -94,6 +103,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
+            patches=None if of_patches is None else PatchTower(patches, preparation_for(processor)),
         ),
         provenance={
             "transformers": library.__version__,
@@ -351,11 +361,19 @@ class HfNetwork(LibraryNetwork):
         """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
+        of_patches = of_transformers(self.model)
+
+        def patches(pictures: Sequence[ndarray]) -> Tensor:
+            assert of_patches is not None
+            found: Tensor = of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
+            return found
+
         return replace(
             self.plain_towers(backbone, device, dtype),
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
+            patches=None if of_patches is None else PatchTower(patches, backbone.preparation),
         )
 
 

@@ -24,6 +24,7 @@ from counterfoil.scorers.base import Ability, Identity, Options, abilities, cosi
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.dual import given_frames, is_given
 from counterfoil.scorers.matching_probability import RowSimilarity
+from counterfoil.scorers.patches import PatchEncoder
 from counterfoil.store import digest_value, write_json
 
 #: Libraries whose versions an identity may depend on.
@@ -175,6 +176,11 @@ class LazyEmbedder(_Lazy):
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
         return _over_limit(self.model(), captions)
+
+    @property
+    def patches(self) -> PatchEncoder | None:
+        """The same model patch by patch, where it can be asked so; it is loaded now."""
+        return getattr(self.model(), "patches", None)
 
     @property
     def local(self) -> "LazyTokenEncoder | None":

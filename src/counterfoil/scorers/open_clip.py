@@ -34,6 +34,7 @@ from counterfoil.scorers.open_clip_loading import (
     quiet,
     tokenizer_of,
 )
+from counterfoil.scorers.patches import PatchTower, of_open_clip
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
 from counterfoil.store import canonical_json
 
@@ -336,6 +337,13 @@ class OpenClipNetwork(LibraryNetwork):
             return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
 
         causal = fast_texts or self.causal
+        of_patches = of_open_clip(self.model)
+
+        def patches(pictures: Sequence[ndarray]) -> Tensor:
+            assert of_patches is not None
+            found: Tensor = of_patches(pixels(pictures))
+            return found
+
         encode_images: Any = fast_images or self.model.encode_image
         return Towers(
             images=lambda pictures: encode_images(pixels(pictures)),
@@ -343,6 +351,9 @@ class OpenClipNetwork(LibraryNetwork):
             count=count,
             left_out=tokens.left_out,
             tokens=None if causal is None else CausalTokens(tokens, causal),
+            patches=None
+            if of_patches is None
+            else PatchTower(patches, pixels.preparation, tuple(self.model.visual.grid_size)),
             notes={
                 "image tower": "fast" if fast_images else "library",
                 "text tower": "fast, cut to the longest caption" if fast_texts else "library",

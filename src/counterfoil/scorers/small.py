@@ -9,7 +9,7 @@ then mean, maximum and a linear map as well. Nothing in it knows of shapes or co
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError, ModelError
+from counterfoil.scorers.dual import Towers
 from counterfoil.scorers.images import Resized
 from counterfoil.scorers.networks import Backbone, Encoded, Local, Network
+from counterfoil.scorers.patches import PatchTower
 
 #: Words and the marks that change what a sentence says.
 _WORD = re.compile(r"[a-z0-9]+|[,.]")
@@ -180,6 +182,17 @@ class SmallNetwork(Network):
     def local_texts(self, tokens: Tensor) -> Local:
         """The same, and the words."""
         return self.text(tokens)
+
+    def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
+        """The towers for scoring, with the cells of the grid: each as if all cells were like it."""
+
+        def cells(pictures: Sequence[ndarray]) -> Tensor:
+            found = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
+            both: Tensor = self.visual.projection(torch.cat([found, found], dim=-1))
+            return both
+
+        patches = PatchTower(cells, backbone.preparation)
+        return replace(self.plain_towers(backbone, device, dtype), patches=patches)
 
     def projections(self) -> Sequence[nn.Parameter]:
         """The last linear map of each tower."""
