@@ -187,6 +187,8 @@ def answer(text: str, images: list[str], shows: dict[str, list[str]]) -> str:
         )
     if len(images) > 1:
         return "ABCDEFGH"[next(k for k, image in enumerate(images) if _quoted(text) in shows.get(image, ()))]
+    if images and not _quoted(text):  # A question by itself.
+        return "A, I think." if text in shows.get(images[0], ()) else "I would say B, or no."
     return "Yes." if not images or _quoted(text) in shows.get(images[0], ()) else "No, it does not."
 
 

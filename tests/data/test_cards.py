@@ -31,6 +31,7 @@ def test_the_benchmarks_there_are() -> None:
         "colorswap",
         "vismin",
         "naturalbench-retrieval",
+        "naturalbench-vqa",
         "cola",
         "mmvp-vlm",
         "eqben",

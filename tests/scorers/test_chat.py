@@ -308,6 +308,24 @@ def test_several_right_candidates_are_no_pick(server):
         run(shown(forms.choices({"a": 3})), load(server, protocol="two-images"))
 
 
+def test_questions_are_sent_as_they_are_and_the_first_answer_counts(server):
+    quads = shown(forms.quads(3))
+    asked = tuple(
+        replace(caption, text=f"Is it {number // 2}? Name A or B. {'AB'[number % 2]}")
+        for number, caption in enumerate(quads.captions)
+    )
+    choices = shown(forms.choices({"a": 3}))
+    choices = replace(choices, captions=asked)
+    server.set(shows={digests(choices)[0]: ["Is it 0? Name A or B."], digests(choices)[2]: ["no question"]})
+    answers = run(choices, load(server, protocol="answer"))
+    assert answers.right["accuracy"].tolist() == [True, False, False]
+    with pytest.raises(InputError, match="answer asks about one image"):
+        run(quads, load(server, protocol="answer"))
+    words = tuple(replace(each, text=("red", "green")[n % 2]) for n, each in enumerate(asked))
+    with pytest.raises(InputError, match=r"not one question with different answers; given: red \| green"):
+        run(replace(choices, captions=words), load(server, protocol="answer"))
+
+
 def test_crops_and_other_formats_are_sent_as_png(server, quads):
     whole = quads.images[0]
     cut = replace(quads, images=(replace(whole, crop=(0, 0, 1, 1)), *quads.images[1:]))

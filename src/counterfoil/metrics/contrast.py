@@ -250,6 +250,33 @@ CHOICE: Mapping[str, Measure] = by_name(
         choice_accuracy,
         within=("set", 4),
     ),
+    Measure(
+        "q_acc",
+        "choice",
+        "Q_Acc",
+        "a question is answered right about both images (NaturalBench)",
+        "1/k^2",
+        choice_accuracy,
+        within=("same_question", 2),
+    ),
+    Measure(
+        "i_acc",
+        "choice",
+        "I_Acc",
+        "both questions are answered right about an image (NaturalBench)",
+        "1/k^2",
+        choice_accuracy,
+        within=("same_image", 2),
+    ),
+    Measure(
+        "g_acc",
+        "choice",
+        "G_Acc",
+        "both questions are answered right about both images (NaturalBench)",
+        "1/k^4",
+        choice_accuracy,
+        within=("quartet", 4),
+    ),
 )
 
 

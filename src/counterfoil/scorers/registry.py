@@ -110,7 +110,8 @@ _ENTRIES = (
     ScorerEntry(
         "chat",
         "URL#MODEL",
-        "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images)",
+        "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images, "
+        "answer)",
         "chat:http://localhost:8000/v1#MODEL",
         "counterfoil.scorers.chat.scorer:load",
         "chat",

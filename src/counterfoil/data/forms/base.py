@@ -6,7 +6,7 @@ how they are cut, named by a digest, written to tables and turned into training 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -232,13 +232,15 @@ class Form(ABC):
             },
         }
 
-    def groups(self) -> dict[str, Mask]:
-        """Every group of every grouping as a mask over the questions, in order of first appearance.
+    def groups(self, *, without: Collection[str] = ()) -> dict[str, Mask]:
+        """Every group of every grouping but some as a mask over the questions, in order of first appearance.
 
         A label that two groupings use for different questions is written `grouping:label`.
         """
         masks: dict[str, Mask] = {}
         for name, labels in self.groupings.items():
+            if name in without:
+                continue
             column = np.asarray(labels, dtype=object)
             for label in dict.fromkeys(labels):
                 if not label:

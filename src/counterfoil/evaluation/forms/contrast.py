@@ -130,6 +130,12 @@ class ContrastEvaluation(FormEvaluation):
             }
         else:
             values = self.from_outcomes(answers.outcomes.right)
+            if "accuracy" in values:
+                values |= {
+                    measure.name: self._joined(measure, benchmark, values["accuracy"])
+                    for measure in self.measures(benchmark)
+                    if measure.within is not None
+                }
         return values if measures is None else {name: values[name] for name in measures if name in values}
 
     def decided(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
@@ -164,7 +170,7 @@ class ContrastEvaluation(FormEvaluation):
             benchmark=benchmark.name,
             scorer=settings.scorer,
             measures=estimates(everything),
-            groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            groups={label: estimates(mask) for label, mask in self._groups(benchmark).items()},
             ties=self._ties(benchmark, answers, settings.ties),
             provenance={
                 **settings.provenance,
@@ -173,6 +179,11 @@ class ContrastEvaluation(FormEvaluation):
                 ),
             },
         )
+
+    def _groups(self, benchmark: Benchmark) -> dict[str, NDArray[np.bool_]]:
+        """The groups that are reported: not those of a few questions that a measure joins."""
+        joined = {measure.within[0] for measure in self.measures(benchmark) if measure.within is not None}
+        return benchmark.questions.groups(without=joined)
 
     def _chosen(
         self, measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]

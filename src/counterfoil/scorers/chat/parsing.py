@@ -10,8 +10,6 @@ from collections.abc import Sequence
 #: How far below one the probabilities of a list may sum before it is no list of probabilities.
 _SLACK = 1e-3
 
-_YES_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
-_A_B = re.compile(r"\b(A|B)\b", re.IGNORECASE)
 #: A letter that opens the answer: alone, or set off from what follows ("B) a cat", "A: ...", "(C)").
 _OPENING = re.compile(r"^\W*(?:(?:option|answer|caption|image|choice)\W*)?([A-Z])(?=\W*$|\s*[).:,\]])")
 #: A letter that is marked as one anywhere in it ("the image shows (B) a cat", "option A").
@@ -31,21 +29,22 @@ def yes_or_no(text: str) -> bool | None:
     >>> yes_or_no("Yes, no doubt."), yes_or_no("NO"), yes_or_no("I cannot tell; nothing is known.")
     (True, False, None)
     """
-    found = _YES_NO.search(text)
-    return None if found is None else found.group(1).lower() == "yes"
+    found = first_named(text, ("yes", "no"))
+    return None if found is None else found == 0
 
 
-def first_a_or_b(text: str) -> bool | None:
-    """Whether the first of the words A and B is A, in any case; None where there is neither.
+def first_named(text: str, answers: Sequence[str]) -> int | None:
+    """The place of the answer that the text names first, as a word and in any case; None where it names none.
 
-    The article "a" counts as the letter, as it does in the official code; `option_letter` is stricter.
+    The article "a" counts as the answer "A", as it does in the official code; `option_letter` is stricter.
     Source: NaturalBench, `naturalbench_vqa.py`.
 
-    >>> first_a_or_b("B"), first_a_or_b("It is a B."), first_a_or_b("neither")
-    (False, True, None)
+    >>> [first_named(text, ("A", "B")) for text in ("B", "It is a B.", "neither")]
+    [1, 0, None]
     """
-    found = _A_B.search(text)
-    return None if found is None else found.group(1).upper() == "A"
+    words = "|".join(re.escape(each) for each in answers)
+    found = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
+    return None if found is None else [each.lower() for each in answers].index(found.group(1).lower())
 
 
 def option_letter(text: str, options: Sequence[str]) -> int | None:

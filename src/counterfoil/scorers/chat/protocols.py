@@ -6,6 +6,8 @@ Papers mean different things by asking a model a benchmark, so each way has a na
 * `choose`: one image with the letters of k captions, or one caption with the letters of k images; the model
   names one. A quad is four such questions (ColorSwap and VisMin ask so).
 * `two-images`: both images and both captions of a quad in one request; the model names the matching.
+* `answer`: one image and a question, where the captions of a choice are one question with different answers
+  behind it; the first answer in the text counts (NaturalBench).
 
 A prompt is made of texts and images in order; how they travel, and to which model, is decided elsewhere.
 """
@@ -19,11 +21,11 @@ import numpy as np
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import text_of
-from counterfoil.scorers.chat.parsing import matching, option_letter
+from counterfoil.scorers.chat.parsing import first_named, matching, option_letter
 from counterfoil.scorers.questions import Picks, QuestionItems
 from counterfoil.store import digest_value
 
-PROTOCOLS = ("yes-no", "choose", "two-images")
+PROTOCOLS = ("yes-no", "choose", "two-images", "answer")
 ORDERS = ("seeded", "balanced", "given")
 
 #: The texts of a prompt, and its images, in order.
@@ -35,6 +37,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _QUESTION: Mapping[str, str] = {
     "yes-no": 'Does this image show "{}"? Answer with one word, yes or no.',
     "choose": "Which caption describes this image?\n{}\nAnswer with the letter alone.",
+    "answer": "{}",
     "two-images": "{}\nWhich caption belongs to which image? Answer 1A 2B or 1B 2A, and nothing else.",
 }
 _IMAGE_QUESTION = 'Which of these images does the caption "{}" describe? Answer with the letter alone.'
@@ -91,6 +94,10 @@ class Prompts:
         ]
         return (*labelled, _filled(self.image_question, text_of(caption)))
 
+    def about_question(self, image: Image, captions: Sequence[Caption]) -> Parts:
+        """One image and the question that its captions answer."""
+        return (image, _filled(self.question, question_and_answers(captions)[0]))
+
     def about_both(self, images: Sequence[Image], captions: Sequence[Caption]) -> Parts:
         """Both images and both captions."""
         lines = (
@@ -118,12 +125,17 @@ class Turn:
     order: tuple[int, ...]
     #: The options as texts, in the order shown; empty for images.
     shown: tuple[str, ...] = field(default=(), repr=False)
+    #: The answers to a question, where the first of them in the text counts.
+    answers: tuple[str, ...] = ()
 
     def read(self, text: str) -> tuple[int, ...] | None:
         """The places picked, in the question's own order ("both": of either image); None if not readable."""
         if self.picks == "both":
             pair = matching(text)
             return None if pair is None else tuple(self.order[letter] for letter in pair)
+        if self.answers:
+            named = first_named(text, self.answers)
+            return None if named is None else (named,)
         letter = option_letter(text, self.shown or ("",) * len(self.order))
         return None if letter is None else (self.order[letter],)
 
@@ -139,6 +151,18 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     """
     for each in questions:
         _check(each, prompts.protocol)
+    if prompts.protocol == "answer":
+        return [
+            Turn(
+                number,
+                "caption",
+                0,
+                prompts.about_question(each.images[0], each.captions),
+                tuple(range(len(each.captions))),
+                answers=question_and_answers(each.captions)[1],
+            )
+            for number, each in enumerate(questions)
+        ]
     lists = [items for each in questions for items in _options(each, prompts.protocol)]
     orders = option_orders([_names(items) for items in lists], order=order, seed=seed)
     found: list[Turn] = []
@@ -165,6 +189,29 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
                 for place, caption in enumerate(each.captions)
             ]
     return found
+
+
+def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, ...]]:
+    """The question that captions begin with alike, up to a blank, and the answer behind it of each.
+
+    Raises `InputError` where they have no words in common, or nothing else.
+
+    >>> question_and_answers([Caption("0", "Is it red? Yes"), Caption("1", "Is it red? No")])
+    ('Is it red?', ('Yes', 'No'))
+    """
+    texts = [text_of(each) for each in captions]
+    words = [text.split(" ") for text in texts]
+    differing = (place for place, column in enumerate(zip(*words, strict=False)) if len(set(column)) > 1)
+    first = next(differing, 0)
+    alike, answers = " ".join(words[0][:first]), tuple(" ".join(each[first:]).strip() for each in words)
+    if not alike.strip() or not all(answers):
+        raise InputError(
+            "the captions are not one question with different answers",
+            given=" | ".join(texts),
+            allowed="choices such as those of naturalbench-vqa",
+            hint="the protocols yes-no and choose ask about any captions",
+        )
+    return alike, answers
 
 
 def picked(question: QuestionItems, answers: Sequence[tuple[Turn, str | None]]) -> Picks:
@@ -226,6 +273,12 @@ def _names(items: Sequence[Caption] | Sequence[Image]) -> list[str]:
 
 def _check(question: QuestionItems, protocol: str) -> None:
     shape = (len(question.captions), len(question.images))
+    if protocol == "answer" and len(question.images) > 1:
+        raise InputError(
+            "answer asks about one image",
+            given=f"{shape[0]} captions and {shape[1]} images",
+            allowed="choices between answers; else the protocols choose and yes-no",
+        )
     if protocol == "two-images" and shape != (2, 2):
         raise InputError(
             "two-images asks about two images and two captions at once",

@@ -63,9 +63,12 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
         raise InputError(
             "a score belongs to log-probabilities", where=where, given="read=text", allowed="read=logprobs"
         )
-    if protocol == "yes-no" and settings.get("order"):
+    if protocol in ("yes-no", "answer") and settings.get("order"):
         raise InputError(
-            "yes-no has no options to order", where=where, given=settings.get("order"), allowed=PROTOCOLS[1:]
+            f"{protocol} has no options to order",
+            where=where,
+            given=settings.get("order"),
+            allowed=PROTOCOLS[1:3],
         )
     chat = ChatSettings(
         url,
@@ -130,7 +133,8 @@ class ChatScorer:
     @property
     def identity(self) -> Identity:
         """Everything that answers depend on; a reading of `auto` is first found out."""
-        asked, choosing = self.endpoint.settings, self.prompts.protocol != "yes-no"
+        asked = self.endpoint.settings
+        ordered = self.prompts.protocol in ("choose", "two-images")
         reading = self.found_reading()
         return Identity(
             name=f"chat:{asked.url}#{asked.model}",
@@ -143,7 +147,7 @@ class ChatScorer:
                 **({"score": self.score_as} if reading == "logprobs" else {"max_tokens": self.max_tokens}),
                 **({"detail": asked.detail} if asked.detail else {}),
                 **({"image_question": self.prompts.image_question} if self.prompts.image_question else {}),
-                **({"order": self.order, "seed": self.seed} if choosing else {}),
+                **({"order": self.order, "seed": self.seed} if ordered else {}),
             },
         )
 
