@@ -17,6 +17,7 @@ GUIDE = {
     "Galleries": "galleries.md",
     "Caption metrics": "captions.md",
     "Rankings of models": "rankings.md",
+    "Audits": "audit.md",
     "Training": "training.md",
     "The small world": "world.md",
     "The demo's study": "study.md",

@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnnotatorStudy",
     "AnyScorer",
+    "Audit",
     "Benchmark",
     "CandidatePool",
     "CaptionScores",
@@ -42,6 +43,7 @@ __all__ = [
     "VoteStrengths",
     "Votes",
     "__version__",
+    "audit",
     "bias",
     "compare",
     "compare_systems",

@@ -32,6 +32,8 @@ from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.learned import LearnedScorer
 from counterfoil.tasks import compare as compare_task
 from counterfoil.tasks import evaluate as evaluate_task
+from counterfoil.tasks.audit import Audit, AuditOptions
+from counterfoil.tasks.audit import audit as audit_task
 from counterfoil.tasks.bias import AnnotatorStudy, gallery
 from counterfoil.tasks.bias import bias as bias_task
 from counterfoil.tasks.caption_inputs import MediaFolder, Policy
@@ -64,6 +66,7 @@ from counterfoil.train.recipes.base import Recipe
 __all__ = [
     "AnnotatorStudy",
     "AnyScorer",
+    "Audit",
     "Benchmark",
     "CandidatePool",
     "CaptionScores",
@@ -83,6 +86,7 @@ __all__ = [
     "TrainedModel",
     "VoteStrengths",
     "Votes",
+    "audit",
     "bias",
     "compare",
     "compare_systems",
@@ -460,6 +464,60 @@ def pool(
         tasks=tasks,
         feedback=_feedback(quiet=quiet, progress=progress),
     )
+
+
+def audit(
+    benchmarks: str | Path | Benchmark | Sequence[str | Path | Benchmark],
+    *,
+    data: Data = None,
+    images: Data = None,
+    scorers: str | AnyScorer | Sequence[str | AnyScorer] = (),
+    against: str | Path | Sequence[str | Path] = (),
+    limit: int | None = None,
+    counts: bool = True,
+    level: float = 0.05,
+    pictures: bool = True,
+    draws: int = 2000,
+    seed: int = 0,
+    cache: Cache = "default",
+    batch_size: int = 32,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> Audit:
+    """Whether questions can be answered without their images, as `counterfoil audit` has it.
+
+    `benchmarks` are read from `data` and `images` as `evaluate` does. Scorers that see no image are measured
+    on each, `scorers` beside them (`lm:gpt2`, or answers of people); a tie counts its chance. What is learned
+    about a question comes from questions that share no image or caption with it. Words that right captions
+    have and wrong ones lack are tested together, so that the chance of naming any where there is no artefact
+    is at most `level`. Captions, and images at hand (unless `pictures` is False), are searched for
+    duplicates; of several benchmarks, and of those and tables of captions in `against`, what they share is
+    counted. Raises `DataError` where captions are not at hand.
+
+    >>> found = audit("world-quads", limit=60, draws=100, pictures=False, cache=None, quiet=True)
+    >>> [result.scorer for result in found["world-quads"].blind][-1], found["world-quads"].named
+    ('blind:learned', ())
+    """
+    several = [benchmarks] if isinstance(benchmarks, str | Path | Benchmark) else benchmarks
+    named = [each if isinstance(each, Benchmark) else str(each) for each in several]
+    extra = scorers if isinstance(scorers, list | tuple) else [scorers]
+    options = AuditOptions(
+        data=_places(data, "--data"),
+        images=_places(images, "--images"),
+        scorers=tuple(extra),
+        options=Options(seed=seed),
+        against=[against] if isinstance(against, str | Path) else against,
+        limit=limit,
+        counts=counts,
+        level=level,
+        pictures=pictures,
+        draws=draws,
+        seed=seed,
+        cache=_cache(cache),
+        batch_size=batch_size,
+    )
+    return audit_task(named, options, feedback=_feedback(quiet=quiet, progress=progress, note=note))
 
 
 def bias(

@@ -134,7 +134,7 @@ def _lists() -> Iterator[Job]:
             "lengths",
             "reproduce",
         ),
-        *("save", "train", "mix", "demo", "captions", "captions score", "captions systems", "world"),
+        *("audit", "save", "train", "mix", "demo", "captions", "captions score", "captions systems", "world"),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
     ):
         yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())
@@ -192,6 +192,7 @@ pool runs/quads/quads-a --out p.csv
 pool runs/gallery/gallery-a --k 0 --out p.csv
 pool runs/gallery/gallery-a --out p.xls
 bias runs/gallery/gallery-a runs/gallery/gallery-b --judgements votes.csv
+audit pairs --data quads.csv --against nothing.csv
 preferences
 preferences quads.csv
 preferences nowhere.csv

@@ -19,6 +19,7 @@ import typer
 from counterfoil import __version__
 from counterfoil.cli import (
     annotation,
+    audit,
     benchmark_files,
     cache,
     captions,
@@ -60,6 +61,7 @@ app = typer.Typer(
 for function, epilog in (
     (evaluate.command, evaluate.EPILOG),
     (explain.command, explain.EPILOG),
+    (audit.command, audit.EPILOG),
     (benchmark_files.fetch, benchmark_files.FETCH_EPILOG),
     (runs.compare, runs.COMPARE_EPILOG),
     (annotation.pool, annotation.POOL_EPILOG),

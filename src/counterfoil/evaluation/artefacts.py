@@ -37,8 +37,8 @@ class Artefact:
 LONGER = "(more words)"
 
 
-def artefacts(contrasts: Contrasts) -> tuple[tuple[Artefact, ...], int]:
-    """Every word that only one of a question's two captions has somewhere, by p, and how many were tested.
+def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
+    """Every word that only one of a question's two captions has somewhere, by p.
 
     A sign test of clusters: where right and wrong captions could be exchanged, each cluster has a word more
     often on the right side or on the wrong one by a fair coin. That one caption has more words is tested with
@@ -83,7 +83,7 @@ def artefacts(contrasts: Contrasts) -> tuple[tuple[Artefact, ...], int]:
         for at, name in enumerate(names)
     ]
     rows.sort(key=lambda each: (each.p_adjusted, each.p, each.word))
-    return tuple(rows), len(rows)
+    return tuple(rows)
 
 
 def _examples(signs: Sequence[tuple[int, int]], contrasts: Contrasts) -> tuple[int, ...]:

@@ -130,6 +130,10 @@ class Form(ABC):
         """The part of the items that each question is about; 0 where there are none."""
         return np.zeros(len(self), dtype=np.int64)
 
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]] | None:
+        """The answers of people: votes (n, 2), or ratings (n, people) with NaN where one is missing."""
+        return None
+
     def caption_candidates(self) -> CaptionCandidates | None:
         """The captions that each question chooses among; None where it chooses none."""
         return None

@@ -354,6 +354,10 @@ class Preference(Judged):
         """The shape of its scores, (n, 2); a metric that draws references gives (n, 2, draws)."""
         return (len(self), 2)
 
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
+        """The votes for each candidate."""
+        return "votes", self.votes
+
     def caption_candidates(self) -> CaptionCandidates:
         """Both candidates; of several sentences each is a row."""
         return CaptionCandidates(

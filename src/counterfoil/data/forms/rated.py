@@ -91,6 +91,10 @@ class Rated(Judged):
         """(rows,) the question that each row belongs to: its own."""
         return np.arange(len(self))
 
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
+        """The ratings."""
+        return "ratings", self.ratings
+
     def caption_candidates(self) -> CaptionCandidates:
         """The candidate, with its mean rating."""
         rows = np.arange(len(self))

@@ -1,0 +1,149 @@
+"""`counterfoil audit`: can the questions of benchmarks be answered without looking?"""
+
+from typing import Annotated
+
+import typer
+
+from counterfoil.cli import options, usage
+from counterfoil.cli.options import (
+    Device,
+    Draws,
+    Html,
+    Json,
+    Overwrite,
+    Precision,
+    Quiet,
+    Seed,
+    Title,
+    Work,
+    key_values,
+)
+
+EPILOG = """Examples:
+
+  counterfoil audit sugarcrepe --data sugar-crepe/data --html audit.html
+
+  counterfoil audit pairs --data mine.csv --against train.csv --json audit.json
+
+  counterfoil audit sugarcrepe winoground --data sets/ --scorer lm:gpt2
+
+  counterfoil audit valse --data valse/ --scorer text-classifier:textattack/distilbert-base-uncased-CoLA
+
+A scorer of --scorer stands beside the blind ones; those that look at images need them at hand."""
+
+
+@usage.panels(
+    Data="data images limit no_counts against no_pictures",
+    Results="html title json quiet",
+    Statistics="level draws seed",
+    Model="scorer settings",
+)
+def command(
+    benchmarks: Annotated[
+        list[str],
+        typer.Argument(
+            help="Names (see 'counterfoil list benchmarks') or folders of benchmarks; 'pairs' is your own.",
+            autocompletion=options.complete_benchmarks,
+        ),
+    ],
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]PATH",
+            help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
+            "that of one; may be repeated.",
+        ),
+    ] = None,
+    images: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]FOLDER", help="Folder of the images, to find duplicates among them."),
+    ] = None,
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCORER",
+            help="A scorer beside the blind ones, such as lm:gpt2; may be repeated.",
+            autocompletion=options.complete_scorers,
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the named scorers; may be repeated."),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE|BENCHMARK",
+            help="Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, "
+            "a caption per line in .txt), or another benchmark; may be repeated.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only so many questions, evenly spread over the benchmark.")
+    ] = None,
+    no_counts: Annotated[
+        bool, typer.Option("--no-counts", help="Data may hold another number of questions than the release.")
+    ] = False,
+    no_pictures: Annotated[
+        bool, typer.Option("--no-pictures", help="Look for no duplicates among images.")
+    ] = False,
+    level: Annotated[
+        float,
+        typer.Option(min=0.0001, max=0.5, help="Chance of naming any word where there is no artefact."),
+    ] = 0.05,
+    draws: Draws = 2000,
+    seed: Seed = 0,
+    device: Device = "auto",
+    precision: Precision = "fp32",
+    html: Html = None,
+    title: Title = "What captions give away",
+    json: Json = None,
+    work: Work = Work(),
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Can the questions be answered without looking? Blind scorers, giveaway words, duplicates, leakage.
+
+    Every number has its interval and chance; ties count one half. What is learned about a question comes from
+    questions that share no image or caption with it.
+    """
+    from counterfoil.catalog import benchmarks as known_benchmarks
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.tables import show
+    from counterfoil.data.data_paths import Places
+    from counterfoil.scorers.base import Options
+    from counterfoil.tasks.audit import AuditOptions, audit
+
+    paths.not_read(*(each for each in (*benchmarks, *(against or ())) if each in known_benchmarks()))
+    paths.check(html=html, json=json)
+    found = audit(
+        benchmarks,
+        AuditOptions(
+            data=Places.read(data or (), (*benchmarks, *(against or ()))),
+            images=Places.read(images or (), benchmarks, option="--images"),
+            scorers=scorer or (),
+            options=Options(
+                device=device, precision=precision, seed=seed, settings=key_values(settings or ())
+            ),
+            against=against or (),
+            limit=limit,
+            counts=not no_counts,
+            level=level,
+            pictures=not no_pictures,
+            draws=draws,
+            seed=seed,
+            **work.asked(),
+        ),
+        feedback=terminal.feedback(quiet=quiet),
+    )
+    console = terminal.beside(json)
+    show(console, () if quiet and json == "-" else found.tables)
+    if not quiet:
+        for note in found.notes:
+            terminal.note(note)
+    if json is not None:
+        terminal.write_result(json, found.to_json())
+    if html is not None:
+        found.to_html(html, title=title)
+        if not quiet:
+            terminal.note(f"page written to {html}")

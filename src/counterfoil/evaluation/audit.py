@@ -1,0 +1,187 @@
+"""An audit of a benchmark: how far its questions can be answered without looking, and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.contrasts import Contrasts
+from counterfoil.evaluation.artefacts import Artefact
+from counterfoil.evaluation.duplicates import Leakage, Repeated
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.stats.estimates import cluster_bootstrap
+
+#: The chance of naming any word of a benchmark without artefacts, at most.
+LEVEL = 0.05
+#: The group of questions whose right and wrong captions have the same words.
+SAME_WORDS = "same words"
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """How far people agree who judged the same thing.
+
+    `agreement` is the share of pairs of people who gave one question the same answer, `unanimous` the share
+    of questions in which all did, `undecided` that of preferences with as many votes for each, and `ceiling`
+    the share of votes that the majority's answer gets: what one person scores against the others' label.
+    `alpha` is Krippendorff's, of ratings on an interval scale.
+    """
+
+    kind: str
+    questions: int
+    people: float
+    agreement: float
+    unanimous: float
+    undecided: float | None = None
+    ceiling: float | None = None
+    alpha: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkAudit:
+    """What an audit found of one benchmark.
+
+    `blind` are the results of scorers that see no image, `apart` how often each puts the right caption first
+    where that answers no question (quads), `artefacts` all words that were tested, by p.
+    """
+
+    benchmark: Benchmark
+    blind: tuple[Result, ...]
+    apart: Mapping[str, Estimate]
+    artefacts: tuple[Artefact, ...]
+    same_words: int
+    repeated: tuple[Repeated, ...]
+    leakage: tuple[Leakage, ...]
+    opinions: Opinions | None
+    notes: tuple[str, ...]
+    level: float = LEVEL
+
+    @property
+    def named(self) -> tuple[Artefact, ...]:
+        """The words that give answers away: those whose adjusted p is at most the level."""
+        return tuple(each for each in self.artefacts if each.p_adjusted <= self.level)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values; of words that are no artefacts the number alone."""
+        ids = self.benchmark.questions.ids
+        words = [{**asdict(each), "precision": each.precision} for each in self.named]
+        for word in words:
+            word["examples"] = [ids[at] for at in word["examples"]]
+        return {
+            "benchmark": self.benchmark.name,
+            "questions": len(self.benchmark),
+            "digest": self.benchmark.digest,
+            "blind": [each.to_json() for each in self.blind],
+            "told_apart": {name: asdict(each) for name, each in self.apart.items()},
+            "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
+            "same_words": self.same_words,
+            "duplicates": [asdict(each) for each in self.repeated],
+            "leakage": [
+                {("with" if name == "with_" else name): value for name, value in asdict(each).items()}
+                for each in self.leakage
+            ],
+            "opinions": None if self.opinions is None else asdict(self.opinions),
+            "notes": list(self.notes),
+        }
+
+
+def with_same_words(benchmark: Benchmark, contrasts: Contrasts) -> Benchmark:
+    """The benchmark with its questions of the same words as a group, where it has some and no such group."""
+    same = contrasts.same_words
+    groupings = benchmark.questions.groupings
+    if not same.any() or any(SAME_WORDS in labels for labels in groupings.values()):
+        return benchmark
+    labels = tuple(SAME_WORDS if each else "" for each in same.tolist())
+    questions = replace(benchmark.questions, groupings={**groupings, "same words": labels})
+    return replace(benchmark, questions=questions)
+
+
+def told_apart(
+    contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Benchmark, *, draws: int, seed: int
+) -> Estimate:
+    """The share of questions whose first caption scores higher than the second, a tie being one half.
+
+    `scores` are of the rows of `contrasts`. The interval knows which questions share items.
+    """
+    first, second = contrasts.pairs.T
+    values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
+    asked = contrasts.question[first]
+    sharing = benchmark.sharing.take(asked)
+    low, high = cluster_bootstrap(values[:, None], sharing, seed=seed, draws=draws)
+    return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
+
+
+def opinions_of(benchmark: Benchmark) -> Opinions | None:
+    """How far people agree; None where no question was judged by several.
+
+    >>> from counterfoil.world.sample import quads
+    >>> opinions_of(quads(4, seed=0)) is None
+    True
+    """
+    found = benchmark.questions.opinions()
+    if found is None:
+        return None
+    kind, values = found
+    return _of_votes(values) if kind == "votes" else _of_ratings(values)
+
+
+def _of_votes(votes: NDArray[np.float64]) -> Opinions | None:
+    total = votes.sum(axis=1)
+    several = total > 1
+    if not several.any():
+        return None
+    votes, total = votes[several], total[several]
+    most = votes.max(axis=1)
+    same = (votes * (votes - 1)).sum(axis=1) / (total * (total - 1))
+    return Opinions(
+        "votes",
+        int(several.sum()),
+        float(total.mean()),
+        float(same.mean()),
+        float((most == total).mean()),
+        float((2 * most == total).mean()),
+        float((most / total).mean()),
+    )
+
+
+def _of_ratings(ratings: NDArray[np.float64]) -> Opinions | None:
+    given = ~np.isnan(ratings)
+    several = given.sum(axis=1) > 1
+    if not several.any():
+        return None
+    ratings, given = ratings[several], given[several]
+    n = given.sum(axis=1)
+    same, apart = np.zeros(len(n)), np.zeros(len(n))
+    for i in range(ratings.shape[1]):
+        for j in range(i):
+            both = given[:, i] & given[:, j]
+            gap = np.where(both, ratings[:, i] - ratings[:, j], 0.0)
+            same += both & (gap == 0)
+            apart += gap**2
+    pairs = n * (n - 1) / 2
+    every = ratings[given]
+    # Krippendorff 2011: each question's squared differences in pairs of people, over those of all ratings.
+    within = (2 * apart / (n - 1)).sum() / n.sum()
+    overall = 2 * (len(every) * (every**2).sum() - every.sum() ** 2) / (len(every) * (len(every) - 1))
+    return Opinions(
+        "ratings",
+        int(several.sum()),
+        float(n.mean()),
+        float((same / pairs).mean()),
+        float((same == pairs).mean()),
+        alpha=float(1 - within / overall) if overall > 0 else None,
+    )
+
+
+def above_chance(results: Sequence[Result], measure: str) -> list[str]:
+    """The scorers whose interval of a measure lies above chance."""
+    return [
+        each.scorer
+        for each in results
+        if measure in each
+        and each[measure].chance is not None
+        and each[measure].low > (each[measure].chance or 0)
+    ]

@@ -1,0 +1,279 @@
+"""Duplicates and near-duplicates of captions and images, within a benchmark and between two sets of captions.
+
+Captions are compared by their words in lower case, near ones by the Jaccard similarity of their sets of four
+letters; images by their pixels, near ones by a difference hash. All pairs that reach the threshold are found.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import PIL.Image
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.records import Image, words
+from counterfoil.store import digest
+
+#: Captions are near-duplicates from this similarity on.
+NEAR = 0.8
+#: Images are near-duplicates up to so many of the 64 bits of their hashes that differ.
+BITS = 3
+#: Hashes with fewer bits of one kind are of pictures too plain to be told apart by them.
+_LEAST_BITS = 12
+_LETTERS = 4
+#: Examples that are kept of each kind.
+_EXAMPLES = 5
+
+
+def normal(text: str) -> str:
+    """The words of a caption, by which captions are the same.
+
+    >>> normal("A red  cat."), normal("a RED cat")
+    ('a red cat', 'a red cat')
+    """
+    return " ".join(words(text))
+
+
+def shingles(text: str) -> frozenset[str]:
+    """All runs of four letters of a normal text, its blanks included; the text itself where it is shorter."""
+    return frozenset(text[at : at + _LETTERS] for at in range(max(1, len(text) - _LETTERS + 1)))
+
+
+def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0) -> list[tuple[int, int]]:
+    """The pairs (i, j), i < j, of normal texts whose shingles are alike to `threshold` or more (Jaccard).
+
+    With `first`, only pairs of one of the first so many texts with one of the others. Every such pair is
+    found: two sets of similarity t share one of the |x| - ceil(t |x|) + 1 rarest shingles of each, so that
+    only texts that do are compared.
+
+    >>> near_pairs(["a red cat on a mat", "a red cat on the mat", "two dogs"], threshold=0.5)
+    [(0, 1)]
+    """
+    sets = [shingles(text) for text in texts]
+    often: dict[str, int] = {}
+    for each in sets:
+        for shingle in each:
+            often[shingle] = often.get(shingle, 0) + 1
+    holders: dict[str, list[int]] = {}
+    found = []
+    for j, own in enumerate(sets):
+        rarest = sorted(own, key=lambda shingle: (often[shingle], shingle))
+        prefix = rarest[: len(own) - int(np.ceil(threshold * len(own) - 1e-9)) + 1]
+        seen: set[int] = set()
+        for shingle in prefix:
+            if not first or j >= first:
+                seen.update(holders.get(shingle, ()))
+            if not first or j < first:
+                holders.setdefault(shingle, []).append(j)
+        for i in sorted(seen):
+            common = len(own & sets[i])
+            if common >= threshold * (len(own) + len(sets[i]) - common) - 1e-9:
+                found.append((i, j))
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """How often something comes that should not, with examples: tuples of texts or ids."""
+
+    kind: str
+    meaning: str
+    count: int
+    examples: tuple[tuple[str, ...], ...] = ()
+
+
+def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
+    """Questions that come twice, that contradict each other or cannot be answered, and near-duplicates.
+
+    Near-duplicates are counted between questions that share no item: within a question captions are alike by
+    design. Empty where captions are not at hand, or questions choose among none.
+    """
+    found = benchmark.questions.caption_candidates()
+    if found is None or not benchmark.captions_at_hand:
+        return []
+    plain = [normal(caption.text or "") for caption in benchmark.captions]
+    ids = benchmark.questions.ids
+    images = benchmark.questions.about()[0]
+    photos = benchmark.photos
+    asked: dict[int, set[tuple[bool, str]]] = {}
+    for question, caption, truth in zip(
+        found.question.tolist(), found.caption.tolist(), found.truth, strict=True
+    ):
+        asked.setdefault(question, set()).add((bool(truth > 0.5) and not found.rated, plain[caption]))
+    same: dict[tuple[object, ...], list[int]] = {}
+    sides: dict[tuple[str, str], dict[bool, int]] = {}
+    unanswerable, contradicting = [], []
+    for question, captions in asked.items():
+        seen = tuple(sorted({photos[at] for at in images[question].tolist() if at >= 0}))
+        same.setdefault((seen, tuple(sorted(captions))), []).append(question)
+        texts = {right: {text for side, text in captions if side == right} for right in (True, False)}
+        unanswerable += [(ids[question], text) for text in sorted(texts[True] & texts[False])]
+        if found.rated or not found.decides or len(seen) != 1:
+            continue
+        for right, text in captions:
+            before = sides.setdefault((seen[0], text), {})
+            if right not in before and (not right) in before and ids[before[not right]] != ids[question]:
+                contradicting.append((ids[before[not right]], ids[question], text))
+            before.setdefault(right, question)
+    twice = [tuple(ids[at] for at in group) for group in same.values() if len(group) > 1]
+    counts = [
+        _counted(
+            "questions twice",
+            "the same image and the same captions in two questions or more",
+            sum(len(group) - 1 for group in twice),
+            twice,
+        ),
+        _counted(
+            "contradictions",
+            "a caption is right of an image in one question and wrong of it in another",
+            len(contradicting),
+            contradicting,
+        ),
+        _counted(
+            "no difference",
+            "a right and a wrong caption of one question have the same words in one order",
+            len(unanswerable),
+            unanswerable,
+        ),
+    ]
+    return [*counts, _near_captions(benchmark, found.question, found.caption, plain)]
+
+
+def _counted(kind: str, meaning: str, count: int, examples: Sequence[tuple[str, ...]]) -> Repeated:
+    return Repeated(kind, meaning, count, tuple(each[:4] for each in examples[:_EXAMPLES]))
+
+
+def _near_captions(
+    benchmark: Benchmark, question: NDArray[np.int64], caption: NDArray[np.int64], plain: Sequence[str]
+) -> Repeated:
+    clusters = benchmark.sharing.components
+    where: dict[str, set[int]] = {}
+    for asked, text in zip(question.tolist(), caption.tolist(), strict=True):
+        where.setdefault(plain[text], set()).add(int(clusters[asked]))
+    texts = list(where)
+    pairs = [(texts[i], texts[j]) for i, j in near_pairs(texts) if not where[texts[i]] & where[texts[j]]]
+    pairs += [(text, text) for text, of in where.items() if len(of) > 1]
+    meaning = f"captions of questions that share no item, alike to {NEAR:.0%} or more"
+    return _counted("near-duplicates", meaning, len(pairs), pairs)
+
+
+def difference_hash(picture: PIL.Image.Image) -> int:
+    """64 bits of a picture: whether each of 8 x 8 grey cells is darker than its right neighbour.
+
+    >>> left = PIL.Image.linear_gradient("L").rotate(90)
+    >>> bin(difference_hash(left)).count("1"), difference_hash(left.rotate(180))
+    (64, 0)
+    """
+    grey = np.asarray(picture.convert("L").resize((9, 8), PIL.Image.Resampling.BOX), dtype=np.int64)
+    bits = (grey[:, :-1] < grey[:, 1:]).reshape(-1)
+    return int("".join("1" if bit else "0" for bit in bits), 2)
+
+
+def image_duplicates(images: Mapping[str, tuple[str, int]]) -> list[Repeated]:
+    """Images of other ids with the same pixels, and with hashes that differ in at most `BITS` bits.
+
+    `images` are digests and difference hashes by id.
+    """
+    by_digest: dict[str, list[str]] = {}
+    for name, (content, _) in images.items():
+        by_digest.setdefault(content, []).append(name)
+    same = [tuple(names) for names in by_digest.values() if len(names) > 1]
+    firsts = {names[0]: images[names[0]][1] for names in by_digest.values()}
+    near = list(_near_hashes(firsts))
+    return [
+        _counted(
+            "images twice",
+            "images of different ids with the same pixels",
+            sum(len(names) - 1 for names in same),
+            same,
+        ),
+        _counted("near images", f"images whose hashes differ in at most {BITS} of 64 bits", len(near), near),
+    ]
+
+
+def _near_hashes(hashes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Pairs of near hashes: of four parts of 16 bits, one at least is the same where three bits differ."""
+    found: set[tuple[str, str]] = set()
+    for part in range(4):
+        alike: dict[int, list[str]] = {}
+        for name, number in hashes.items():
+            alike.setdefault(number >> (16 * part) & 0xFFFF, []).append(name)
+        for names in alike.values():
+            for one, other in combinations(names, 2):
+                textured = _LEAST_BITS <= hashes[one].bit_count() <= 64 - _LEAST_BITS
+                if textured and (hashes[one] ^ hashes[other]).bit_count() <= BITS:
+                    found.add((one, other))
+    yield from sorted(found)
+
+
+def image_facts(image: Image) -> tuple[str, int]:
+    """The digest of an image's pixels, and its difference hash; raises `DataError` where it is broken."""
+    picture = image.decode()
+    return digest(f"{picture.size}".encode() + picture.tobytes()), difference_hash(picture)
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What a benchmark shares with something else: a training set, another benchmark, another split.
+
+    `questions` of `total` have a caption that the other has, word for word, `near` more one that is alike;
+    `images` are names of images in both.
+    """
+
+    of: str
+    with_: str
+    total: int
+    questions: int
+    near: int
+    images: int
+    examples: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of questions that are touched by captions, word for word or nearly."""
+        return (self.questions + self.near) / self.total
+
+
+def leakage(
+    benchmark: Benchmark,
+    other: str,
+    texts: Sequence[str],
+    images: Sequence[str],
+    *,
+    rows: NDArray[np.int64] | None = None,
+) -> Leakage:
+    """What a benchmark, or its questions `rows`, shares with other captions and names of images."""
+    chosen = np.arange(len(benchmark)) if rows is None else rows
+    own: dict[str, set[int]] = {}
+    for question in chosen.tolist():
+        for at in benchmark.questions.captions_of(question):
+            text = benchmark.captions[at].text
+            if text is not None:
+                own.setdefault(normal(text), set()).add(question)
+    theirs = dict.fromkeys(normal(text) for text in texts)
+    exact = {text: of for text, of in own.items() if text in theirs}
+    touched = set().union(*exact.values()) if exact else set()
+    rest = [text for text in own if text not in theirs]
+    both = [*rest, *(text for text in theirs if text not in own)]
+    pairs = near_pairs(both, first=len(rest)) if rest and len(both) > len(rest) else []
+    nearly = set().union(*(own[both[i]] for i, _ in pairs)) - touched if pairs else set()
+    named = {_stem(name) for name in images}
+    shown = {
+        benchmark.images[at].id
+        for question in chosen.tolist()
+        for at in benchmark.questions.about()[0][question].tolist()
+        if at >= 0 and _stem(benchmark.images[at].id) in named
+    }
+    examples = [(text, text) for text in exact] + [(both[i], both[j]) for i, j in pairs]
+    return Leakage(
+        benchmark.name, other, len(chosen), len(touched), len(nearly), len(shown), tuple(examples[:_EXAMPLES])
+    )
+
+
+def _stem(name: str) -> str:
+    """An image's name without folders and ending, and of COCO's files the number."""
+    from counterfoil.data.caption_files import spellings
+
+    return spellings(name)[-1]

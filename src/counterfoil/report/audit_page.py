@@ -1,0 +1,311 @@
+"""Tables of an audit, and its page: one HTML file that fetches nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions, above_chance
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.result import Estimate
+from counterfoil.report import page_frame
+from counterfoil.report.labels import amount, measure_label
+from counterfoil.report.markup import Cell, Column, Row, Table, text_table
+from counterfoil.report.page_frame import shareable
+from counterfoil.report.tables import style_of
+
+#: Words that are shown; files have all of them.
+MOST_WORDS = 25
+#: Groups that are shown where the benchmark's authors name no groupings.
+_MOST_GROUPS = 24
+#: Words with an example on the page.
+_EXAMPLES = 10
+
+
+@dataclass(frozen=True)
+class AuditSection:
+    """A part of the page: a question that the audit answers, and its tables."""
+
+    key: str
+    title: str
+    about: str
+    tables: tuple[Table, ...]
+    #: Names, each with what is said of it below the tables.
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+def blind_table(audit: BenchmarkAudit) -> Table:
+    """The main measures of every scorer that sees no image, with chance."""
+    names = [
+        name
+        for name in of(audit.benchmark).main_measures(audit.benchmark)
+        if any(name in each for each in audit.blind)
+    ]
+    columns = tuple(Column(measure_label(name), style=style_of(name), measure=name) for name in names)
+    rows = [Row(each.scorer, tuple(_cell(each.measures.get(name)) for name in names)) for each in audit.blind]
+    if audit.blind:
+        chance = [next((each[name].chance for each in audit.blind if name in each), None) for name in names]
+        rows.append(Row("chance", tuple(map(Cell, chance)), "chance"))
+    return Table(f"{title(audit)}: scorers that see no image", columns, tuple(rows), "scorer")
+
+
+def groups_table(audit: BenchmarkAudit) -> Table | None:
+    """The first main measure by group, a column per scorer; None where there are no groups."""
+    shown = [name for name in _groups(audit.benchmark) if any(name in each.groups for each in audit.blind)]
+    main = (
+        next(
+            (name for name in of(audit.benchmark).main_measures(audit.benchmark) if name in audit.blind[0]),
+            None,
+        )
+        if audit.blind
+        else None
+    )
+    if not shown or main is None:
+        return None
+    columns = tuple(Column(each.scorer.removeprefix("blind:"), measure=main) for each in audit.blind)
+    rows = []
+    for name in shown:
+        found = [each.groups.get(name, {}).get(main) for each in audit.blind]
+        n = next((each.n for each in found if each is not None), 0)
+        rows.append(Row(f"{name} ({n:,})", tuple(map(_cell, found))))
+    return Table(f"{title(audit)}: {measure_label(main)} by group", columns, tuple(rows), "group")
+
+
+def _groups(benchmark: Benchmark) -> list[str]:
+    groupings = benchmark.questions.groupings
+    named = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)[:2]
+    found = dict.fromkeys(label for name in named for label in groupings[name] if label)
+    kept = list(found)[:_MOST_GROUPS]
+    return kept if SAME_WORDS in kept or not audit_same(benchmark) else [*kept, SAME_WORDS]
+
+
+def audit_same(benchmark: Benchmark) -> bool:
+    """Whether a group of the benchmark holds the questions of the same words."""
+    return any(SAME_WORDS in labels for labels in benchmark.questions.groupings.values())
+
+
+def apart_table(audit: BenchmarkAudit) -> Table | None:
+    """How often each scorer puts caption 0 first, where each caption is right of an image of its own."""
+    if not audit.apart:
+        return None
+    rows = [Row(name, (_cell(each),)) for name, each in audit.apart.items()]
+    rows.append(Row("chance", (Cell(0.5),), "chance"))
+    caption = f"{title(audit)}: caption 0 told from caption 1"
+    return Table(caption, (Column("caption 0 first"),), tuple(rows), "scorer")
+
+
+def words_table(audit: BenchmarkAudit) -> Table | None:
+    """The words that give answers away, surest first; None where there is none."""
+    named = audit.named[:MOST_WORDS]
+    if not named:
+        return None
+    heads = ("says", "right only", "wrong only", "correct", "p (adjusted)")
+    rows = []
+    for each in named:
+        p = "<0.0001" if each.p_adjusted < 1e-4 else f"{each.p_adjusted:.4f}"
+        side = "right" if each.right > each.wrong else "wrong"
+        rows.append(
+            [each.word, side, f"{each.right:,}", f"{each.wrong:,}", f"{100 * each.precision:.1f} %", p]
+        )
+    more = len(audit.named) - len(named)
+    caption = f"{title(audit)}: words that give answers away" + (f" ({more} more in files)" if more else "")
+    return text_table(caption, "word", [Column(head) for head in heads], rows)
+
+
+def _word_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
+    """A question for each of the first words: its right and its wrong caption, or its id."""
+    found = audit.benchmark.questions.caption_candidates()
+    if found is None:
+        return []
+    rows = []
+    for each in audit.named[:_EXAMPLES]:
+        at = each.examples[0]
+        if not audit.benchmark.card.redistributable:
+            rows.append((each.word, audit.benchmark.questions.ids[at]))
+            continue
+        # One right and one wrong caption, of which one alone has the word.
+        chosen: dict[bool, str] = {}
+        for row in (found.question == at).nonzero()[0].tolist():
+            text = audit.benchmark.captions[int(found.caption[row])].text or ""
+            chosen.setdefault(bool(found.truth[row] > 0.5), text)
+        rows.append((each.word, f"right: {chosen[True]} – wrong: {chosen[False]}"))
+    return rows
+
+
+def duplicates_table(audit: BenchmarkAudit) -> Table | None:
+    """How often questions, captions and images repeat."""
+    if not audit.repeated:
+        return None
+    rows = [(each.kind, f"{each.count:,}") for each in audit.repeated]
+    return text_table(f"{title(audit)}: duplicates", "what", [Column("count")], rows)
+
+
+def _duplicate_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
+    """What each kind of repetition is, with an example where there is one."""
+    rows = []
+    for each in audit.repeated:
+        shown = each.examples[:1] if audit.benchmark.card.redistributable else ()
+        example = f"; such as {' – '.join(shown[0])}" if shown else ""
+        rows.append((each.kind, each.meaning + example))
+    return rows
+
+
+def leakage_table(audit: BenchmarkAudit) -> Table | None:
+    """What the benchmark shares with other sets."""
+    if not audit.leakage:
+        return None
+    heads = ["questions", "caption in both", "nearly", "share", "images in both"]
+    rows = [
+        [
+            shareable(each.with_),
+            f"{each.total:,}",
+            f"{each.questions:,}",
+            f"{each.near:,}",
+            f"{100 * each.share:.1f} %",
+            f"{each.images:,}",
+        ]
+        for each in audit.leakage
+    ]
+    return text_table(f"{title(audit)}: shared with", "with", [Column(head) for head in heads], rows)
+
+
+def opinions_table(audit: BenchmarkAudit) -> Table | None:
+    """How far the people agree who judged the questions."""
+    found = audit.opinions
+    if found is None:
+        return None
+    rows = [(name, written) for name, written in _agreement(found)]
+    caption = (
+        f"{title(audit)}: {found.kind} of {found.people:.1f} people a question, {found.questions:,} questions"
+    )
+    return text_table(caption, "agreement", [Column("value")], rows)
+
+
+def _agreement(found: Opinions) -> list[tuple[str, str]]:
+    values = [
+        ("two people agree", found.agreement),
+        ("all agree", found.unanimous),
+        ("as many votes for each", found.undecided),
+        ("votes with the majority", found.ceiling),
+    ]
+    rows = [(name, f"{100 * value:.1f} %") for name, value in values if value is not None]
+    return rows if found.alpha is None else [*rows, ("Krippendorff's alpha", f"{found.alpha:.3f}")]
+
+
+def tables(audit: BenchmarkAudit) -> list[Table]:
+    """All tables of one benchmark, in the order of the page."""
+    found = (
+        blind_table(audit) if audit.blind else None,
+        apart_table(audit),
+        groups_table(audit),
+        words_table(audit),
+        duplicates_table(audit),
+        leakage_table(audit),
+        opinions_table(audit),
+    )
+    return [table for table in found if table is not None]
+
+
+def title(audit: BenchmarkAudit) -> str:
+    """The benchmark's title."""
+    return audit.benchmark.card.title or audit.benchmark.name
+
+
+def lead(audit: BenchmarkAudit) -> str:
+    """What matters most, in a sentence or two."""
+    parts = []
+    main = of(audit.benchmark).main_measures(audit.benchmark)
+    best = max(
+        ((each[name], each.scorer, name) for each in audit.blind for name in main if name in each),
+        key=lambda found: found[0].value - (found[0].chance or 0),
+        default=None,
+    )
+    if best is not None and above_chance(audit.blind, best[2]):
+        value = best[0]
+        scale = "" if style_of(best[2]) == "correlation" else " %"
+        parts.append(
+            f"Without looking, {best[1]} gets {measure_label(best[2])} {100 * value.value:.1f}{scale} "
+            f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
+        )
+    elif audit.blind:
+        parts.append("No scorer that sees no image is above chance.")
+    if audit.artefacts:
+        words = [f"“{each.word}”" for each in audit.named[:5]]
+        tested = f"of {amount(len(audit.artefacts), 'word')} tested"
+        if words:
+            parts.append(
+                f"{len(audit.named):,} {tested} give answers away: {', '.join(words)}"
+                + (", …." if len(audit.named) > 5 else ".")
+            )
+        else:
+            parts.append(f"None {tested} gives answers away.")
+    if audit.same_words:
+        parts.append(f"{amount(audit.same_words, 'question')} of the same words in another order.")
+    return " ".join(parts)
+
+
+def sections(audit: BenchmarkAudit) -> list[AuditSection]:
+    """The parts of the page on one benchmark."""
+    blind = [blind_table(audit) if audit.blind else None, apart_table(audit), groups_table(audit)]
+    parts = (
+        (
+            "blind",
+            "Answers without the image",
+            "Each scorer reads captions alone; a tie counts its chance. Those that learn are "
+            "cross-validated by cluster: what answers a question was learned from questions that share no "
+            "image or caption with it.",
+            blind,
+        ),
+        (
+            "words",
+            "Words that give answers away",
+            "Of a right and a wrong caption one alone has the word. Sign tests of clusters; the chance of "
+            f"naming any word of a benchmark without artefacts is at most {audit.level:.0%}.",
+            [words_table(audit)],
+        ),
+        ("duplicates", "Duplicates", "", [duplicates_table(audit)]),
+        (
+            "leakage",
+            "Shared with other sets",
+            "Questions with a caption that is in both, word for word or nearly, and names of images in both.",
+            [leakage_table(audit)],
+        ),
+        (
+            "people",
+            "Agreement of people",
+            "What a scorer is measured against is no surer than this.",
+            [opinions_table(audit)],
+        ),
+    )
+    examples = {"words": _word_examples(audit), "duplicates": _duplicate_examples(audit)}
+    return [
+        AuditSection(
+            key,
+            head,
+            about,
+            tuple(table for table in found if table is not None),
+            tuple(examples.get(key, ())),
+        )
+        for key, head, about, found in parts
+        if any(table is not None for table in found)
+    ]
+
+
+def audit_page(
+    audits: Sequence[BenchmarkAudit], notes: Sequence[str], *, title_: str = "What captions give away"
+) -> str:
+    """The page as HTML, the same for the same numbers."""
+    return page_frame.render(
+        "audit.html",
+        title=title_,
+        chapters=[
+            (f"benchmark-{number}", title(each), len(each.benchmark), lead(each), sections(each), each.notes)
+            for number, each in enumerate(audits)
+        ],
+        notes=[shareable(note) for note in notes],
+    )
+
+
+def _cell(estimate: Estimate | None) -> Cell:
+    if estimate is None or estimate.value != estimate.value:
+        return Cell()
+    return Cell(estimate.value, estimate.low, estimate.high, estimate.n)

@@ -1,0 +1,126 @@
+"""`counterfoil audit`: tables, page and JSON of the same numbers; SugarCrepe's files; bad input."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import counterfoil as cf
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Pairs whose wrong captions have "indeed" in half of the rows; every fourth has the same words twice."""
+    rng = np.random.default_rng(0)
+    lines = ["image,caption,negative_caption,type"]
+    for at in range(60):
+        a, b = rng.choice(["cat", "dog", "cow", "owl"], 2, replace=False)
+        eats = "indeed" if at % 4 > 1 else "hay"
+        wrong = f"a {b} bites a {a} {at}" if at % 4 == 0 else f"a {a} eats {eats} {at}"
+        lines.append(f"i{at}.jpg,a {a} bites a {b} {at},{wrong},{'swap' if at % 4 == 0 else 'other'}")
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_path: Path) -> None:
+    train = tmp_path / "train.txt"
+    seventh = table.read_text().splitlines()[8].split(",")[1]
+    train.write_text(f"{seventh.upper()}.\na hat\n")
+    page, result = tmp_path / "audit.html", tmp_path / "audit.json"
+    said = counterfoil(
+        "audit",
+        "pairs",
+        "--data",
+        table,
+        "--against",
+        train,
+        "--html",
+        page,
+        "--json",
+        result,
+        "--draws",
+        200,
+    )
+    assert said.code == 0, said.err
+    for text in ("blind:learned", "indeed", "same words (15)", "train.txt", "near-duplicates"):
+        assert text in said.out, text
+    (found,) = json.loads(result.read_text())["benchmarks"]
+    words = {each["word"]: each for each in found["words"]["artefacts"]}
+    assert words["indeed"]["wrong"] == 30
+    assert words["indeed"]["right"] == 0
+    assert found["same_words"] == 15
+    assert found["leakage"][0]["with"] == "train.txt"
+    assert found["leakage"][0]["questions"] == 1
+    bag = next(each for each in found["blind"] if each["scorer"] == "blind:bag-of-words")
+    assert bag["groups"]["same words"]["accuracy"]["value"] == 0.5
+    text = page.read_text()
+    assert "indeed" in text
+    assert str(tmp_path) not in text
+    again = counterfoil("audit", "pairs", "--data", table, "--json", "-", "--draws", "200", "-q")
+    assert json.loads(again.out)["benchmarks"][0]["blind"] == found["blind"]
+
+
+def test_python_has_the_same(table: Path) -> None:
+    found = cf.audit("pairs", data=table, draws=200, cache=None, quiet=True)
+    assert "indeed" in [each.word for each in found["pairs"].named]
+    assert found.to_arrow(by="word")["word"].to_pylist()[0] == found["pairs"].named[0].word
+    kinds = found.to_arrow(by="duplicate")["kind"].to_pylist()
+    assert kinds == ["questions twice", "contradictions", "no difference", "near-duplicates"]
+    rows = found.to_arrow().to_pylist()
+    assert {row["scorer"] for row in rows if row["group"] == "same words"} == {
+        "blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned",
+    }  # fmt: skip
+    assert "indeed" in str(found)
+
+
+def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path: Path) -> None:
+    said = counterfoil("audit", "world-gallery", "--draws", 100, "--no-pictures")
+    assert said.code == 0, said.err
+    assert "its questions choose among no captions" in said.err
+    ratings = tmp_path / "ratings.csv"
+    rows = (f"i{at},a {'cat' if at % 2 else 'dog'} {at},{at % 3},{(at + at % 2) % 3}" for at in range(30))
+    ratings.write_text("\n".join(["image,caption,rating_1,rating_2", *rows]) + "\n")
+    said = counterfoil("audit", "ratings", "--data", ratings, "--draws", 100)
+    assert said.code == 0, said.err
+    assert "Krippendorff's alpha" in said.out
+    said = counterfoil("audit", "world-quads", "--draws", 100, "--limit", 40, "--no-pictures")
+    assert said.code == 0, said.err
+    assert "caption 0 told from caption 1" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("nothing",), "unknown benchmark"),
+        (("pairs",), "--data"),
+        (("pairs", "--data", "{}", "--against", "no.csv"), "no such file or benchmark"),
+        (("pairs", "--data", "{}", "--scorer", "lm:./none"), "no such folder"),
+        (("pairs", "--data", "{}", "--scorer", "blind:tall"), "unknown blind scorer"),
+        (("pairs", "--data", "{}", "--level", "2"), "--level"),
+        (("pairs", "--data", "{}", "--html", "{}"), "mine.csv"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    counterfoil, table: Path, words: tuple[str, ...], expected: str
+) -> None:
+    said = counterfoil("audit", *(word.format(table) for word in words))
+    assert said.code == 2
+    assert expected in said.err.strip().splitlines()[-1]
+    assert "image,caption" in table.read_text()
+
+
+def test_sugarcrepe_gives_answers_away(shared_data: Path) -> None:
+    found = cf.audit("sugarcrepe", data=shared_data / "sugarcrepe", draws=100, cache=None, quiet=True)[
+        "sugarcrepe"
+    ]
+    assert found.same_words == 572
+    assert len(found.artefacts) == 2784
+    assert [each.word for each in found.named[:3]] == ["and", "(more words)", "are"]
+    assert (found.named[0].right, found.named[0].wrong) == (30, 1176)
+    learned = found.blind[-1]
+    assert learned["accuracy"].value > 0.8
+    assert learned.groups["add"]["accuracy"].value > 0.99
+    for each in found.blind[1:3]:
+        assert each.groups["same words"]["accuracy"].value == 0.5
