@@ -87,6 +87,14 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
     assert json.loads(done.out)["measures"]["i2t"]["n"] == 7
 
 
+@pytest.mark.parametrize("model", ["vse", "vsrn"])
+def test_recurrent_encoders_train_and_are_measured(counterfoil, train, tmp_path: Path, model: str) -> None:
+    said = train("vse++", "--model", model, "--steps", 2)
+    assert said.code == 0, said.err
+    assert said.out.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} world-quads")
+    assert json.loads((tmp_path / "ckpt" / "card.json").read_text())["card"]["kind"] == model
+
+
 @pytest.mark.parametrize("name", ["coco", "negclip", "trohn-text", "pac", "vse0", "vse++", "pvse", "pcme"])
 def test_every_recipe_trains(train, tmp_path: Path, name: str) -> None:
     said = train(name, "--steps", 2, "--set", "augment=none", "--json", "-", "--quiet")

@@ -40,7 +40,7 @@ def command(
         typer.Option(
             metavar="MODEL",
             help="What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, "
-            "small, or the folder of a checkpoint.",
+            "small, vse, vsrn (from scratch), or the folder of a checkpoint.",
         ),
     ] = None,
     data: Annotated[
@@ -111,6 +111,7 @@ def command(
     What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
     or in a .toml file. A training that was stopped goes on where it was.
     """
+    import re
     from dataclasses import replace
 
     from counterfoil.cli import paths, terminal
@@ -118,7 +119,7 @@ def command(
     from counterfoil.cli.plain_text import main_process
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
     from counterfoil.tasks.training import prepare
-    from counterfoil.tasks.training_inputs import folder, recipe_with, train_options
+    from counterfoil.tasks.training_inputs import SCRATCH, folder, recipe_with, train_options
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)
@@ -176,6 +177,6 @@ def command(
     if json != "-" and not quiet:
         # The data at hand are likely the world that a network from scratch was trained on.
         next_on = (asked.guard or "").partition("=")[0] or (
-            "world-quads" if "small" in training.backbone.name else "bivlc"
+            "world-quads" if set(re.split(r"[()]", training.backbone.name)) & set(SCRATCH) else "bivlc"
         )
         console.print(f"counterfoil evaluate {asked.out} {next_on}", soft_wrap=True)

@@ -45,6 +45,8 @@ FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", "resume.pt", UNFINISHED)
 #: The builder of a network by its card's kind; its second argument is the folder of the files.
 _BUILDERS = {
     "small": "counterfoil.scorers.small:from_card",
+    "vse": "counterfoil.scorers.recurrent:from_card",
+    "vsrn": "counterfoil.scorers.recurrent:from_card",
     "open-clip": "counterfoil.scorers.open_clip:from_card",
     "hf": "counterfoil.scorers.hf:from_card",
 }

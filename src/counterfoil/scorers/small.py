@@ -8,7 +8,7 @@ then mean, maximum and a linear map as well. Nothing in it knows of shapes or co
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -96,15 +96,8 @@ class ImageTower(nn.Module):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        first, *rest = sizes.channels
         last = sizes.channels[-1]
-        self.body = nn.Sequential(
-            _convolution(3, first, sizes.patch, stride=sizes.patch),
-            *(
-                _convolution(before, after, 3, stride=1 if k else 2)
-                for k, (before, after) in enumerate(pairwise((first, *rest)))
-            ),
-        )
+        self.body = convolutions(sizes)
         self.position = nn.Parameter(0.02 * torch.randn(sizes.cells, last))
         self.mixer = Mixer(sizes)
         self.norm = nn.LayerNorm(last)
@@ -142,6 +135,18 @@ class TextTower(nn.Module):
         mean = (words * there).sum(1) / there.sum(1).clamp(min=1)
         most = words.masked_fill(~there, -1e4).amax(1)
         return Local(self.projection(self.norm(torch.cat([mean, most], dim=1))), words, ~there.squeeze(-1))
+
+
+def convolutions(sizes: Sizes) -> nn.Sequential:
+    """Patches, then convolutions: (batch, 3, side, side) pixels to (batch, channels, rows, columns)."""
+    first, *rest = sizes.channels
+    return nn.Sequential(
+        _convolution(3, first, sizes.patch, stride=sizes.patch),
+        *(
+            _convolution(before, after, 3, stride=1 if k else 2)
+            for k, (before, after) in enumerate(pairwise((first, *rest)))
+        ),
+    )
 
 
 def _convolution(before: int, after: int, side: int, *, stride: int) -> nn.Sequential:
@@ -211,8 +216,16 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
     >>> tuple(answer.images.points.shape)
     (2, 128)
     """
-    words = sorted({word for caption in captions for word in _WORD.findall(caption.lower())})
-    return _made({"kind": "small", "vocabulary": words, **asdict(sizes or Sizes())}, seed)
+    return _made({"kind": "small", "vocabulary": words_of(captions), **asdict(sizes or Sizes())}, seed)
+
+
+def words_of(captions: Iterable[str]) -> list[str]:
+    """The words and marks of captions, each once, in order.
+
+    >>> words_of(["A red star, a moon."])
+    [',', '.', 'a', 'moon', 'red', 'star']
+    """
+    return sorted({word for caption in captions for word in _WORD.findall(caption.lower())})
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
@@ -224,6 +237,17 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 
 
 def _made(card: Mapping[str, Any], seed: int) -> Backbone:
+    return made(card, seed, SmallNetwork, name="small")
+
+
+def made(
+    card: Mapping[str, Any], seed: int, network_of: Callable[[int, Sizes], Network], *, name: str
+) -> Backbone:
+    """A network of words and small pictures that a card describes, with weights drawn from `seed`.
+
+    `network_of` builds it from the number of ids and the sizes. Raises `ModelError` where the card lacks a
+    fact.
+    """
     try:
         facts = {name: card[name] for name in Sizes.__dataclass_fields__}
         vocabulary = {str(word): number for number, word in enumerate(card["vocabulary"], _FIRST)}
@@ -234,9 +258,9 @@ def _made(card: Mapping[str, Any], seed: int) -> Backbone:
     sizes = Sizes(**{**facts, "channels": tuple(facts["channels"])})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = SmallNetwork(_FIRST + len(vocabulary), sizes)
+        network = network_of(_FIRST + len(vocabulary), sizes)
     return Backbone(
-        name="small",
+        name=name,
         network=network,
         preparation=Resized(sizes.picture, interpolation="bicubic"),
         pixels=_pixels,

@@ -81,9 +81,12 @@ class TrainOptions:
             raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
 
 
+#: Networks that are made for the words of the data and train from scratch.
+SCRATCH = ("small", "vse", "vsrn")
 #: What to do where one of these is not named.
 MISSING = {
-    "model": "name open-clip:ARCH/WEIGHTS, hf:NAME_OR_FOLDER, small, or the folder of a checkpoint",
+    "model": "name open-clip:ARCH/WEIGHTS, hf:NAME_OR_FOLDER, "
+    f"{', '.join(SCRATCH)}, or the folder of a checkpoint",
     "data": "name what is trained on; 'counterfoil world build training' makes some",
     "out": "name the folder that the checkpoint goes to",
 }
@@ -257,11 +260,13 @@ def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
 
 
 def _model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
-    if spec == "small" and not _is_folder(spec):
-        from counterfoil.scorers import small
+    if spec in SCRATCH and not _is_folder(spec):
+        from counterfoil.scorers import recurrent, small
 
         captions = [caption.text or "" for caption in data.captions]
-        return small.backbone(captions, seed=recipe.seed)
+        if spec == "small":
+            return small.backbone(captions, seed=recipe.seed)
+        return recurrent.backbone(captions, kind=spec, seed=recipe.seed)
     return network(spec, allowed=MISSING["model"].removeprefix("name "))
 
 
