@@ -11,7 +11,7 @@ import pytest
 
 from benchmark_layouts import LAYOUTS, Released
 from counterfoil.catalog import benchmark
-from counterfoil.data.answers import Scores
+from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.benchmark import card
 from counterfoil.data.readers import caption_choices, spatial, svo_probes
 from counterfoil.errors import DataError, InputError
@@ -70,6 +70,9 @@ def test_pairs_and_sets(name: str, left_out: int, tmp_path: Path) -> None:
         assert (values["pairs"].mean(), values["sets"].mean()) == pytest.approx(
             _official(found, scores, opposites)
         )
+        right = Outcomes({"accuracy": values["accuracy"] == 1})
+        for each in ("pairs", "sets"):
+            np.testing.assert_array_equal(per_item(found, right)[each], values[each])
     complete = 1 if left_out else 2
     by_chance = chance(found)
     assert by_chance["sets"] == pytest.approx(complete * 4 / len(found) / 4**4)

@@ -1,7 +1,8 @@
 """Released files: the one that is meant in a folder, rows that are lists, pictures by their paths."""
 
+import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.readers.rows import Photos, cell_source, not_on_hub
@@ -74,12 +75,12 @@ def located(
     for folder in folders:
         if not folder.is_dir():
             continue
-        photos = Photos(folder)
+        listed: dict[str, frozenset[str]] = {}
         for cut in range(max(map(len, parts.values()))):
             tails = {name: "/".join(of[min(cut, len(of) - 1) :]) for name, of in parts.items()}
             if len(set(tails.values())) < len(distinct):
                 break
-            found = {name: _source(photos, tail, suffixes) for name, tail in tails.items()}
+            found = {name: _source(folder, tail, suffixes, listed) for name, tail in tails.items()}
             if any(found.values()):
                 return found
     if images is not None:
@@ -87,9 +88,19 @@ def located(
     return dict.fromkeys(distinct)
 
 
-def _source(photos: Photos, path: str, suffixes: Sequence[str]) -> FileSource | None:
-    others = (str(PurePosixPath(path).with_suffix(suffix)) for suffix in suffixes)
-    return next((found for each in (path, *others) if (found := photos.source(each))), None)
+def _source(
+    folder: Path, path: str, suffixes: Sequence[str], listed: dict[str, frozenset[str]]
+) -> FileSource | None:
+    """The file at a path within a folder; each folder is listed once, for there may be a million paths."""
+    place, _, name = path.rpartition("/")
+    if place not in listed:
+        try:
+            listed[place] = frozenset(os.listdir(folder / place))
+        except OSError:
+            listed[place] = frozenset()
+    stem = name.rpartition(".")[0] or name
+    others = [name, *(stem + suffix for suffix in suffixes)] if listed[place] else []
+    return next((FileSource(folder / place / each) for each in others if each in listed[place]), None)
 
 
 def pictures(
