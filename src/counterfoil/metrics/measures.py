@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from itertools import chain
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import class_rules, contrast, correlation, ranking, statements
+from counterfoil.metrics import class_rules, contrast, correlation, pairwise_accuracy, ranking, statements
 from counterfoil.metrics.measure import FORMS, Declared, Measure, MeasureAtK, split_direction
 from counterfoil.registry import Registry
 
@@ -44,7 +44,13 @@ class MeasureRegistry(Registry[Declared]):
 
 def _own() -> Iterable[Declared]:
     contrasts = (contrast.QUAD, contrast.CHOICE, contrast.PREFERENCE)
-    others = (statements.MEASURES, correlation.MEASURES, ranking.MEASURES, class_rules.MEASURES)
+    others = (
+        statements.MEASURES,
+        correlation.MEASURES,
+        pairwise_accuracy.MEASURES,
+        ranking.MEASURES,
+        class_rules.MEASURES,
+    )
     return chain.from_iterable(each.values() for each in (*contrasts, *others))
 
 

@@ -24,6 +24,7 @@ from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.evaluation import pairwise
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -35,7 +36,8 @@ from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.correlation_influence import contributions, influences
-from counterfoil.metrics.measures import of_form
+from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation
@@ -161,8 +163,8 @@ def measured(
         measure.name: Estimate(
             float(value[k]), min(low[k], value[k]), max(high[k], value[k]), n, measure.expected
         )
-        for k, measure in enumerate(of_form("rated"))
-        if measure.name in names
+        for k, measure in enumerate(find(name, "rated") for name in MEASURES)
+        if measure is not None and measure.name in names
     }
 
 
@@ -304,14 +306,19 @@ class RatedEvaluation(FormEvaluation):
     captions_drawn: ClassVar[bool] = False
     by_policy: ClassVar[bool] = False
 
+    def measures(self, benchmark: Benchmark) -> tuple[Measure, ...]:
+        """Pairwise accuracies only where the benchmark's authors report them."""
+        declared = super().measures(benchmark)
+        return tuple(m for m in declared if m.name in MEASURES or m.name in benchmark.card.measures)
+
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
         """The correlations that the benchmark's authors report; all where its card names none."""
         reported = tuple(name for name in benchmark.card.measures if name in MEASURES)
         return reported or MEASURES
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
-        """0: scores that have nothing to do with the ratings."""
-        return {measure.name: float(measure.expected or 0) for measure in self.measures(benchmark)}
+        """0: scores that have nothing to do with the ratings; of pairwise accuracies the estimates say it."""
+        return {name: 0.0 for name in self.measure_names(benchmark) if name in MEASURES}
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         refuse_rankings(benchmark, answers, where=where)
@@ -356,24 +363,34 @@ class RatedEvaluation(FormEvaluation):
             refuse(interval, benchmark)
         if settings.measures is not None:
             self.check_measures(benchmark, settings.measures)
-        names = tuple(name for name in MEASURES if settings.measures is None or name in settings.measures)
+        known = self.measure_names(benchmark)
+        names = tuple(name for name in known if settings.measures is None or name in settings.measures)
         scores = Scores(answers.scores)
+        ties: list[float] = []
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-            return measured(benchmark, scores, mask, names, interval=interval, **drawn)
+            found = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
+            if found and set(names) - set(MEASURES):
+                of_pairs, tie = pairwise.estimates(benchmark, scores.values, mask, names)
+                ties.append(tie)
+                found |= of_pairs
+            return {name: found[name] for name in names if name in found}
 
         undefined = why_undefined(benchmark, scores)
         shared = shared_by(benchmark.sharing, interval)
+        overall = estimates(np.ones(len(benchmark), dtype=bool))
+        fitted = {"tie_threshold": ties[0]} if "pairwise_accuracy_fitted" in overall else {}
         groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
         return Result(
             benchmark=benchmark.name,
             scorer=settings.scorer,
-            measures=estimates(np.ones(len(benchmark), dtype=bool)),
+            measures=overall,
             groups={label: values for label, values in groups.items() if values},
             ties=ties_said(benchmark, scores, settings.ties),
             provenance={
                 **settings.provenance,
                 **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
+                **fitted,
                 "interval": {
                     **facts(benchmark, interval, **drawn),
                     "method": "crossed" if shared.crossed else "bootstrap",

@@ -1,7 +1,7 @@
 """Reports on captions that people rated, or preferred one to another."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import drawing, tables
 from counterfoil.report.forms import contrast, rating_levels
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
@@ -149,10 +149,15 @@ class RatedReport(JudgedReport):
     def remarks(self, comparison: Comparison) -> list[Note]:
         return [
             *undefined(comparison),
+            *fitted_ties([run.result for run in comparison.runs]),
             *below_chance(comparison),
             *intervals(comparison, _INTERVALS),
             *level(comparison),
         ]
+
+    def result_lines(self, result: Result) -> list[str]:
+        """With the threshold of ties that was fitted."""
+        return [*super().result_lines(result), *(note.text for note in fitted_ties([result]))]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         away = distance(run)
@@ -275,6 +280,22 @@ def level(comparison: Comparison) -> list[Note]:
             "does not, and for Spearman they share a rank."
         )
     ]
+
+
+def fitted_ties(results: Sequence[Result]) -> list[Note]:
+    """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
+    found = [
+        f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
+        for result in results
+        if "tie_threshold" in result.provenance
+    ]
+    if not found:
+        return []
+    text = (
+        f"Thresholds of ties ({listed(found)}) are fitted on the captions that are measured, and again on "
+        "each group: pairwise accuracy with fitted ties flatters."
+    )
+    return [Note(text, "warning")]
 
 
 def undefined(comparison: Comparison) -> list[Note]:
