@@ -20,7 +20,7 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.measure import Measure, by_name
 
 #: Pairs that are looked at together.
-_BLOCK = 1 << 22
+_BLOCK = 1 << 23
 
 
 def agreement(
@@ -37,9 +37,9 @@ def agreement(
     _check(scores)
     found = np.empty(len(scores))
     for rows, apart, rated in _pairs(scores, ratings):
-        said = np.where(np.abs(apart) <= tie, 0.0, np.sign(apart))
+        said = (apart > tie).astype(np.int8) - (apart < -tie)
         # An item agrees with itself.
-        found[rows] = (said == rated).sum(axis=1) - 1
+        found[rows] = np.count_nonzero(said == rated, axis=1) - 1
     return found / (len(scores) - 1)
 
 
@@ -67,17 +67,18 @@ def fitted_tie(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> flo
     0.25
     """
     _check(scores)
-    alike = np.sort(
-        np.concatenate([np.abs(apart[rated == 0]) for _, apart, rated in _pairs(scores, ratings)])
-    )
-    candidates, upto = np.unique(alike, return_counts=True)
-    gained = np.cumsum(upto)
+    alike = []
+    for level in np.unique(ratings):
+        own = scores[ratings == level]
+        alike.append(np.abs(own[:, None] - own)[np.triu_indices(len(own), 1)])
+    # At 0 equal scores are alike, whether there are any or not.
+    candidates, counts = np.unique(np.concatenate([np.zeros(1), *alike]), return_counts=True)
+    gained = np.cumsum(counts)
     # Pairs that scores order as people do are lost once they count as ties.
-    lost = np.zeros(len(candidates) + 1, dtype=np.int64)
     for _, apart, rated in _pairs(scores, ratings):
-        ordered = np.abs(apart[(np.sign(apart) == rated) & (rated != 0)])
-        lost += np.bincount(np.searchsorted(candidates, ordered), minlength=len(lost))
-    return float(candidates[np.argmax(gained - np.cumsum(lost)[:-1])])
+        ordered = np.sort(apart[(rated > 0) & (apart > 0)])
+        gained -= np.searchsorted(ordered, candidates, side="right")
+    return float(candidates[np.argmax(gained)])
 
 
 def tied_ratings(ratings: Float[ndarray, "n"]) -> float:
@@ -92,12 +93,13 @@ def tied_ratings(ratings: Float[ndarray, "n"]) -> float:
 
 def _pairs(
     scores: NDArray[np.float64], ratings: NDArray[np.float64]
-) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.int8]]]:
     """Some rows at a time: how far their scores are above those of all items, and the sign of ratings."""
     step = max(1, _BLOCK // len(scores))
     for start in range(0, len(scores), step):
         rows = slice(start, start + step)
-        yield rows, scores[rows, None] - scores, np.sign(ratings[rows, None] - ratings)
+        above, below = ratings[rows, None] > ratings, ratings[rows, None] < ratings
+        yield rows, scores[rows, None] - scores, above.astype(np.int8) - below
 
 
 def _check(scores: NDArray[np.float64]) -> None:
