@@ -75,6 +75,20 @@ def same_answers(first: object, second: object) -> None:
             same_answers(value, other)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_captions_that_questions_choose_among_are_those_of_their_pairs(name: str) -> None:
+    benchmark = CASES[name]()
+    found = benchmark.questions.caption_candidates()
+    if name.startswith("gallery") or name == "caption to images":
+        assert found is None
+        return
+    assert found is not None
+    np.testing.assert_array_equal(found.caption[found.row_of], benchmark.questions.pairs()[0].reshape(-1))
+    if found.decides:
+        by_truth = benchmark.listed.collect(found.truth[found.row_of])
+        np.testing.assert_array_equal(by_truth, forms.perfect_of(benchmark))
+
+
 @pytest.mark.parametrize("name", PER_ITEM)
 def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name: str) -> None:
     benchmark = CASES[name]()

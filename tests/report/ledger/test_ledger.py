@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
+import counterfoil as cf
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
 from counterfoil.metrics import contrast
 from counterfoil.report.ledger import Basis, Entry, Verdict, all_papers, files, reproduce, summary
@@ -340,6 +341,24 @@ class TestMadeUpScores:
         assert low is not None
         assert high is not None
         assert (low + high) / 2 == pytest.approx(100 * text.mean())
+
+    def test_perplexities_come_from_a_run_of_a_language_model(self, made: tuple[Path, np.ndarray]) -> None:
+        folder, scores = made
+        perplexity = np.random.default_rng(8).uniform(20, 400, (400, 2))
+        lines = [
+            json.dumps({"label": f"{n}_c{c}_i{i}", "score": -perplexity[n, c]})
+            for n, c, i in np.ndindex(400, 2, 2)
+        ]
+        (folder / "gpt2.jsonl").write_text("\n".join(lines))
+        out = folder / "winoground" / "gpt2"
+        given = f"given:{folder / 'gpt2.jsonl'}"
+        cf.evaluate(given, "winoground", data=folder / "winoground", out=out, draws=100, quiet=True)
+        entries = reproduce(data=folder, papers=["winoground"])
+        clip = "CLIP (ViT-B/32)"
+        # All 1,600 pairs of an image and a caption.
+        found = pearsonr(np.repeat(perplexity[:, :, None], 2, axis=2).ravel(), scores.ravel())
+        assert of(entries, "Table 6", clip, "Perplexity Corr.").recomputed == pytest.approx(found.statistic)
+        assert of(entries, "Table 6", clip, "Perplexity p-value").recomputed == pytest.approx(found.pvalue)
 
     def test_what_differs_without_a_known_reason_says_so(self, made: tuple[Path, np.ndarray]) -> None:
         entries = reproduce(data=made[0], papers=["winoground"])

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.forms.base import Ids, Listed, Mask, check_shape
+from counterfoil.data.forms.base import CaptionCandidates, Ids, Listed, Mask, check_shape
 from counterfoil.data.forms.tables import POSITION, QUESTIONS, Facts, cells, numbers, questions_schema
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
@@ -88,6 +88,15 @@ class Statement(Listed):
     def about(self) -> tuple[Ids, Ids]:
         """The image and the statement."""
         return self.images[:, None], self.captions[:, None]
+
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]] | None:
+        """The votes for false and for true."""
+        return None if self.votes is None else ("votes", self.votes)
+
+    def caption_candidates(self) -> CaptionCandidates:
+        """The statement, with its truth as a rating: there is no other caption to choose."""
+        rows = np.arange(len(self))
+        return CaptionCandidates(rows, self.captions, self.truth.astype(float), rows, rated=True)
 
     def select(self, rows: Ids) -> "Statement":
         """The chosen questions; those that only choose a threshold count where no others are left."""

@@ -20,6 +20,7 @@ from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
+from counterfoil.evaluation.run import load_run
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics.correlation import pearson
 from counterfoil.metrics.detection import by_label
@@ -106,6 +107,30 @@ class ReleasedFiles:
     def lengths(self, place: str) -> Float[ndarray, "n"]:
         """Mean length in words of the two captions of each of Winoground's examples."""
         return self._once(("lengths", place), lambda: caption_words(self.path(place)).mean(axis=1))
+
+    def scores(self, benchmark: str, file: str) -> Float[ndarray, "n ..."]:
+        """The scores of each question's pairs for the answers in `file`."""
+        asked = self.asked(benchmark, file)
+        answers = align(self._given(file), asked, note=self._note)
+        if not answers.has_scores:
+            raise NoDataError(f"{file} holds right and wrong alone, and no scores")
+        return answers.scores
+
+    def perplexities(self, benchmark: str, folder: str) -> Float[ndarray, "n 2"]:
+        """The perplexity of both captions of each question, from the run of a language model in `folder`.
+
+        Such a run is made by `counterfoil evaluate lm:gpt2 BENCHMARK --set score=perplexity --out FOLDER`.
+        """
+        run = self._once(("run", folder), lambda: load_run(self.path(folder)))
+        row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
+        ids = self.questions(benchmark)[0].questions.ids
+        if set(row) != set(ids):
+            raise DataError(
+                "not a run over these questions", where=self.path(folder), given=f"{len(row)} ids"
+            )
+        # A perplexity is a score with a minus before it, and the same with both images.
+        found: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
+        return found
 
     def detected(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""

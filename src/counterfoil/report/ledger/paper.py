@@ -225,6 +225,8 @@ class Spec(BaseModel):
     references: str | None = None
     #: Over the questions of these groups together; over all where it is not said.
     groups: tuple[str, ...] | None = None
+    #: The run folder of a language model, relative to the folder of data.
+    run: str | None = None
     #: Folders of a chat model's answers, one per order in which the candidates were shown.
     answers: tuple[str, ...] | None = None
     statistic: Literal["r", "p", "low", "high", "total", "own", "others"] | None = None

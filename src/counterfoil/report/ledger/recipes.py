@@ -78,6 +78,20 @@ def length_correlation(case: Case) -> Recomputed:
     return Recomputed(case.pearson(words, case.values(case.need("measure"))), f"{case.file()}, {place}")
 
 
+def perplexity_correlation(case: Case) -> Recomputed:
+    """Pearson's r between a model's scores of all pairs and the perplexity of the pair's caption, or its p.
+
+    Perplexities are those of a run of a language model in the folder of data, `winoground/gpt2/winoground`.
+
+    Source: Winoground, Table 6 (left).
+    """
+    benchmark, place = case.need("benchmark"), case.need("run")
+    perplexity = case.evidence.perplexities(benchmark, place)
+    scores = case.evidence.scores(benchmark, case.file())
+    of_pairs = np.repeat(perplexity[:, :, None], scores.shape[2], axis=2)
+    return Recomputed(case.pearson(of_pairs.reshape(-1), scores.reshape(-1)), f"{case.file()}, {place}")
+
+
 def fold_interval(case: Case) -> Recomputed:
     """One end of Student's t interval over four folds, in per cent.
 
@@ -389,7 +403,8 @@ def _derived(value: float, source: str) -> Recomputed:
 RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
     recipe.__name__: recipe
     for recipe in (
-        *(mean, count, length_correlation, fold_interval, detector, both_orders, judged, judgements),
+        *(mean, count, length_correlation, perplexity_correlation, fold_interval),
+        *(detector, both_orders, judged, judgements),
         *(example, positives, left_out, shown),
         *(printed_mean, printed_correlation, printed_tau, printed_best, in_row, in_sum, preference),
         annotator_bias,
