@@ -3,13 +3,17 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tiny_generative
+from counterfoil import catalog
+from counterfoil.data import Benchmark, Card, Choice
 from counterfoil.data.records import Caption, Image, PixelSource
+from counterfoil.engine import Session, run
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.generative import answers
@@ -242,6 +246,60 @@ def test_a_caption_longer_than_the_model_reads_is_counted_and_cut(models: Path, 
     assert values[1] == pytest.approx(values[2], rel=1e-5)
     size = scorer.decoder.see(np.asarray(image.decode())).size
     assert max(size + len(row.ids) for row in scorer.rows(long)) <= 200
+
+
+def test_a_stopped_run_goes_on_with_at_most_a_shard_again(models: Path, tmp_path: Path) -> None:
+    """And ends in the same bits, though a shard ends within the captions of a picture."""
+    images = tuple(pictures())
+    texts = [f"a {what} {number}" for number in range(40) for what in ("red cat", "dog on the mat")]
+    benchmark = Benchmark(
+        Card(name="b", title="b", form="choice"),
+        images,
+        tuple(Caption(str(number), text) for number, text in enumerate(texts)),
+        Choice(
+            tuple(map(str, range(160))),
+            query=np.repeat(np.arange(4), 40),
+            candidates=np.tile(np.arange(80).reshape(40, 2), (4, 1)),
+        ),
+    )
+    folder, scored_pairs = str(models / "qwen3-vl"), []
+
+    class StoppedError(Exception):
+        pass
+
+    def answered(cache: Path, stop: int | None = None) -> np.ndarray:
+        def progress(stage: str, done: int, total: int) -> None:
+            if stop is not None and stage == "scoring pairs" and done >= stop:
+                raise StoppedError
+
+        scorer = catalog.scorer(f"vqa:{folder}", Options(device="cpu"), memory=cache)
+        inner = scorer.score_pairs
+
+        def counted(batches: Any, *, workers: int = 0) -> Any:
+            for batch, values in zip(batches, inner(batches, workers=workers), strict=True):
+                scored_pairs.extend((image.id, caption.id) for image, caption in batch)
+                yield values
+
+        scorer = SimpleNamespace(
+            identity=scorer.identity, does=("scores_pairs",), score_pairs=counted, score=None
+        )
+        found = run(benchmark, scorer, session=Session(cache, batch_size=28, progress=progress))
+        return found.values
+
+    whole = answered(tmp_path / "whole")
+    assert len(scored_pairs) == len(set(scored_pairs)) == 320
+    scored_pairs.clear()
+    for stop in (150, 300):
+        with pytest.raises(StoppedError):
+            answered(tmp_path / "stopped", stop)
+    assert answered(tmp_path / "stopped").tobytes() == whole.tobytes()
+    # A shard is 252 pairs here: each stop lost less than one.
+    repeated = len(scored_pairs) - 320
+    assert 150 < repeated < 2 * 252
+    assert len(scored_pairs) - 300 - (320 - 252) < 252
+    scored_pairs.clear()
+    assert answered(tmp_path / "stopped").tobytes() == whole.tobytes()
+    assert scored_pairs == []
 
 
 def changed(models: Path, folder: Path, name: str, **files: Any) -> str:

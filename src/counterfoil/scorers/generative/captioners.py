@@ -16,7 +16,7 @@ from torch import Tensor
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.generative.image_text import Opened, selected
+from counterfoil.scorers.generative.image_text import Opened, stacked
 from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow
 from counterfoil.scorers.generative.templates import plain_ids
 from counterfoil.scorers.images import Preparation
@@ -60,20 +60,16 @@ class Captioner(ABC):
         return Seen(pixels.shape[-1] * pixels.shape[-2] // 256, {"pixels": pixels})
 
     @abstractmethod
-    def begin(self, seen: Sequence[Seen]) -> Prefix:
-        """What is kept of the pictures and the prompt."""
+    def begin(self, seen: Seen) -> Prefix:
+        """What is kept of a picture and the prompt."""
 
     @abstractmethod
-    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """(rows, kept, vocabulary) logits after `ids`, which follow the pictures `picks`."""
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """(rows, kept, vocabulary) logits after `ids`, each row after its prefix."""
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Never asked."""
         raise NotImplementedError
-
-    def _stacked(self, seen: Sequence[Seen]) -> tuple[Tensor, Tensor]:
-        ids = torch.tensor([self.prompt] * len(seen), device=self.device)
-        return torch.cat([each.inputs["pixels"] for each in seen]), ids
 
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Which ids are read: the prompt, and those of each row."""
@@ -85,11 +81,11 @@ class Captioner(ABC):
 class BlipCaptioner(Captioner):
     """BLIP's captioner: text attends to the picture across, whose keys and values are kept per layer."""
 
-    def begin(self, seen: Sequence[Seen]) -> Prefix:
-        """The pictures and the prompt."""
+    def begin(self, seen: Seen) -> Prefix:
+        """A picture and the prompt."""
         from transformers import DynamicCache, EncoderDecoderCache
 
-        pixels, ids = self._stacked(seen)
+        pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
         states = self.model.vision_model(pixel_values=pixels).last_hidden_state
         output = self.model.text_decoder(
             input_ids=ids,
@@ -99,16 +95,16 @@ class BlipCaptioner(Captioner):
             use_cache=True,
             logits_to_keep=1,
         )
-        return Prefix(output.past_key_values, ids.shape[1], output.logits[:, -1].float(), states[:, :1])
+        return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
-    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt."""
         output = self.model.text_decoder(
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
             # That there is a picture is all it says: its keys and values are in the cache.
-            encoder_hidden_states=prefix.more[picks],
-            past_key_values=selected(prefix.cache, picks),
+            encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
+            past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
             logits_to_keep=keep,
         )
@@ -119,9 +115,9 @@ class BlipCaptioner(Captioner):
 class GitCaptioner(Captioner):
     """GIT: one decoder over the picture's positions, which see each other, and the caption after them."""
 
-    def begin(self, seen: Sequence[Seen]) -> Prefix:
-        """The pictures and the prompt."""
-        pixels, ids = self._stacked(seen)
+    def begin(self, seen: Seen) -> Prefix:
+        """A picture and the prompt."""
+        pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
         output = self.model(
             input_ids=ids,
             pixel_values=pixels,
@@ -129,16 +125,16 @@ class GitCaptioner(Captioner):
             use_cache=True,
             logits_to_keep=1,
         )
-        return Prefix(output.past_key_values, ids.shape[1], output.logits[:, -1].float())
+        return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float())
 
-    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt; their positions count from it, not from the picture."""
         places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
         output = self.model(
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
             position_ids=places[None].expand(len(ids), -1),
-            past_key_values=selected(prefix.cache, picks),
+            past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
             logits_to_keep=keep,
         )
@@ -154,14 +150,14 @@ class CocaCaptioner(Captioner):
         """Nothing: there is no prefix but the picture."""
         return ()
 
-    def begin(self, seen: Sequence[Seen]) -> Prefix:
-        """The pictures."""
-        pixels, _ = self._stacked(seen)
-        return Prefix(None, 0, None, self.model._encode_image(pixels)[1])
+    def begin(self, seen: Seen) -> Prefix:
+        """A picture."""
+        return Prefix(None, 0, None, self.model._encode_image(seen.inputs["pixels"])[1])
 
-    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Prompts and captions."""
-        logits: Tensor = self.model.text_decoder(prefix.more[picks], self.model._encode_text(ids)[1])
+        pictures = torch.cat([prefix.more for prefix in prefixes])
+        logits: Tensor = self.model.text_decoder(pictures, self.model._encode_text(ids)[1])
         return logits.take_along_dim(keep[..., None], dim=1)
 
 

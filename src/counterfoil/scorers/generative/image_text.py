@@ -99,14 +99,12 @@ class ImageTextDecoder:
         }
         return replace(seen, inputs=inputs)
 
-    def begin(self, seen: Sequence[Seen]) -> Prefix:
-        """Pictures and the beginning of the prompt, read once."""
-        ids = torch.tensor([[*each.head, *self.read] for each in seen], device=self.device)
+    def begin(self, seen: Seen) -> Prefix:
+        """A picture and the beginning of the prompt, read once."""
+        ids = torch.tensor([[*seen.head, *self.read]], device=self.device)
         kinds = {
-            name: torch.tensor(
-                [[*each.kinds[name], *[0] * len(self.read)] for each in seen], device=self.device
-            )
-            for name in seen[0].kinds
+            name: torch.tensor([[*kind, *[0] * len(self.read)]], device=self.device)
+            for name, kind in seen.kinds.items()
         }
         output = self.model(
             input_ids=ids,
@@ -114,26 +112,26 @@ class ImageTextDecoder:
             use_cache=True,
             logits_to_keep=1,
             **kinds,
-            **self._pictures(seen),
+            **self._pictures([seen]),
         )
         # The step from an id's place to its position, where pictures take fewer positions than ids (Qwen-VL).
         step = getattr(self.model.model, "rope_deltas", None)
-        return Prefix(output.past_key_values, ids.shape[1], output.logits[:, -1].float(), step)
+        return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float(), step)
 
-    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """Texts after the prefix, each with the keys and values of its picture."""
-        rows, longest = ids.shape
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """Texts after their prefixes, each with the keys and values of its picture."""
+        (rows, longest), length = ids.shape, prefixes[0].length
         places = torch.arange(longest, device=self.device)
-        mask = torch.ones((rows, prefix.length + longest), dtype=torch.long, device=self.device)
-        mask[:, prefix.length :] = places < lengths[:, None]
+        mask = torch.ones((rows, length + longest), dtype=torch.long, device=self.device)
+        mask[:, length:] = places < lengths[:, None]
         positions = {}
-        if prefix.more is not None:
-            at = (prefix.length + places)[None] + prefix.more.to(self.device)[picks]
+        if prefixes[0].more is not None:
+            at = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(self.device)
             positions = {"position_ids": at[None].expand(3, -1, -1)}
         output = self.model(
             input_ids=ids,
             attention_mask=mask,
-            past_key_values=selected(prefix.cache, picks),
+            past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
             logits_to_keep=keep,
             **positions,
@@ -207,17 +205,23 @@ def joined(outputs: Sequence[Any]) -> Any:
     )
 
 
-def selected(cache: Any, picks: Tensor) -> Any:
-    """The keys and values of the pictures `picks`, in a cache of their own; the given one stays as it is."""
-    found = copy.copy(cache)
-    for name in ("self_attention_cache", "cross_attention_cache"):
-        if hasattr(found, name):
-            setattr(found, name, selected(getattr(found, name), picks))
+def stacked(caches: Sequence[Any]) -> Any:
+    """The keys and values of several prefixes as one cache, a row each; the given ones stay as they are."""
+    found = copy.copy(caches[0])
     if hasattr(found, "self_attention_cache"):
+        found.self_attention_cache = stacked([cache.self_attention_cache for cache in caches])
+        found.cross_attention_cache = stacked([cache.cross_attention_cache for cache in caches])
         found.is_updated = dict(found.is_updated)
         return found
-    found.layers = [copy.copy(layer) for layer in found.layers]
-    found.batch_select_indices(picks)
+    alone = all(cache is caches[0] for cache in caches)
+    found.layers = []
+    for layers in zip(*(cache.layers for cache in caches), strict=True):
+        layer = copy.copy(layers[0])
+        for name, value in vars(layers[0]).items():
+            if isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == 1:
+                rows = value.expand(len(caches), *value.shape[1:])
+                setattr(layer, name, rows if alone else torch.cat([vars(each)[name] for each in layers]))
+        found.layers.append(layer)
     return found
 
 

@@ -22,8 +22,9 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.scorers.base import Ability, Identity, text_of
 from counterfoil.scorers.images import Preparation, Untouched, prepared
 
-#: Positions that go through a model at a time, and logits that are held at a time.
-POSITIONS = {"cpu": 4096, "cuda": 65536}
+#: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
+#: few hundred, whose activations stay near it. And logits that are held at a time.
+POSITIONS = {"cpu": 512, "cuda": 65536}
 LOGITS = 1 << 26
 #: Pictures go to a model's own processor as they are.
 UNTOUCHED = Untouched()
@@ -47,24 +48,24 @@ class TextRow:
 
 @dataclass(eq=False)
 class Seen:
-    """A picture as its model's processor gives it; pictures of equal `size` are read together."""
+    """A picture as its model's processor gives it: its inputs, and how many positions it takes."""
 
     size: int
     inputs: Mapping[str, Any]
     head: tuple[int, ...] = ()
     kinds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    #: What the vision tower gave, and the prefix with this picture's place in it, once they are computed.
+    #: What the vision tower gave, and the prefix, once they are computed.
     features: Any = None
-    prefix: "tuple[Prefix, int] | None" = None
+    prefix: "Prefix | None" = None
 
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """What a model keeps of some pictures and the prompt after them."""
+    """What a model keeps of a picture and the prompt after it; the same whatever else is asked."""
 
     cache: Any
     length: int
-    #: (pictures, vocabulary): logits of the first id after the prefix; None where the decoder reads no id.
+    #: (vocabulary,): logits of the first id after the prefix; None where the decoder reads no id.
     last: Tensor | None = None
     #: Whatever else the decoder needs to go on.
     more: Any = None
@@ -91,7 +92,7 @@ class Decoder(Protocol):
 
     @property
     def together(self) -> bool:
-        """Whether several pictures are read at once."""
+        """Whether `whole` takes several pictures."""
         ...
 
     @property
@@ -108,12 +109,12 @@ class Decoder(Protocol):
         """A picture made ready; no tower runs."""
         ...
 
-    def begin(self, seen: Sequence[Seen]) -> Prefix:
-        """The prefix of pictures of one size, of one alone where not `together`."""
+    def begin(self, seen: Seen) -> Prefix:
+        """The prefix of a picture."""
         ...
 
-    def go_on(self, prefix: Prefix, picks: Tensor, ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """(rows, kept, vocabulary) logits after `ids` (rows, longest), which follow the pictures `picks`."""
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """(rows, kept, vocabulary) logits after `ids` (rows, longest), each after its prefix."""
         ...
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
@@ -147,7 +148,6 @@ class GenerativeScorer:
 
         Images are decoded in `workers` processes. Raises `DataError` where an image or a text is not at hand.
         """
-        counts = Counter(id(image) for batch in batches for image, _ in batch)
         fresh: list[list[Image]] = []
         last: Image | None = None
         for batch in batches:
@@ -161,6 +161,8 @@ class GenerativeScorer:
                     seen[id(image)] = self.decoder.see(array)
                 rows = [self.rows(text_of(caption)) for _, caption in batch]
                 owners = [seen[id(image)] for image, _ in batch]
+                # What is shared depends on the batch alone: a run that goes on from a cache does the same.
+                counts = Counter(id(image) for image, _ in batch)
                 shared = [
                     counts[id(image)] * len(own) > 1 for (image, _), own in zip(batch, rows, strict=True)
                 ]
@@ -205,9 +207,13 @@ def log_probabilities(
         fits = row.ids[:read] == decoder.read and row.prompt >= read
         (after if decoder.shares and fits and (many or not decoder.wholes) else whole).append(at)
     with torch.inference_mode():
-        _begin(decoder, [seen[at] for at in after])
-        for prefix, group in _by_prefix(seen, after):
-            _follow(decoder, prefix, [(at, seen[at].prefix[1]) for at in group], rows, found)  # type: ignore[index]
+        for at in after:
+            if seen[at].prefix is None:
+                seen[at].prefix = decoder.begin(seen[at])
+        prefixes = {at: prefix for at in after if (prefix := seen[at].prefix) is not None}
+        for length in sorted({prefix.length for prefix in prefixes.values()}):
+            alike = {at: prefix for at, prefix in prefixes.items() if prefix.length == length}
+            _follow(decoder, alike, rows, found)
         for chunk in _chunks(
             decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
         ):
@@ -219,62 +225,33 @@ def log_probabilities(
     return found
 
 
-def _begin(decoder: Decoder, seen: Sequence[Seen]) -> None:
-    """Give each picture its prefix, pictures of one size together."""
-    new = list({id(each): each for each in seen if each.prefix is None}.values())
-    sizes = sorted({each.size for each in new})
-    for size in sizes:
-        alike = [each for each in new if each.size == size]
-        most = max(1, _positions(decoder) // (size + len(decoder.read))) if decoder.together else 1
-        for start in range(0, len(alike), most):
-            part = alike[start : start + most]
-            prefix = decoder.begin(part)
-            for place, each in enumerate(part):
-                each.prefix = prefix, place
-
-
-def _by_prefix(seen: Sequence[Seen], after: Sequence[int]) -> Iterator[tuple[Prefix, list[int]]]:
-    groups: dict[int, tuple[Prefix, list[int]]] = {}
-    for at in after:
-        prefix, _ = seen[at].prefix  # type: ignore[misc]
-        groups.setdefault(id(prefix), (prefix, []))[1].append(at)
-    yield from groups.values()
-
-
 def _follow(
-    decoder: Decoder,
-    prefix: Prefix,
-    places: Sequence[tuple[int, int]],
-    rows: Sequence[TextRow],
-    found: list[ndarray],
+    decoder: Decoder, prefixes: Mapping[int, Prefix], rows: Sequence[TextRow], found: list[ndarray]
 ) -> None:
-    """The log-probabilities of rows after a prefix; `places` are rows and their pictures in it."""
-    read, place = len(decoder.read), dict(places)
-    first: dict[int, ndarray] = {}
+    """The log-probabilities of rows after their prefixes, all of one length."""
+    read = len(decoder.read)
     rest: dict[int, TextRow] = {}
-    for at, _ in places:
+    for at, prefix in prefixes.items():
         row = rows[at]
+        wanted = row.wanted
         if row.prompt == read and prefix.last is not None:
             # The prefix ends with the prompt: it has the first position's logits already.
-            first[at] = _chosen(prefix.last[place[at]][None, None], row.wanted[None, :1])[0]
-            row = TextRow(row.ids[read:], row.wanted[1:])
-        else:
-            row = TextRow(row.ids[read:], row.wanted)
-        if len(row.wanted):
-            rest[at] = row
+            found[at] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
+            wanted = wanted[1:]
+        if len(wanted):
+            rest[at] = TextRow(row.ids[read:], wanted)
+    beside = max(prefix.length for prefix in prefixes.values())
     parts = [np.empty(0)] * len(rows)
-    for chunk in _chunks(decoder, list(rest), rest, lambda at: len(rest[at].ids), beside=prefix.length):
+    for chunk in _chunks(decoder, list(rest), rest, lambda at: len(rest[at].ids), beside=beside):
         lengths = [len(rest[at].ids) for at in chunk]
         ids = torch.zeros((len(chunk), max(lengths)), dtype=torch.long)
         for line, at in enumerate(chunk):
             ids[line, : lengths[line]] = torch.tensor(rest[at].ids)
         keep = torch.tensor(_kept(lengths, chunk, rest))
-        picks = torch.tensor([place[at] for at in chunk])
-        inputs = (each.to(decoder.device) for each in (picks, ids, torch.tensor(lengths), keep))
-        _gather(decoder.go_on(prefix, *inputs), chunk, rest, parts)
-    for at, _ in places:
-        both = [part for part in (first.get(at), parts[at] if at in rest else None) if part is not None]
-        found[at] = np.concatenate(both)
+        inputs = (each.to(decoder.device) for each in (ids, torch.tensor(lengths), keep))
+        _gather(decoder.go_on([prefixes[at] for at in chunk], *inputs), chunk, rest, parts)
+    for at in rest:
+        found[at] = np.concatenate([part for part in (found[at], parts[at]) if part.size])
 
 
 def _chunks(
