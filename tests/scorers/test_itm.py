@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import tiny_matchers
+from contracts import forms
 from counterfoil.data.records import Caption, Image
+from counterfoil.engine import Session, run
+from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.errors import InputError, ModelError, UnknownNameError
-from counterfoil.scorers import itm
+from counterfoil.scorers import hf, itm
 from counterfoil.scorers.base import Options, PairScorer
 from made_once import made_once
 
@@ -224,6 +227,25 @@ def test_the_prompt_is_put_around_captions(matchers: Path, drawn_images: list[Im
     assert scored(within, [(image, Caption("0", "a cat"))]) == pytest.approx(
         scored(plain, [(image, Caption("0", "a photo of a cat"))]), abs=1e-6
     )
+
+
+def test_the_engine_notes_captions_that_are_cut_off(
+    matchers: Path, clip_folder: Path, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    session = Session(cache=tmp_path, note=notes.append)
+    quads, gallery = forms.shown(forms.quads(3)), forms.shown(forms.gallery(images=range(4)))
+    scorer = itm.load(str(matchers / "blip"), Options(device="cpu", settings={"length": "4"}))
+    run(quads, scorer, session=session)
+    ranked = rank_galleries([gallery], scorer, first_stage=hf.load(str(clip_folder), Options(device="cpu")),
+                            depth=2, session=session)  # fmt: skip
+    assert len(notes) == 2
+    assert all("captions are longer than the model reads and cut off" in note for note in notes)
+    assert ranked[0].i2t.top.shape[0] == len(gallery.questions.i2t)
+    # A second run finds scores and notes in the cache, and never asks the model.
+    object.__setattr__(scorer, "matcher", None)
+    run(quads, scorer, session=session)
+    assert notes[2] == notes[0]
 
 
 # -- bad input --------------------------------------------------------------------------------------------
