@@ -50,6 +50,8 @@ CASES = (
     # Its question attends to itself both ways: only the vision tower can be shared.
     ("vqa", "paligemma", 0.0),
     ("likelihood", "blip", 3.0),
+    # The matching head: patches once per picture, and their keys and values too.
+    ("itm", "blip", 4.0),
 )
 QUESTION = 'Does this figure show "{}"? Please answer Yes or No.'
 INSTRUCTION = "Describe this image in one sentence."
@@ -80,6 +82,8 @@ def plain(kind: str, family: str, folder: Path, device: Any, dtype: Any) -> Call
     import torch
     import transformers
 
+    if kind == "itm":
+        return plain_matching(folder, device, dtype)
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder).eval().to(device, dtype)
     processor = transformers.AutoProcessor.from_pretrained(folder)
     tokenizer = processor.tokenizer
@@ -126,6 +130,25 @@ def plain(kind: str, family: str, folder: Path, device: Any, dtype: Any) -> Call
         return float(sum(found[at, ids[start + at]] for at in range(stop - start)))
 
     return p_yes if kind == "vqa" else likelihood
+
+
+def plain_matching(folder: Path, device: Any, dtype: Any) -> Callable[[Any, str], float]:
+    """The same of BLIP's matching head."""
+    import torch
+    import transformers
+
+    model = transformers.BlipForImageTextRetrieval.from_pretrained(folder).eval().to(device, dtype)
+    processor = transformers.BlipProcessor(
+        transformers.AutoImageProcessor.from_pretrained(folder),
+        transformers.AutoTokenizer.from_pretrained(folder),
+    )
+
+    def probability(picture: Any, text: str) -> float:
+        inputs = processor(images=picture, text=text, return_tensors="pt").to(device, dtype)
+        with torch.inference_mode():
+            return float(model(**inputs).itm_score.float().softmax(-1)[0, 1])
+
+    return probability
 
 
 # -- the comparison ---------------------------------------------------------------------------------------
@@ -183,6 +206,8 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
     import torch
 
     import tiny_generative
+    import tiny_matchers
+    from counterfoil.scorers import itm
     from counterfoil.scorers.generative import answers, likelihood
 
     device = torch.device("cuda" if options.device == "auto" and torch.cuda.is_available() else "cpu")
@@ -197,11 +222,14 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
         f"{'scorer':24}{'captions':>9}{'plain/s':>10}{'ours/s':>10}{'ratio':>8}{'difference':>12}  computed"
     )
     for kind, family, wanted in CASES:
+        if options.only not in ("", kind):
+            continue
         side, patch = (32, 8) if size == "tiny" else PLACES[family]
-        place = folder / size / family
+        place = folder / size / (f"itm-{family}" if kind == "itm" else family)
         if not place.exists():
-            tiny_generative.save(family, place, side=side, patch=patch, **SIZES[size])
-        load = {"vqa": answers.load, "likelihood": likelihood.load}[kind]
+            save = tiny_matchers.save if kind == "itm" else tiny_generative.save
+            save(family, place, side=side, patch=patch, **SIZES[size])
+        load = {"vqa": answers.load, "likelihood": likelihood.load, "itm": itm.load}[kind]
         scorer = load(str(place), Options(device=device.type, precision=precision))
         one = plain(kind, family, place, device, dtype)
         for captions in options.captions:
@@ -221,7 +249,8 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
                 note += f" (wanted {wanted:g} times)"
             if most:
                 # Two operations for each weight of the language model and position that the plain loop reads.
-                weights = sum(each.numel() for each in scorer.decoder.model.parameters())
+                model = scorer.matcher.model.text_encoder if kind == "itm" else scorer.decoder.model
+                weights = sum(each.numel() for each in model.parameters())
                 note += f"; {after * 2 * weights * 280 / most:.0%} of the peak, were every position read"
             row = f"{f'{kind} {family}':24}{captions:>9}{before:>10.2f}{after:>10.2f}"
             print(f"{row}{ratio:>7.1f}x{apart:>12.1e}  {note}", flush=True)
@@ -238,6 +267,7 @@ def main() -> None:
     parser.add_argument("--plain", type=int, default=8, help="pairs that the plain loop scores, at least")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", choices=("auto", "cpu"), default="auto")
+    parser.add_argument("--only", default="", help="a kind of scorer, such as itm")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")  # PaliGemma's processor and NumPy

@@ -15,12 +15,16 @@ OF_REGIONS = ("lxmert", "visual_bert")
 NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
 
 
-def save(name: str, folder: Path) -> None:
-    """A tiny model of a family in a folder, as people save them, with tokenizer and image processor."""
+def save(name: str, folder: Path, **sizes: int) -> None:
+    """A tiny model of a family in a folder, as people save them, with tokenizer and image processor.
+
+    `sizes` are those of a BLIP that is larger, for benchmarks: side, patch, width, layers, heads, vision_width
+    and vision_layers.
+    """
     import transformers
 
     folder.mkdir(parents=True, exist_ok=True)
-    kind, config, processor = _parts(name)
+    kind, config, processor = _blip(**sizes) if name == "blip" else _parts(name)
     save_model(kind, config, folder)
     if processor is not None:
         processor.save_pretrained(folder)
@@ -29,6 +33,39 @@ def save(name: str, folder: Path) -> None:
     else:
         (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
         transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+
+
+def _blip(
+    side: int = 32,
+    patch: int = 8,
+    width: int = 32,
+    layers: int = 2,
+    heads: int = 2,
+    vision_width: int = 32,
+    vision_layers: int = 2,
+) -> tuple[Any, Any, Any]:
+    import transformers
+
+    size = len(VOCABULARY)
+
+    def tower(width: int, layers: int) -> dict[str, int]:
+        inner = {"hidden_size": width, "intermediate_size": 4 * width}
+        return {**inner, "num_hidden_layers": layers, "num_attention_heads": heads}
+
+    config = transformers.BlipConfig(
+        # The two rows more than the tokenizer has are [DEC] and [ENC].
+        text_config={
+            **tower(width, layers),
+            "vocab_size": size + 2,
+            "encoder_hidden_size": vision_width,
+            "bos_token_id": size,
+            "sep_token_id": VOCABULARY.index("[SEP]"),
+        },
+        vision_config={**tower(vision_width, vision_layers), "image_size": side, "patch_size": patch},
+        image_text_hidden_size=16,
+    )
+    processor = transformers.BlipImageProcessor(size={"height": side, "width": side})
+    return transformers.BlipForImageTextRetrieval, config, processor
 
 
 def _parts(name: str) -> tuple[Any, Any, Any]:
@@ -46,11 +83,6 @@ def _parts(name: str) -> tuple[Any, Any, Any]:
         return transformers.VisualBertForPreTraining, config, None
     vision = {**LAYERS, "image_size": 32, "patch_size": 8}
     square = {"size": {"height": 32, "width": 32}}
-    if name == "blip":
-        # The two rows more than the tokenizer has are [DEC] and [ENC].
-        text = {**LAYERS, "vocab_size": size + 2, "encoder_hidden_size": 32, "bos_token_id": size}
-        config = transformers.BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=16)
-        return transformers.BlipForImageTextRetrieval, config, transformers.BlipImageProcessor(**square)
     if name == "blip-2":
         queries = {**LAYERS, "vocab_size": size, "encoder_hidden_size": 32, "cross_attention_frequency": 1}
         config = transformers.Blip2Config(
