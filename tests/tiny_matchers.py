@@ -18,8 +18,8 @@ NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
 def save(name: str, folder: Path, **sizes: int) -> None:
     """A tiny model of a family in a folder, as people save them, with tokenizer and image processor.
 
-    `sizes` are those of a BLIP that is larger, for benchmarks: side, patch, width, layers, heads, vision_width
-    and vision_layers.
+    `sizes` are those of a BLIP that is larger, for benchmarks: side, patch, width, layers, heads,
+    vision_width and vision_layers.
     """
     import transformers
 
