@@ -307,8 +307,9 @@ def explain(
     Every image of the `questions` (ids; by default `limit` of them, evenly spread) with every caption: what
     the score loses without each word (deleted, or replaced by `mask`), and heatmaps by `methods`:
     "occlusion" works for any scorer by its scores alone (`grid` x `grid` cells, covered by `fill`: "mean" or
-    "blur"), "patches" compares the patches of a dual encoder with each word. By default those that look
-    inside of the model, else occlusion. All else is as in `evaluate`. Raises `CounterfoilError` in one line.
+    "blur"), "patches" compares the patches of a dual encoder with each word, "rollout" and "transport" are
+    of ViLT, "grad-cam" of BLIP. By default those that look inside of the model, else occlusion. All else is
+    as in `evaluate`. Raises `CounterfoilError` in one line.
 
     >>> found = explain("pixels:colours", "world-quads", limit=1, grid=3, cache=None, workers=0, quiet=True)
     >>> found

@@ -39,6 +39,7 @@ SMALLER = {
     ("rankings",): {"--draws": "200"},
     ("bias",): {"--draws": "200"},
     ("mix", "--task"): {"--points": "3"},
+    ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "70"},
 }
 #: Galleries are measured whole: other commands compare and rank their runs.
@@ -114,7 +115,7 @@ def prepared(command: Command, folder: Path) -> list[str]:
     if "--guard" in words:
         guard = words.index("--guard") + 1
         words[guard] = f"{words[guard]}={NOT_HERE[words[guard]]}"
-    takes_data = words[1] in ("evaluate", "mix") and not words[2].startswith("given:")
+    takes_data = words[1] in ("evaluate", "mix", "explain") and not words[2].startswith("given:")
     if takes_data and all("=" in value for value in named):
         known = {value.partition("=")[0] for value in named}
         words += [

@@ -27,6 +27,8 @@ EPILOG = """Examples:
 
   counterfoil explain open-clip:ViT-B-32-quickgelu/openai winoground --questions 17,43 --html heat.html
 
+  counterfoil explain itm:dandelin/vilt-b32-finetuned-coco winoground --method rollout --method transport
+
   counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion
 
   counterfoil explain ckpt:runs/clip world-quads --grade"""
@@ -76,8 +78,8 @@ def command(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="How heatmaps are made: patches, occlusion; may be repeated. Default: what looks inside of "
-            "the model, else occlusion."
+            help="How heatmaps are made: patches, rollout, transport, grad-cam, occlusion; may be repeated. "
+            "Default: what looks inside of the model, else occlusion."
         ),
     ] = None,
     grid: Annotated[

@@ -11,11 +11,13 @@ Everything is scored at once through the session: each distinct picture is embed
 each distinct pair scored once by any other, and what the cache knows is not computed again.
 
 Dual encoders with features of patches in their joint space (`counterfoil.scorers.patches`) also give the
-cosine of every patch with each word by itself, and with the caption.
+cosine of every patch with each word by itself, and with the caption. Cross-encoders have attention and states
+over words and patches (`counterfoil.scorers.heat`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,7 +56,16 @@ class HeatMethod:
 
 OCCLUSION = HeatMethod("occlusion", "Occlusion", "how far the score drops where the cell is covered", True)
 PATCHES = HeatMethod("patches", "Patch similarity", "cosine of the patch with the text")
-METHODS: Mapping[str, HeatMethod] = {each.name: each for each in (OCCLUSION, PATCHES)}
+METHODS: Mapping[str, HeatMethod] = {
+    each.name: each
+    for each in (
+        OCCLUSION,
+        PATCHES,
+        HeatMethod("rollout", "Attention rollout", "share of the attention that goes back to the patch"),
+        HeatMethod("transport", "Optimal transport", "share of the word that is carried to the patch"),
+        HeatMethod("grad-cam", "Grad-CAM", "cross-attention times the gradient of a match"),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -275,12 +286,34 @@ def _texts(pair: AskedPair) -> list[str]:
     return [text, *(text[span.start : span.end] for span in pair.spans)]
 
 
+def _cross(name: str, scorer: Any, pairs: Sequence[AskedPair], session: Session) -> list[Heat]:
+    """What a cross-encoder has in it of every pair, one at a time."""
+    heats = []
+    for done, pair in enumerate(pairs, 1):
+        spans = [(span.start, span.end) for span in pair.spans]
+        heats.append(Heat(name, *scorer.heats.maps(name, pair.image, pair.caption, spans)))
+        session.progress(METHODS[name].title.lower(), done, len(pairs))
+    return heats
+
+
+def _crossed(name: str) -> Callable[[Any], Any]:
+    def found(scorer: Any) -> Any:
+        heats = getattr(scorer, "heats", None)
+        return partial(_cross, name) if heats is not None and name in heats.methods else None
+
+    return found
+
+
 _Inside = Callable[[Any, Sequence[AskedPair], Session], list[Heat]]
 
 #: Methods that look inside of a model: what computes them for a scorer, None where it cannot be asked so.
 _INSIDE: Mapping[str, Callable[[Any], _Inside | None]] = {
     PATCHES.name: lambda scorer: None if getattr(scorer, "patches", None) is None else _patches,
+    **{name: _crossed(name) for name in ("rollout", "transport", "grad-cam")},
 }
 _NEEDS: Mapping[str, str] = {
     PATCHES.name: "a dual encoder with features of patches in the space of its captions",
+    "rollout": "the attention of ViLT",
+    "transport": "the states of ViLT",
+    "grad-cam": "the cross-attention of BLIP",
 }

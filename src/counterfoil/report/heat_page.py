@@ -145,7 +145,7 @@ def _about(benchmark: Benchmark, may: bool, pictures: str, shown: int) -> str:
 
 def _card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard:
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
-    size = pair.asked.image.decode().size
+    size = (4, 3) if pair.asked.image.source is None else pair.asked.image.decode().size
     return PairCard(
         image=pair.asked.image.id,
         picture=picture,

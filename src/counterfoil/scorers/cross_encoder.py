@@ -90,6 +90,8 @@ class CrossEncoder:
     needs: tuple[str, ...] = ("images", "captions")
     #: Facts for a run's manifest that change scores by rounding at most: versions and device.
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    #: The heatmaps that the model has in it (`counterfoil.scorers.heat`); None where it has none.
+    heats: Any = None
 
     def score_pairs(
         self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0

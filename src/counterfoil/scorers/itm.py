@@ -23,6 +23,7 @@ from counterfoil.scorers.base import (
     reject_unused_options,
 )
 from counterfoil.scorers.cross_encoder import CrossEncoder
+from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.images import Untouched, prepared
 from counterfoil.scorers.itm_families import FAMILIES, Family
@@ -61,23 +62,26 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     model, computed = _placed(model, device, dtype)
     length = _length(family, model, tokenizer, protocol, settings)
     matcher = family(model, processor, tokenizer, device, computed, protocol, where)
+    identity = Identity(
+        name=where,
+        revision=revision,
+        weights=weights,
+        preprocessing=canonical_json(json.loads(processor.to_json_string())),
+        precision=options.precision,
+        prompt=prompt,
+        options={
+            "device": device.type,
+            "tokenizer": loading.tokenizer_digest(tokenizer),
+            "protocol": protocol,
+            "length": length,
+        },
+    )
+    tokens = HfTokens(tokenizer, length)
+    heats = PairHeats(identity, matcher, tokens)
     scorer = CrossEncoder(
-        identity=Identity(
-            name=where,
-            revision=revision,
-            weights=weights,
-            preprocessing=canonical_json(json.loads(processor.to_json_string())),
-            precision=options.precision,
-            prompt=prompt,
-            options={
-                "device": device.type,
-                "tokenizer": loading.tokenizer_digest(tokenizer),
-                "protocol": protocol,
-                "length": length,
-            },
-        ),
+        identity=identity,
         matcher=matcher,
-        tokens=HfTokens(tokenizer, length),
+        tokens=tokens,
         read=partial(prepared, preparation=Untouched()),
         device=device,
         provenance={
@@ -86,6 +90,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
             "device": str(device),
             "model": family.kind,
         },
+        heats=heats if heats.methods else None,
     )
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer

@@ -134,6 +134,11 @@ class LazyPairScorer(_Lazy):
         """How many captions the model cuts off; 0 where it cannot tell."""
         return _over_limit(self.model(), captions) if self.limited else 0
 
+    @property
+    def heats(self) -> Any:
+        """The heatmaps that the model has in it, which is loaded now; None where it has none."""
+        return getattr(self.model(), "heats", None)
+
 
 @dataclass(eq=False)
 class LazyEmbedder(_Lazy):

@@ -228,7 +228,7 @@ def explain(
     options = options or ExplainOptions()
     loaded, whole = prepared(scorer, benchmark, options, feedback)
     asked = whole.select(options.chosen(whole))
-    check_at_hand(asked)
+    check_at_hand(asked, images="images" in getattr(loaded, "needs", ("images", "captions")))
     names = check_methods(loaded, options.methods)
     captions, images = asked.listed.slots()
     questions = [
