@@ -10,6 +10,7 @@ import pytest
 from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import card
 from counterfoil.data.readers.statements import read, read_vsr
+from counterfoil.data.readers.svo_probes import read_statements
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.annotators import fleiss_kappa
@@ -157,3 +158,21 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     path.write_text("image,text,label,split\na.jpg,a cat,1,dev\n")
     with pytest.raises(DataError, match="all rows are of the split"):
         read(card("seetrue"), path, None)
+
+
+def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tmp_path: Path) -> None:
+    (tmp_path / "svo_probes.csv").write_text(
+        "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
+        "A cat runs.,1,2,False,True,False\nA cat runs.,1,3,True,False,False\n"
+        "A dog sits.,2,1,False,False,True\n"
+    )
+    made = read_statements(card("svo-probes-statements"), tmp_path, None)
+    questions = made.statements
+    assert questions.ids == ("0/true", "0/false", "1/false", "2/true", "2/false")
+    assert questions.truth.tolist() == [True, False, False, True, False]
+    assert questions.groupings["type"] == ("", "verb", "subject", "", "object")
+    # The official measure is the mean of the accuracies on positive and on negative images.
+    scores = Scores(np.array([0.9, 0.8, 0.1, 0.2, 0.3]))
+    result = evaluate(made, scores, scorer="one")
+    assert result["balanced_accuracy"].value == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert set(result.groups["verb"]) == {"accuracy", "fitted_accuracy"}

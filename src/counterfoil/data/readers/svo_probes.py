@@ -1,8 +1,12 @@
 """SVO-Probes: a sentence and two images, of which one lacks its subject, its verb or its object."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.forms import Statement
 from counterfoil.data.readers.questions import check_counts, image_choices
 from counterfoil.data.readers.released_files import pictures, released_file
 from counterfoil.data.tables import DataTable, booleans, labels, read_table
@@ -45,3 +49,30 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         path=data,
     )
     return check_counts(found)
+
+
+def read_statements(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Each sentence of SVO-Probes with each of its images: true of the first and false of the other.
+
+    A sentence that comes with one image again is left out, as the authors do. Question "7/true" is row 7 with
+    its first image, "7/false" with the other. Grouping: `type` (subject, verb, object) of false statements;
+    true ones lack nothing. Files and errors as in `read`.
+    """
+    made = read(card, data, images)
+    choices = made.choices
+    kinds = choices.groupings["type"]
+    rows: dict[tuple[str | None, int], tuple[str, int, bool, str]] = {}
+    for name, caption, both, kind in zip(choices.ids, choices.query, choices.candidates, kinds, strict=True):
+        for image, truth in zip(both.tolist(), (True, False), strict=True):
+            key = made.captions[caption].text, image
+            rows.setdefault(key, (f"{name}/{str(truth).lower()}", int(caption), truth, "" if truth else kind))
+    ids, captions, truths, types = zip(*rows.values(), strict=True)
+    questions = Statement(
+        ids,
+        captions=np.array(captions, dtype=np.int64),
+        images=np.array([image for _, image in rows], dtype=np.int64),
+        truth=np.array(truths, dtype=bool),
+        groupings={"type": types},
+    )
+    whole = replace(made, questions=questions)
+    return check_counts(whole.select(np.arange(len(questions))))
