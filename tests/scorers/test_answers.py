@@ -176,6 +176,17 @@ def test_control_tokens_of_a_caption_are_text(models: Path, loaded: dict[str, An
     assert [sum(each in marks for each in row.ids) for row in (plain_row, cut_row)] == [1, 1]
 
 
+def test_a_model_that_can_think_is_told_not_to(models: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "thinking"
+    shutil.copytree(models / "qwen2-vl", folder)
+    file = folder / "chat_template.jinja"
+    thought = "{% if enable_thinking is defined and not enable_thinking %}no thoughts{% endif %}"
+    file.write_text(file.read_text().replace("<|im_start|>assistant\n", "<|im_start|>assistant\n" + thought))
+    scorer = answers.load(str(folder), Options(device="cpu"))
+    (row,) = scorer.rows("a cat")
+    assert scorer.decoder.template.tokenizer.decode(row.ids).endswith("assistant\nno thoughts")
+
+
 def test_answers_of_several_tokens_are_forced(models: Path, tmp_path: Path) -> None:
     """Without its merges the tokenizer spells "Yes" in three bytes, and "No" in two."""
     import torch

@@ -12,7 +12,7 @@ import tiny_generative
 from counterfoil.data.records import Caption, Image, PixelSource
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.generative import likelihood
+from counterfoil.scorers.generative import likelihood, prefixes
 from counterfoil.scorers.open_clip_loading import write_random_checkpoint
 from made_once import made_once
 from tiny_families import save_text_models
@@ -140,7 +140,7 @@ def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
 
 
 @pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", "blip", "git", "coca"])
-def test_equal_to_one_pair_at_a_time(name: str, models: Path) -> None:
+def test_equal_to_one_pair_at_a_time(name: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = loaded(name, models)
     pairs = pairs_of(pictures())
     plain = by_the_library(name, models)
@@ -148,6 +148,9 @@ def test_equal_to_one_pair_at_a_time(name: str, models: Path) -> None:
     expected = np.array([sum(part) for part in parts])
     for size in (1, 3, 32):
         np.testing.assert_allclose(scored(scorer, pairs, size), expected, rtol=5e-7, atol=2e-5)
+    # Few positions at a time, so that texts of one picture go through the model in several parts.
+    monkeypatch.setitem(prefixes.POSITIONS, "cpu", 24)
+    np.testing.assert_allclose(scored(scorer, pairs, 32), expected, rtol=5e-7, atol=2e-5)
     # Pictures matter, so the comparison can fail.
     assert np.median(np.abs(expected[:4] - expected[4:8])) > 2e-4
     if name in ("idefics3", "blip"):

@@ -68,7 +68,7 @@ class Captioner(ABC):
         """(rows, kept, vocabulary) logits after `ids`, each row after its prefix."""
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
-        """Never asked."""
+        """Only where `wholes`."""
         raise NotImplementedError
 
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
@@ -80,6 +80,26 @@ class Captioner(ABC):
 
 class BlipCaptioner(Captioner):
     """BLIP's captioner: text attends to the picture across, whose keys and values are kept per layer."""
+
+    wholes: ClassVar[bool] = True
+
+    def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
+        """Pictures with one caption each."""
+        longest = max(len(row.ids) for row in rows)
+        ids, mask = torch.zeros((2, len(rows), longest), dtype=torch.long)
+        for line, row in enumerate(rows):
+            ids[line, : len(row.ids)], mask[line, : len(row.ids)] = torch.tensor(row.ids), 1
+        towers = [self.model.vision_model(pixel_values=each.inputs["pixels"]) for each in seen]
+        output = self.model.text_decoder(
+            input_ids=ids.to(self.device),
+            attention_mask=mask.to(self.device),
+            encoder_hidden_states=torch.cat([tower.last_hidden_state for tower in towers]),
+            use_cache=False,
+            # The picture's positions are not among the text's.
+            logits_to_keep=keep - torch.tensor([[each.size] for each in seen], device=self.device),
+        )
+        logits: Tensor = output.logits
+        return logits
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""

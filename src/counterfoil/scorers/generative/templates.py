@@ -19,7 +19,7 @@ from counterfoil.scorers.hf_loading import library_of, quiet
 from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
-PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he said')
+PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')
 #: What a processor returns beside ids, one number per id.
 _BESIDE = ("token_type_ids", "mm_token_type_ids")
 
@@ -77,8 +77,8 @@ class ChatTemplate:
         plain = bare._rendered(PROBES[0])
         marks = [token.content for token in tokenizer.added_tokens_decoder.values()]
         anchor = plain[max((plain.rfind(mark) + len(mark) for mark in marks if mark in plain), default=0) :]
-        told = bare._rendered(PROBES[0], said=PROBES[1])
-        lead = told[len(plain) : told.rfind(PROBES[1])] if told.startswith(plain) else ""
+        replied = bare._rendered(PROBES[0], reply=PROBES[1])
+        lead = replied[len(plain) : replied.rfind(PROBES[1])] if replied.startswith(plain) else ""
         found = cls(processor, tokenizer, image_id, where, cut, anchor, lead)
         first = found.see(np.full((56, 84, 3), 128, np.uint8))
         for probe in PROBES:
@@ -107,8 +107,8 @@ class ChatTemplate:
 
     def end(self) -> int:
         """The id that ends the model's turn."""
-        told = self._rendered(PROBES[0], said=PROBES[1], ended=True)
-        rest = told[told.rfind(PROBES[1]) + len(PROBES[1]) :]
+        replied = self._rendered(PROBES[0], reply=PROBES[1], ended=True)
+        rest = replied[replied.rfind(PROBES[1]) + len(PROBES[1]) :]
         ids = self.tokenizer(rest, add_special_tokens=False)["input_ids"]
         ended = (
             ids[0] if ids and ids[0] in self.tokenizer.added_tokens_decoder else self.tokenizer.eos_token_id
@@ -120,15 +120,7 @@ class ChatTemplate:
     def see(self, picture: ndarray) -> Seen:
         """A picture and all ids up to the text."""
         found = self._seen(picture, PROBES[0])
-        ids, tail = [int(each) for each in found.pop("input_ids")[0]], self.text(PROBES[0])
-        head = tuple(ids[: len(ids) - len(tail)])
-        if tuple(ids[len(head) :]) != tail:
-            raise ModelError(
-                "its processor and its chat template disagree on a prompt",
-                where=self.where,
-                given=type(self.processor).__name__,
-            )
-        return _seen(found, head)
+        return _seen(found, _head(found, self.text(PROBES[0]), self.where))
 
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
@@ -158,15 +150,15 @@ class ChatTemplate:
         )
         return ids
 
-    def _rendered(self, text: str, *, said: str = "", ended: bool = False) -> str:
+    def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
         turns = self._asked(text)
-        if said:
-            turns.append({"role": "assistant", "content": [{"type": "text", "text": said}]})
+        if reply:
+            turns.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
         rendered: str = self.tokenizer.apply_chat_template(
             turns,
             chat_template=self._template(),
-            add_generation_prompt=not said,
-            continue_final_message=bool(said) and not ended,
+            add_generation_prompt=not reply,
+            continue_final_message=bool(reply) and not ended,
             tokenize=False,
             **self._options(),
         )
@@ -237,9 +229,7 @@ class PaliGemmaTemplate:
         with quiet(library_of()):  # the library's own use of NumPy warns
             found = dict(self.processor(text=text, images=image, return_tensors="pt"))
         found.pop("labels", None)
-        ids = [int(each) for each in found.pop("input_ids")[0]]
-        length = len(ids) - len(self.text(PROBES[0]))
-        return _seen(found, tuple(ids[:length]))
+        return _seen(found, _head(found, self.text(PROBES[0]), self.where))
 
 
 Template = ChatTemplate | PaliGemmaTemplate
@@ -263,6 +253,15 @@ def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
             break
         length += 1
     return tuple(rows[0][:length])
+
+
+def _head(found: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[int, ...]:
+    """The ids of a prompt before its text, which must be `tail`; raises `ModelError` where it is not."""
+    ids = tuple(int(each) for each in found.pop("input_ids")[0])
+    head = ids[: len(ids) - len(tail)]
+    if ids[len(head) :] != tail:
+        raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
+    return head
 
 
 def _line(error: Exception) -> str:
