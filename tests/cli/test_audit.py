@@ -25,7 +25,8 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_path: Path) -> None:
-    train = tmp_path / "train.txt"
+    train, scores = tmp_path / "train.txt", tmp_path / "mine-scores.csv"
+    scores.write_text("\n".join(["id,s0,s1", *(f"{at},{at % 3},1" for at in range(60))]) + "\n")
     seventh = table.read_text().splitlines()[8].split(",")[1]
     train.write_text(f"{seventh.upper()}.\na hat\n")
     page, result = tmp_path / "audit.html", tmp_path / "audit.json"
@@ -34,6 +35,8 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_pa
         "pairs",
         "--data",
         table,
+        "--scorer",
+        f"given:{scores}",
         "--against",
         train,
         "--html",
@@ -59,7 +62,8 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_pa
     assert "indeed" in text
     assert str(tmp_path) not in text
     again = counterfoil("audit", "pairs", "--data", table, "--json", "-", "--draws", "200", "-q")
-    assert json.loads(again.out)["benchmarks"][0]["blind"] == found["blind"]
+    assert json.loads(again.out)["benchmarks"][0]["blind"] == found["blind"][:-1]
+    assert found["blind"][-1]["scorer"] == f"given:{scores}"
 
 
 def test_python_has_the_same(table: Path) -> None:

@@ -178,6 +178,8 @@ def test_what_does_not_fit_is_one_line() -> None:
             catalog.scorer(f"blind:{name}", Options(settings=settings))
     with pytest.raises(InputError, match="needs a model that looks at the mean image"):
         catalog.scorer("blind:constant-image")
+    with pytest.raises(InputError, match="needs a model that looks at images behind it"):
+        catalog.scorer("blind:constant-image", Options(backbone="blind:random"))
     with pytest.raises(InputError, match="--scorer is for caption metrics"):
         catalog.scorer("blind:length", Options(backbone="open-clip:x/y"))
     with pytest.raises(DataError, match="its questions choose among no captions"):

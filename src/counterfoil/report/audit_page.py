@@ -1,7 +1,7 @@
 """Tables of an audit, and its page: one HTML file that fetches nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions, above_chance
@@ -294,14 +294,25 @@ def audit_page(
     audits: Sequence[BenchmarkAudit], notes: Sequence[str], *, title_: str = "What captions give away"
 ) -> str:
     """The page as HTML, the same for the same numbers."""
+    shared = map(_shared, audits)
     return page_frame.render(
         "audit.html",
         title=title_,
         chapters=[
             (f"benchmark-{number}", title(each), len(each.benchmark), lead(each), sections(each), each.notes)
-            for number, each in enumerate(audits)
+            for number, each in enumerate(shared)
         ],
         notes=[shareable(note) for note in notes],
+    )
+
+
+def _shared(audit: BenchmarkAudit) -> BenchmarkAudit:
+    """The audit without local paths in the names of scorers and in notes."""
+    return replace(
+        audit,
+        blind=tuple(replace(each, scorer=shareable(each.scorer)) for each in audit.blind),
+        apart={shareable(name): value for name, value in audit.apart.items()},
+        notes=tuple(map(shareable, audit.notes)),
     )
 
 

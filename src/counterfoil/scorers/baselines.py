@@ -164,9 +164,10 @@ def constant_image(model: Any, options: Options) -> ConstantImage:
     name = "blind:constant-image"
     settings = ScorerSettings(name, options.settings)
     settings.only("image")
-    if not {"embeds", "scores_pairs"} & set(abilities(model)):
+    blind = "images" not in getattr(model, "needs", ("images",))
+    if blind or not {"embeds", "scores_pairs"} & set(abilities(model)):
         raise InputError(
-            "needs a model of images and captions behind it", where=name, given=model.identity.name
+            "needs a model that looks at images behind it", where=name, given=model.identity.name
         )
     pixels = _mean_image(Path(settings.get("image"))) if settings.get("image") else None
     if pixels is None:
