@@ -14,6 +14,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+import chat_server
 import spice_program
 import tiny_generative
 from contracts import forms
@@ -51,7 +52,8 @@ class Kind:
         options = {name: _filled(value, files) for name, value in {**self.options, **changes}.items()}
         if "ids" in options:
             options["ids"] = Path(options["ids"])
-        return catalog.scorer((spec or self.spec).format(files), Options(device="cpu", **options))
+        where = (spec or self.spec).format(files, **SERVERS)
+        return catalog.scorer(where, Options(device="cpu", **options))
 
 
 def _filled(value: Any, files: Path) -> Any:
@@ -59,6 +61,9 @@ def _filled(value: Any, files: Path) -> Any:
         return {name: _filled(each, files) for name, each in value.items()}
     return value.format(files) if isinstance(value, str) and "{}/" in value else value
 
+
+#: The address of a server of chat models, once it runs.
+SERVERS: dict[str, str] = {}
 
 PROMPT = {"prompt": "a picture of {}"}
 HALF = {"precision": "bf16"}
@@ -71,6 +76,7 @@ KINDS = (
     Kind("bag of words", "blind:bag-of-words"),
     Kind("learned", "blind:learned", "ratings"),
     Kind("pixels", "pixels:colours"),
+    Kind("chat", "chat:{chat}#looker", changes=({"settings": {"score": "log-odds"}},)),
     Kind("scores", "given:{}/quads.csv", other="given:{}/quads-2.csv"),
     Kind("column", "given:{}/rated.csv", "ratings", {"column": "first"}, changes=({"column": "second"},)),
     Kind("embeddings", "embeddings:{}/items.npz", other="embeddings:{}/items-2.npz"),
@@ -160,6 +166,8 @@ def kind(request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.Monkey
             spice_program.fake(files / "spice", monkeypatch)
         elif shutil.which("java") is None:
             pytest.skip("needs Java")
+    if "{chat}" in found.spec:
+        pytest.importorskip("httpx2")
     if found.torch:
         pytest.importorskip("open_clip")
         pytest.importorskip("transformers")
@@ -178,7 +186,15 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchmark]) -> Path:
+def chat() -> Iterator[None]:
+    """A server that chat models are asked of."""
+    with chat_server.running() as server:
+        SERVERS["chat"] = server.url
+        yield
+
+
+@pytest.fixture(scope="session")
+def files(chat: None, tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchmark]) -> Path:
     """The files that the scorers above read, each twice with other contents."""
     folder = tmp_path_factory.mktemp("scorers")
     quads, gallery = benchmarks["quads"], benchmarks["gallery"]
@@ -369,7 +385,11 @@ def test_a_scorer_of_pairs_never_looks_at_their_order(
 def test_only_models_import_torch(files: Path) -> None:
     # One process for all, in which the first kind that imports a model library is named.
     specs = [
-        (each.name, each.spec.format(files), {k: str(v).format(files) for k, v in each.options.items()})
+        (
+            each.name,
+            each.spec.format(files, **SERVERS),
+            {k: str(v).format(files) for k, v in each.options.items()},
+        )
         for each in KINDS
         if not (each.torch or each.java)
     ]

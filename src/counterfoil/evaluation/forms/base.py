@@ -1,6 +1,7 @@
 """The protocol of the evaluation of a form of question, and paired tests between runs."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -105,13 +106,16 @@ class FormEvaluation(ABC):
     finer_measures: ClassVar[bool] = False
 
     def measures(self, benchmark: Benchmark) -> tuple[Measure, ...]:
-        """The declared measures; those over groups where the benchmark has the groups."""
+        """The declared measures; those over groups where the benchmark has the groups, and some whole."""
         groupings = benchmark.questions.groupings
+
+        def has(within: tuple[str, int] | None) -> bool:
+            return within is None or within[1] in Counter(groupings.get(within[0], ())).values()
+
         return tuple(
             measure
             for measure in of_form(benchmark.questions.form)
-            if (not measure.macro_of or benchmark.card.macro)
-            and (measure.within is None or measure.within[0] in groupings)
+            if (not measure.macro_of or benchmark.card.macro) and has(measure.within)
         )
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:

@@ -10,15 +10,16 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from random import Random
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import numpy as np
@@ -40,6 +41,8 @@ _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 #: No wait between tries is longer, in seconds; an endpoint that asks for more ends the run.
 _LONGEST = 60.0
 _PATIENCE = 600.0
+#: Seconds that requests under way have to be finished where a run ends before its time.
+_GRACE = 5.0
 #: Requests prepared ahead of those that are under way, for each that may be.
 _AHEAD = 2
 #: The first bytes of formats that endpoints read; other images are sent as PNG.
@@ -136,7 +139,7 @@ class Endpoint:
         timeout = self.settings.timeout
         with (
             httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=verify) as client,
-            ThreadPoolExecutor(limit, "chat") as pool,
+            _Workers(limit) as pool,
         ):
 
             def submit(request: ChatRequest) -> Future[Reply]:
@@ -152,9 +155,8 @@ class Endpoint:
                     yield queue.pop(0).result()
                     queue += [submit(each) for each in islice(coming, 1)]
             finally:
-                # Requests that wait for another try are given up; those under way are finished and kept.
+                # Requests that wait for another try are given up; those under way may be finished and kept.
                 self._stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
 
     def payload(self, request: ChatRequest) -> tuple[Callable[[], bytes], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
@@ -211,7 +213,10 @@ class Endpoint:
                 last, after = reply
             except httpx2.ConnectError as error:
                 if not self._reached:
-                    raise self._failed("the endpoint cannot be reached", given=str(error)) from None
+                    hint = "is it running, and is the address right?"
+                    raise self._failed(
+                        "the endpoint cannot be reached", given=str(error), hint=hint
+                    ) from None
                 last, after = _words(error), 0.0
             except (httpx2.TransportError, httpx2.DecodingError) as error:
                 last, after = _words(error), 0.0
@@ -291,10 +296,53 @@ class Endpoint:
             what,
             where=f"chat:{self.settings.url}#{self.settings.model}",
             given=None if given is None else self._shown(given),
-            hint=hint or "what was answered is kept: the same command goes on from there",
+            hint=hint or (_GOES_ON if self._folder is not None else None),
         )
 
 
+class _Workers:
+    """Threads that make requests; when the block is left, those under way have some seconds to be finished.
+
+    An executor of the standard library would wait for each of them, up to the timeout of a request.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+
+    def __enter__(self) -> "_Workers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Empty):
+            while True:
+                self._work.get_nowait()
+        for _thread in self._threads:
+            self._work.put(None)
+        until = time.monotonic() + _GRACE
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def submit(self, call: Callable[..., Reply], *given: Any) -> "Future[Reply]":
+        found: Future[Reply] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(call(*given))
+            except BaseException as error:
+                found.set_exception(error)
+
+        self._work.put(work)
+        return found
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+
+_GOES_ON = "what was answered is kept: the same command goes on from there"
 _REFUSED: Mapping[int, tuple[str, str | None]] = {
     401: (
         "the endpoint refuses the key",
@@ -303,36 +351,6 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
     403: ("the endpoint refuses the key", None),
     404: ("no such model or address", "the address ends where /chat/completions begins, as in .../v1"),
 }
-
-
-def address(url: str, *, where: str) -> str:
-    """The address without a slash at its end; raises `InputError` for what is none, or carries secrets.
-
-    >>> address("http://localhost:8000/v1/", where="chat")
-    'http://localhost:8000/v1'
-    >>> address("localhost:8000", where="chat")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: chat: no address of an endpoint; given: localhost:8000; allowed: ...
-    """
-    try:
-        parts = urlsplit(url)
-        port_fits = parts.port is None or parts.port > 0
-    except ValueError:
-        parts, port_fits = urlsplit(""), False
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
-        raise InputError(
-            "no address of an endpoint",
-            where=where,
-            given=url or "(empty)",
-            allowed="http://HOST:PORT/v1#MODEL or https://HOST/v1#MODEL",
-        )
-    if parts.username or parts.password or parts.query:
-        raise InputError(
-            "an address with a user, a password or a query would be written into results",
-            where=where.partition("//")[0],
-            allowed="http://HOST:PORT/v1#MODEL, and the key in an environment variable",
-        )
-    return url.rstrip("/")
 
 
 def _reply(body: Any, model: str) -> Reply:

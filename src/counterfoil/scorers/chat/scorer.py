@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +21,7 @@ from counterfoil.scorers.base import (
     ScorerSettings,
     reject_unused_options,
 )
-from counterfoil.scorers.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply, address
+from counterfoil.scorers.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
 from counterfoil.scorers.chat.parsing import are_logprobs, yes_no_logprobs, yes_or_no
 from counterfoil.scorers.chat.protocols import ORDERS, PROTOCOLS, Prompts, picked, turns
 from counterfoil.scorers.questions import Picks, QuestionItems, Unanswered
@@ -96,6 +97,36 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
             settings.number("output_price", 0.0, low=0.0, high=1e6),
         ),
     )
+
+
+def address(url: str, *, where: str) -> str:
+    """The address without a slash at its end; raises `InputError` for what is none, or carries secrets.
+
+    >>> address("http://localhost:8000/v1/", where="chat")
+    'http://localhost:8000/v1'
+    >>> address("localhost:8000", where="chat")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: chat: no address of an endpoint; given: localhost:8000; allowed: ...
+    """
+    try:
+        parts = urlsplit(url)
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError:
+        parts, port_fits = urlsplit(""), False
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+        raise InputError(
+            "no address of an endpoint",
+            where=where,
+            given=url or "(empty)",
+            allowed="http://HOST:PORT/v1#MODEL or https://HOST/v1#MODEL",
+        )
+    if parts.username or parts.password or parts.query:
+        raise InputError(
+            "an address with a user, a password or a query would be written into results",
+            where=where.partition("//")[0],
+            allowed="http://HOST:PORT/v1#MODEL, and the key in an environment variable",
+        )
+    return url.rstrip("/")
 
 
 @dataclass(eq=False)
