@@ -22,6 +22,10 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: P
     assert re.search(r"scene-00262 with caption-00332\s+2\.7100\s+blue \+1\.53", said.out)
     assert "words are left out by deletion" in said.err
     found = json.loads(result.read_text())
+    pairs = [pair for question in found["questions"] for pair in question["pairs"]]
+    # Each with every cell covered and every word left out.
+    scores = sum(26 * (1 + len(pair["words"])) for pair in pairs)
+    assert f"at most {scores:,} scores are asked for" in said.err
     assert [question["id"] for question in found["questions"]] == ids.split(",")
     pair = found["questions"][0]["pairs"][0]
     assert pair["text"] == "Here is a blue triangle to the right of a small orange diamond."
@@ -80,7 +84,7 @@ def test_what_cannot_be_explained_is_one_line(
     rows = "id,image,caption,negative_image,negative_caption\n1,one.png,a cat,two.png,a dog\n"
     Path("own.csv").write_text(rows)
     Path("s.csv").write_text("id,c0_i0,c0_i1,c1_i0,c1_i1\n1,0.1,0.2,0.3,0.4\n")
-    said = counterfoil("explain", *arguments.split(), "--html", "heat.html", "--json", "heat.json")
+    said = counterfoil("explain", *arguments.split(), "--html", "heat.html", "--json", "heat.json", "-q")
     assert said.code == 2
     assert said.err.count("\n") == 1, said.err
     assert line in said.err

@@ -21,7 +21,7 @@ from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.outputs import existing_paths
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -70,6 +70,11 @@ class ExplainOptions:
         """The session in which pairs are scored."""
         workers = processes(self.workers)
         return Session(self.cache, self.batch_size, workers, progress=progress, note=feedback.remark)
+
+    def scores(self, pairs: Sequence[AskedPair], methods: Sequence[str]) -> int:
+        """At most so many scores are asked for; equal ones once."""
+        pictures = 1 + (self.occlusion.cells**2 if "occlusion" in methods else 0)
+        return sum(pictures * (1 + len(pair.spans)) for pair in pairs)
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
         """How the methods are set, in words."""
@@ -244,6 +249,9 @@ def explain(
         AskedPair(asked.images[i], asked.captions[c], words_of(asked.captions[c].text or ""))
         for c, i in places
     ]
+    if "scores_pairs" in abilities(loaded):
+        # A large model takes its time for each, an endpoint its price.
+        feedback.note(f"at most {options.scores(pairs, names):,} scores are asked for")
     with feedback.progress() as progress:
         session = options.session(progress, feedback)
         found = explain_pairs(

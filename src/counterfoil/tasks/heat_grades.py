@@ -19,6 +19,7 @@ from counterfoil.engine.perturbations import Span, words_of
 from counterfoil.errors import DataError
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
 from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.scorers.base import abilities
 from counterfoil.stats.estimates import cluster_bootstrap
 from counterfoil.tasks.explain import ExplainOptions, prepared
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -181,6 +182,8 @@ def grade_heatmaps(
     if not cases:
         raise DataError("no caption with a word that says where to look", where=asked.name)
     pairs = [case.pair for case in cases]
+    if "scores_pairs" in abilities(loaded):
+        feedback.note(f"at most {options.scores(pairs, methods):,} scores are asked for")
     with feedback.progress() as progress:
         session = options.session(progress, feedback)
         found = explain_pairs(
