@@ -1,6 +1,6 @@
 """How much faster scorers of pairs are than a plain loop over pairs, on one machine in one run.
 
-    python benchmarks/pairs.py [--size tiny mid] [--images 4] [--rounds 3] [--captions 1 2 10] [--device auto]
+    python benchmarks/pairs.py [--size tiny mid] [--images 3] [--rounds 2] [--captions 1 2 10] [--device auto]
 
 The plain loop is what the documentation of transformers shows: for each pair the processor prepares picture
 and text, and one forward pass computes logits of the positions that count. Models are of random weights and
@@ -262,10 +262,10 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--size", nargs="+", choices=tuple(SIZES), default=["tiny", "mid"])
-    parser.add_argument("--images", type=int, default=4)
+    parser.add_argument("--images", type=int, default=3)
     parser.add_argument("--captions", type=int, nargs="+", default=[1, 2, 10])
     parser.add_argument("--plain", type=int, default=8, help="pairs that the plain loop scores, at least")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--device", choices=("auto", "cpu"), default="auto")
     parser.add_argument("--only", default="", help="a kind of scorer, such as itm")
     options = parser.parse_args()
