@@ -57,13 +57,21 @@ def test_regions_are_related_pair_by_pair_and_read_in_order() -> None:
             for i, region in enumerate(before):
                 weights = [layer.queries(region) @ layer.keys(other) / len(before) for other in before]
                 seen = sum(w * layer.values(other) for w, other in zip(weights, before, strict=True))
-                regions[i] = region + layer.out(seen)
+                regions[i] = region + layer.norm(layer.out(seen))
         state = torch.zeros(1, 1, 12)
         for region in regions:
             _, state = tower.gru(torch.nn.functional.normalize(region, dim=0)[None, None], state)
         found = tower(pixels)
     assert torch.allclose(found.whole, tower.norm(state[0]), atol=1e-5)
     assert tuple(found.places.shape) == (1, 16, 12)
+
+
+def test_large_weights_do_not_make_regions_grow_without_bound() -> None:
+    backbone = made("vsrn")
+    for parameter in backbone.network.visual.relations.parameters():
+        parameter.data *= 100
+    with torch.no_grad():
+        assert torch.isfinite(backbone.network.encode_images(backbone.pixels(pictures(2))).points).all()
 
 
 def test_the_mean_of_the_cells_is_the_picture_of_vse() -> None:

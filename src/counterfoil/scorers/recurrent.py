@@ -71,21 +71,22 @@ class MeanTower(nn.Module):
 class Relation(nn.Module):
     """(batch, regions, width) to the same: each region takes in the others by how they relate to it.
 
-    A residual graph convolution over all pairs of regions (VSRN). Its last map begins at zero, so that at
-    first a region stays as it is.
+    A residual graph convolution over all pairs of regions (VSRN). The scale of its norm begins at zero, so
+    that at first a region stays as it is.
     """
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.queries, self.keys, self.values = (nn.Linear(width, width) for _ in range(3))
         self.out = nn.Linear(width, width)
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
+        # Products of three maps grow without bound; normalised, what is added stays in size.
+        self.norm = nn.LayerNorm(width)
+        nn.init.zeros_(self.norm.weight)
 
     def forward(self, regions: Tensor) -> Tensor:
         """The regions with what they relate to added."""
         related = self.queries(regions) @ self.keys(regions).transpose(1, 2) / regions.shape[1]
-        added: Tensor = regions + self.out(related @ self.values(regions))
+        added: Tensor = regions + self.norm(self.out(related @ self.values(regions)))
         return added
 
 
