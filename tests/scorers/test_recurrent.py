@@ -66,12 +66,22 @@ def test_regions_are_related_pair_by_pair_and_read_in_order() -> None:
     assert tuple(found.places.shape) == (1, 16, 12)
 
 
-def test_large_weights_do_not_make_regions_grow_without_bound() -> None:
-    backbone = made("vsrn")
-    for parameter in backbone.network.visual.relations.parameters():
-        parameter.data *= 100
-    with torch.no_grad():
-        assert torch.isfinite(backbone.network.encode_images(backbone.pixels(pictures(2))).points).all()
+def test_a_training_that_fails_stays_finite() -> None:
+    """Hardest negatives at a high rate: without a norm, what relations add grows until it is no number."""
+    words = [f"a w{i} on b{i % 7}" for i in range(32)]
+    backbone = recurrent.backbone(words, kind="vsrn", sizes=small.Sizes(picture=32, channels=(8, 16, 32)))
+    pixels, tokens = backbone.pixels(pictures(32)), backbone.tokens(words)
+    optimiser = torch.optim.AdamW(backbone.network.parameters(), lr=2e-2)
+    own = torch.eye(32, dtype=torch.bool)
+    for _ in range(40):
+        answer = backbone.network(pixels, tokens)
+        image, text = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
+        scores = image @ text.T
+        over = (0.2 + scores - scores.diag()[:, None]).masked_fill(own, -9).amax(1).relu()
+        optimiser.zero_grad()
+        over.mean().backward()
+        optimiser.step()
+    assert torch.isfinite(scores).all()
 
 
 def test_the_mean_of_the_cells_is_the_picture_of_vse() -> None:
