@@ -39,25 +39,9 @@ A scorer of --scorer stands beside the blind ones; those that look at images nee
     Model="scorer settings",
 )
 def command(
-    benchmarks: Annotated[
-        list[str],
-        typer.Argument(
-            help="Names (see 'counterfoil list benchmarks') or folders of benchmarks; 'pairs' is your own.",
-            autocompletion=options.complete_benchmarks,
-        ),
-    ],
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]PATH",
-            help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
-            "that of one; may be repeated.",
-        ),
-    ] = None,
-    images: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[NAME=]FOLDER", help="Folder of the images, to find duplicates among them."),
-    ] = None,
+    benchmarks: options.Benchmarks,
+    data: options.BenchmarkData = None,
+    images: options.BenchmarkImages = None,
     scorer: Annotated[
         list[str] | None,
         typer.Option(

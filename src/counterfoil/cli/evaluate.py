@@ -60,28 +60,9 @@ def command(
             autocompletion=options.complete_scorers,
         ),
     ],
-    benchmarks: Annotated[
-        list[str],
-        typer.Argument(
-            help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-            autocompletion=options.complete_benchmarks,
-        ),
-    ],
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]PATH",
-            help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
-            "that of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
-        ),
-    ] = None,
-    images: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]FOLDER",
-            help="Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
-        ),
-    ] = None,
+    benchmarks: options.Benchmarks,
+    data: options.BenchmarkData = None,
+    images: options.BenchmarkImages = None,
     limit: Annotated[
         int | None,
         typer.Option(

@@ -86,6 +86,30 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+Benchmarks = Annotated[
+    list[str],
+    typer.Argument(
+        help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
+        autocompletion=complete_benchmarks,
+    ),
+]
+#: What names, or folders, of several benchmarks are read from.
+BenchmarkData = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]PATH",
+        help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
+        "that of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
+    ),
+]
+BenchmarkImages = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]FOLDER",
+        help="Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
+    ),
+]
+
 Overwrite = Annotated[
     bool,
     typer.Option(

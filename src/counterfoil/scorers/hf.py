@@ -21,7 +21,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options, prompt_of, reject_unused_options
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.hf_loading import (
     SAMPLE,
@@ -30,9 +30,9 @@ from counterfoil.scorers.hf_loading import (
     check_words,
     fetched,
     library_of,
+    model_identity,
     model_of,
     quiet,
-    tokenizer_digest,
 )
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.images import Resized, Untouched
@@ -83,18 +83,16 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
     return DualEncoder(
-        identity=Identity(
-            name=where,
+        identity=model_identity(
+            where,
+            options,
+            prompt=prompt,
             revision=revision,
             weights=weights,
+            device=device,
+            tokenizer=tokenizer,
+            length=tokens.length,
             preprocessing=canonical_json(json.loads(processor.to_json_string())),
-            precision=options.precision,
-            prompt=prompt,
-            options={
-                "device": device.type,
-                "tokenizer": tokenizer_digest(tokenizer),
-                "length": tokens.length,
-            },
         ),
         preparation=Untouched(),
         towers=Towers(

@@ -14,7 +14,7 @@ from typing import Any
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
-from counterfoil.scorers.base import ScorerSettings
+from counterfoil.scorers.base import Identity, Options, ScorerSettings
 from counterfoil.scorers.runtime import NO_NETWORK, causes
 from counterfoil.store import digest_value
 
@@ -196,6 +196,36 @@ def check_words(tokenizer: Any, where: str) -> None:
             given=f"a vocabulary of {len(tokenizer)}",
             hint="are the tokenizer's files missing?",
         )
+
+
+def model_identity(
+    where: str,
+    options: Options,
+    *,
+    prompt: str,
+    revision: str,
+    weights: str,
+    device: Any,
+    tokenizer: Any,
+    length: int,
+    preprocessing: str = "",
+    **facts: Any,
+) -> Identity:
+    """The identity of a model that reads captions: its weights, tokenizer, length, prompt, `facts`."""
+    return Identity(
+        name=where,
+        revision=revision,
+        weights=weights,
+        preprocessing=preprocessing,
+        precision=options.precision,
+        prompt=prompt,
+        options={
+            "device": device.type,
+            "tokenizer": tokenizer_digest(tokenizer),
+            "length": length,
+            **facts,
+        },
+    )
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

@@ -141,19 +141,17 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
     return TextEncoder(
-        identity=Identity(
-            name=where,
+        identity=loading.model_identity(
+            where,
+            options,
+            prompt=prompt,
             revision=revision,
             weights=weights,
-            precision=options.precision,
-            prompt=prompt,
-            options={
-                "device": device.type,
-                "tokenizer": loading.tokenizer_digest(tokenizer),
-                "length": length,
-                "layer": used,
-                "parts": "tokens",
-            },
+            device=device,
+            tokenizer=tokenizer,
+            length=length,
+            layer=used,
+            parts="tokens",
         ),
         model=model,
         ids=HfTokens(tokenizer, length),

@@ -16,7 +16,6 @@ from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import (
     DEFAULT,
-    Identity,
     Options,
     ScorerSettings,
     prompt_of,
@@ -62,19 +61,17 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     model, computed = _placed(model, device, dtype)
     length = _length(family, model, tokenizer, protocol, settings)
     matcher = family(model, processor, tokenizer, device, computed, protocol, where)
-    identity = Identity(
-        name=where,
+    identity = loading.model_identity(
+        where,
+        options,
+        prompt=prompt,
         revision=revision,
         weights=weights,
+        device=device,
+        tokenizer=tokenizer,
+        length=length,
         preprocessing=canonical_json(json.loads(processor.to_json_string())),
-        precision=options.precision,
-        prompt=prompt,
-        options={
-            "device": device.type,
-            "tokenizer": loading.tokenizer_digest(tokenizer),
-            "protocol": protocol,
-            "length": length,
-        },
+        protocol=protocol,
     )
     tokens = HfTokens(tokenizer, length)
     heats = PairHeats(identity, matcher, tokens)

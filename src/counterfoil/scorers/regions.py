@@ -17,7 +17,6 @@ from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import (
     DEFAULT,
-    Identity,
     Options,
     ScorerSettings,
     prompt_of,
@@ -201,19 +200,17 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
     regions = read_regions(settings.get("features"))
     scorer = CrossEncoder(
-        identity=Identity(
-            name=where,
+        identity=loading.model_identity(
+            where,
+            options,
+            prompt=prompt,
             revision=revision,
             weights=weights,
+            device=device,
+            tokenizer=tokenizer,
+            length=length,
             preprocessing=regions.digest,
-            precision=options.precision,
-            prompt=prompt,
-            options={
-                "device": device.type,
-                "tokenizer": loading.tokenizer_digest(tokenizer),
-                "length": length,
-                "match": match,
-            },
+            match=match,
         ),
         matcher=family(model, device, computed, match, where),
         tokens=HfTokens(tokenizer, length),

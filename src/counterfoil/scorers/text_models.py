@@ -346,17 +346,15 @@ def _loaded(
         length = loading.length_of(model.config, tokenizer)
     else:
         length = min(longest, int(tokenizer.model_max_length))
-    identity = Identity(
-        name=where,
+    identity = loading.model_identity(
+        where,
+        options,
+        prompt=prompt,
         revision=revision,
         weights=weights,
-        precision=options.precision,
-        prompt=prompt,
-        options={
-            "device": device.type,
-            "tokenizer": loading.tokenizer_digest(tokenizer),
-            "length": length,
-            **facts,
-        },
+        device=device,
+        tokenizer=tokenizer,
+        length=length,
+        **facts,
     )
     return TextModel(identity, model, tokenizer, device, length, rule)
