@@ -106,6 +106,13 @@ def test_the_released_files_of_vsr(shared_data: Path) -> None:
     questions = made.statements
     assert (int(questions.measured.sum()), int((~questions.measured).sum())) == (1222, 340)
     assert int(questions.truth[questions.measured].sum()) == 629
+    # Every relation of the release is in one of the authors' seven categories.
+    relations, categories = questions.groupings["relation"], questions.groupings["category"]
+    of = dict(zip(relations, categories, strict=True))
+    assert (of["under"], of["next to"], of["touching"]) == ("Projective", "Unallocated", "Topological")
+    assert sorted(set(categories)) == sorted(
+        ["Adjacency", "Directional", "Orientation", "Projective", "Proximity", "Topological", "Unallocated"]
+    )
     # The majority of the validators is the label.
     assert ((questions.votes[:, 1] > questions.votes[:, 0]) == questions.truth).all()
     assert fleiss_kappa(questions.votes[questions.measured]) == pytest.approx(pair_kappa(folder), abs=1e-12)

@@ -29,6 +29,32 @@ from counterfoil.errors import DataError, ScoreError
 
 #: VSR's split that is measured, and the one that chooses the threshold.
 _TEST, _DEV = "test", "dev"
+#: VSR's categories of relations (`analysis_scripts/rel_meta_category_dict.txt` of its repository). The file
+#: lists "among" twice, and the authors' code takes the later place.
+_CATEGORIES = {
+    "Adjacency": (
+        "adjacent to, alongside, at the side of, at the right side of, at the left side of, attached to, "
+        "at the back of, ahead of, against, at the edge of"
+    ),
+    "Directional": (
+        "off, past, toward, down, deep down, up, away from, along, around, from, into, to, across, "
+        "across from, through, down from"
+    ),
+    "Orientation": "facing, facing away from, parallel to, perpendicular to",
+    "Projective": (
+        "on top of, beneath, beside, behind, left of, right of, under, in front of, below, above, over, "
+        "in the middle of"
+    ),
+    "Proximity": "by, close to, near, far from, far away from",
+    "Topological": (
+        "connected to, detached from, has as a part, part of, contains, within, at, on, in, with, "
+        "surrounding, consists of, out of, between, inside, outside, touching"
+    ),
+    "Unallocated": "beyond, next to, opposite to, after, among, enclosed by",
+}
+_CATEGORY_OF = {
+    relation: category for category, listed in _CATEGORIES.items() for relation in listed.split(", ")
+}
 #: The columns of a validator's answer.
 _VOTES = ("vote_false_validator_id", "vote_true_validator_id")
 #: What columns of own tables may be called beside `own.ALIASES`: the statement, and whether it is true.
@@ -43,7 +69,8 @@ def read_vsr(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
     The dev split, where it is there, only chooses the threshold. Images are COCO's: `NAME` in `images`, or
     below it as in the link of the row (`train2017/NAME`). Question "test/17" is row 17 of the file, counted
-    from 0. Groupings: `relation`. Votes are the validators', of whom an item has two or more.
+    from 0. Groupings: `category` (of relations, as the paper's figures have them; "Other" for relations that
+    the authors list in none) and `relation`. Votes are the validators', of whom an item has two or more.
     Raises `DataError` for a missing file or column, a label that is not 0 or 1, and counts that are not the
     card's.
     """
@@ -75,12 +102,19 @@ def read_vsr(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         files_of,
         _coco(files_of, links, image_folder(data, images)),
         _truth(table, "label"),
-        {"relation": labels(table, "relation")} if "relation" in table else {},
+        _relations(labels(table, "relation")) if "relation" in table else {},
         calibration=splits == _DEV,
         votes=_votes(table) if all(name in table for name in _VOTES) else None,
         source=source,
         path=data,
     )
+
+
+def _relations(relations: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    return {
+        "category": tuple(_CATEGORY_OF.get(relation, "Other") for relation in relations),
+        "relation": relations,
+    }
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
