@@ -175,7 +175,7 @@ def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path) ->
         (("metric:clip-s", "{}"), "metric:clip-s: needs a model to look with; name one with --scorer"),
         (("metric:cider", "{}", "--scorer", "blind:length"), "metric:cider: has no model behind it"),
         (("blind:length", "{}", "--scorer", "hf:x"), "--scorer is for caption metrics"),
-        (("blind:length", "{}", "--set", "a=b"), "takes no settings"),
+        (("pixels:colours", "{}", "--set", "a=b"), "takes no settings"),
         (("metric:clip-s", "{}", "--scorer", "blind:length"), "no model to look with"),
         (("metric:cider", "{}", "--set", "dff=x"), "unknown setting; given: dff"),
     ],

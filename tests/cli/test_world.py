@@ -166,7 +166,7 @@ def test_what_cannot_be_a_sheet_is_one_line(
         (
             ("quad",),
             "unknown thing to build; given: quad; allowed: choices, clips, gallery, preferences, quads, "
-            "rated, training; did you mean 'quads'?",
+            "rated, statements, training; did you mean 'quads'?",
         ),
         (("quads", "--n", 0), "the number of questions must be positive; given: 0"),
         (("gallery", "--n", -2), "the number of images must be positive; given: -2"),

@@ -112,6 +112,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "first/journal.csv": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
 }
 
+_AUDIT = "audit pairs --data pairs.csv --images photos --no-cache"
+_EXPLAIN = "explain pixels:colours quads --no-cache"
 _RUNS = "compare runs/a runs/b --draws 100"
 _POOL = "pool galleries/g1 galleries/g2"
 _BIAS = "bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100"
@@ -143,6 +145,20 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--json": ("quads", "pairs.csv/x.json", f"{_LONG}.json", "photos/p0.png/x"),
         "--out": ("pairs.csv", "pairs.csv/runs", _LONG),
         "--nonsense": ("1",),
+    },
+    _AUDIT: {
+        "--data": ("nowhere", "photos/p0.png"),
+        "--scorer": ("nothing", "pixels:colours", "lm:nowhere"),
+        "--against": ("nowhere.csv", "photos"),
+        "--level": ("0", "2", "x"),
+        "--limit": ("0", "x"),
+        "--html": ("pairs.csv", "pairs.csv/x.html"),
+    },
+    _EXPLAIN: {
+        "--questions": ("nothing", ",", ""),
+        "--method": ("heat", "grad-cam"),
+        "--grid": ("0", "65", "x"),
+        "--json": ("quads", "pairs.csv/x.json"),
     },
     _RUNS: {
         "--baseline": ("", "nobody"),
@@ -325,6 +341,17 @@ SCORERS: tuple[str, ...] = (
     "embeddings:similarity.npy album",
     "embeddings:vectors.npz album",
     "embeddings:photos album",
+    "itm:nowhere/at/all quads",
+    "itm:clip quads",
+    "regions:clip quads",
+    "vqa:clip quads",
+    "likelihood:clip quads",
+    "lm:clip quads",
+    "text-classifier:clip quads",
+    "plausibility:clip quads",
+    "chat:localhost quads",
+    "chat:http://127.0.0.1:9/v1#model quads --set retries=0",
+    "blind:constant-image quads",
     "open-clip:nothing/openai quads",
     "open-clip:ViT-B-32/rows.csv quads",
     "open-clip: quads",

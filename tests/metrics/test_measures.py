@@ -40,8 +40,8 @@ def test_a_list_of_all_has_each_once_and_says_what_k_is() -> None:
 
 
 def test_only_correlations_are_signed() -> None:
-    assert {measure.form for measure in every() if measure.signed} == {"rated"}
-    assert all(measure.signed for measure in of_form("rated"))
+    signed = {measure.name for measure in every() if measure.signed}
+    assert signed == {"kendall_tau_b", "kendall_tau_c", "spearman", "pearson"}
 
 
 def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1() -> None:

@@ -156,7 +156,7 @@ def tarone_holm(
 
     Source: R. E. Tarone, A modified Bonferroni method for discrete data, 1990.
 
-    >>> tarone_holm(np.array([0.004, 0.03, 1.0]), np.array([0.001, 0.02, 0.5]))
+    >>> tarone_holm(np.array([0.004, 0.03, 1.0]), np.array([0.001, 0.03, 0.5]))
     array([0.004, 1.   , 1.   ])
     """
     k = 1

@@ -190,10 +190,24 @@ def audit(
 
 def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> tuple[str, Any]:
     if not isinstance(scorer, str):
-        return str(getattr(scorer, "title", "") or scorer.identity.name), scorer
+        name = str(getattr(scorer, "title", "") or scorer.identity.name)
+        return name, _blind(name, scorer)
     plain = DEFAULT if scorer in BLIND else options.options
     with feedback.busy(f"loading {scorer}"):
-        return scorer, catalog.scorer(scorer, plain, memory=options.cache)
+        return scorer, _blind(scorer, catalog.scorer(scorer, plain, memory=options.cache))
+
+
+def _blind(name: str, scorer: Any) -> Any:
+    """The scorer; raises `InputError` for one that looks at images, whose answers give nothing away."""
+    able = {"embeds", "scores_pairs", "picks", "classifies"}.intersection(abilities(scorer))
+    if able and "images" in getattr(scorer, "needs", ("images", "captions")):
+        raise InputError(
+            "looks at images, and an audit takes scorers that see none",
+            where=name,
+            allowed="blind:..., lm:..., text-classifier:..., plausibility:...",
+            hint="'counterfoil evaluate' measures it",
+        )
+    return scorer
 
 
 def _other(named: str | Path, options: AuditOptions, feedback: Feedback) -> tuple[str, list[str], list[str]]:

@@ -199,13 +199,13 @@ def statements(
     """`n` statements about pictures, a true and a false one in turn; the same seed gives the same bytes.
 
     Two statements that differ in one thing are made of one picture: the caption of a scene, and that of the
-    edited scene, which is false of it. The picture shows the scene before the edit as often as the one after
-    it. Scenes are others than those of `quads` and `choices`; `lazy` and groupings as there. Raises
-    `InputError` as `quads` does.
+    edited scene, which is false of it. The picture shows the scene before the edit as often as the one
+    after it; edits of one scene share its picture. Scenes are others than those of `quads` and `choices`;
+    `lazy` and groupings as there. Raises `InputError` as `quads` does.
 
     >>> made = statements(7, size=48)
     >>> made.statements.truth.tolist(), len(made.images)
-    ([True, False, True, False, True, False, True], 4)
+    ([True, False, True, False, True, False, True], 3)
     """
     check_number(n, "questions")
     check_size(size)
