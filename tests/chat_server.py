@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
             fault = STATE.faults.pop(0) if STATE.faults else ""
             answered = sum(each["answered"] for each in STATE.log)
             held = STATE.most is not None and answered >= STATE.most
-            entry["answered"] = not held and not fault
+            entry["answered"] = not held and fault in ("", "late")
             released = STATE.released
         if held:
             released.wait(60)
@@ -99,6 +99,9 @@ class Handler(BaseHTTPRequestHandler):
         """Whether a fault was the answer."""
         match fault:
             case "":
+                return False
+            case "late":
+                time.sleep(0.2)
                 return False
             case "slow":
                 time.sleep(0.6)

@@ -10,7 +10,7 @@ import pytest
 import counterfoil as cf
 from counterfoil.data import Caption, Image, PixelSource
 from counterfoil.data.records import decode
-from counterfoil.engine.explain import AskedPair, ExplainedPair, check_methods, explain
+from counterfoil.engine.explain import ExplainedPair, PairToExplain, check_methods, explain
 from counterfoil.engine.perturbations import Occlusion, Span, words_of
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError
@@ -26,9 +26,9 @@ def pictures(n: int = 2, height: int = 20, width: int = 30) -> list[Image]:
     ]
 
 
-def asked(images: list[Image], texts: list[str]) -> list[AskedPair]:
+def asked(images: list[Image], texts: list[str]) -> list[PairToExplain]:
     return [
-        AskedPair(image, Caption(f"c{k}", text), words_of(text))
+        PairToExplain(image, Caption(f"c{k}", text), words_of(text))
         for image in images
         for k, text in enumerate(texts)
     ]
@@ -42,7 +42,9 @@ def score(picture: PIL.Image.Image, text: str) -> float:
     return float(np.tanh((weights * pixels).sum() / 10 + 0.1 * letters))
 
 
-def slow(pair: AskedPair, cells: int, mask: str | None) -> tuple[float, list[float], np.ndarray, np.ndarray]:
+def slow(
+    pair: PairToExplain, cells: int, mask: str | None
+) -> tuple[float, list[float], np.ndarray, np.ndarray]:
     """Score, drops and occlusion by painting over arrays and joining words, one pair at a time."""
     picture, text = pair.image.decode(), pair.caption.text or ""
     # Captions of these tests are words between single blanks.
@@ -145,7 +147,7 @@ def test_words_are_found_in_any_text() -> None:
     assert [text[s.start : s.end] for s in spans] == ["L'été", "a", "well-known", "dog's", "ball", "red"]
     assert words_of("") == ()
     assert words_of("...") == ()
-    pair = AskedPair(pictures(1)[0], Caption("0", ""), ())
+    pair = PairToExplain(pictures(1)[0], Caption("0", ""), ())
     (found,) = explain(load_blind("length"), [pair])
     assert isinstance(found, ExplainedPair)
     assert found.heats[0].parts.shape == (0, 7, 7)
@@ -186,6 +188,6 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 
 def test_spans_may_be_phrases() -> None:
-    pair = AskedPair(pictures(1)[0], Caption("0", "a red cat sleeps"), (Span(0, 9),))
+    pair = PairToExplain(pictures(1)[0], Caption("0", "a red cat sleeps"), (Span(0, 9),))
     (found,) = explain(load_blind("length"), [pair])
     assert (found.words, found.drops.tolist()) == (["a red cat"], [3.0])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.engine.explain import AskedPair, ExplainedPair, ExplainedQuestion, Heat
+from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heat, PairToExplain
 from counterfoil.engine.perturbations import words_of
 from counterfoil.report import page_frame
 from counterfoil.report.heat_page import page
@@ -23,7 +23,7 @@ def made() -> tuple[Any, list[ExplainedQuestion]]:
     pairs = {}
     for caption in (0, 1):
         for image in (0, 1):
-            asked = AskedPair(
+            asked = PairToExplain(
                 benchmark.images[image],
                 benchmark.captions[caption],
                 words_of(benchmark.captions[caption].text or ""),

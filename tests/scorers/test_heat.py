@@ -8,7 +8,7 @@ import pytest
 
 import tiny_matchers
 from counterfoil.data import Caption, Image, PixelSource
-from counterfoil.engine.explain import AskedPair, check_methods, explain, methods_of
+from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of
 from counterfoil.engine.perturbations import words_of
 from counterfoil.errors import InputError
 from counterfoil.metrics.attention import rollout
@@ -34,8 +34,8 @@ def picture(height: int = 32, width: int = 48) -> Image:
     return Image("i", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
 
 
-def asked() -> AskedPair:
-    return AskedPair(picture(), Caption("c", TEXT), words_of(TEXT))
+def asked() -> PairToExplain:
+    return PairToExplain(picture(), Caption("c", TEXT), words_of(TEXT))
 
 
 def tokens_of(tokenizer: Any) -> list[list[int]]:

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption, Image, PixelSource
-from counterfoil.engine.explain import AskedPair, explain, methods_of
+from counterfoil.engine.explain import PairToExplain, explain, methods_of
 from counterfoil.engine.perturbations import words_of
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.images import Resized
@@ -125,7 +125,7 @@ def test_open_clip(tiny_model: Callable[[str], Any], checkpoint: Callable[[str],
     lazily = catalog.scorer(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
     lazily = catalog.scorer(f"open-clip:tiny/{checkpoint('tiny')}", CPU, memory=checkpoint("tiny").parent)
     image, caption = pictures()[1], Caption("c", "a red cat")
-    pair = AskedPair(image, caption, words_of("a red cat"))
+    pair = PairToExplain(image, caption, words_of("a red cat"))
     for each in (scorer, lazily):
         assert methods_of(each) == ("patches", "occlusion")
         (found,) = explain(each, [pair], methods=["patches"])

@@ -69,7 +69,7 @@ METHODS: Mapping[str, HeatMethod] = {
 
 
 @dataclass(frozen=True)
-class AskedPair:
+class PairToExplain:
     """An image and a caption to explain, and the parts of the caption that are looked at."""
 
     image: Image
@@ -92,7 +92,7 @@ class Heat:
 class ExplainedPair:
     """A pair's score, how far it drops without each part of the caption, and its heatmaps."""
 
-    asked: AskedPair
+    item: PairToExplain
     score: float
     drops: Float[ndarray, "spans"]
     heats: tuple[Heat, ...] = ()
@@ -100,8 +100,8 @@ class ExplainedPair:
     @property
     def words(self) -> list[str]:
         """The parts of the caption that were looked at."""
-        text = self.asked.caption.text or ""
-        return [text[span.start : span.end] for span in self.asked.spans]
+        text = self.item.caption.text or ""
+        return [text[span.start : span.end] for span in self.item.spans]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def explain(
     scorer: Any,
-    pairs: Sequence[AskedPair],
+    pairs: Sequence[PairToExplain],
     *,
     methods: Sequence[str] = (),
     occlusion: Occlusion = _GRID,
@@ -176,7 +176,7 @@ def explain(
 
 def _by_scores(
     scorer: Any,
-    pairs: Sequence[AskedPair],
+    pairs: Sequence[PairToExplain],
     occlusion: Occlusion | None,
     mask: str | None,
     session: Session,
@@ -229,7 +229,7 @@ class _Variants:
         self._image_at: dict[str, ndarray] = {}
         self._caption_at: dict[str, int] = {}
 
-    def add(self, pair: AskedPair, mask: str | None) -> tuple[ndarray, ndarray]:
+    def add(self, pair: PairToExplain, mask: str | None) -> tuple[ndarray, ndarray]:
         """Places of the caption and of it without each part, and of the picture and its covered ones."""
         texts = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
         return np.array([self._caption(each) for each in texts]), self._pictures(pair.image)
@@ -252,7 +252,7 @@ class _Variants:
         return self._image_at[image.id]
 
 
-def _patches(scorer: Any, pairs: Sequence[AskedPair], session: Session) -> list[Heat]:
+def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
     batches = _cut(images, session.batch_size)
@@ -281,12 +281,12 @@ def _cut(items: Sequence[_Item], size: int) -> list[list[_Item]]:
     return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 
-def _texts(pair: AskedPair) -> list[str]:
+def _texts(pair: PairToExplain) -> list[str]:
     text = pair.caption.text or ""
     return [text, *(text[span.start : span.end] for span in pair.spans)]
 
 
-def _cross(name: str, scorer: Any, pairs: Sequence[AskedPair], session: Session) -> list[Heat]:
+def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     """What a cross-encoder has in it of every pair, one at a time."""
     heats = []
     for done, pair in enumerate(pairs, 1):
@@ -304,7 +304,7 @@ def _crossed(name: str) -> Callable[[Any], Any]:
     return found
 
 
-_Inside = Callable[[Any, Sequence[AskedPair], Session], list[Heat]]
+_Inside = Callable[[Any, Sequence[PairToExplain], Session], list[Heat]]
 
 #: Methods that look inside of a model: what computes them for a scorer, None where it cannot be asked so.
 _INSIDE: Mapping[str, Callable[[Any], _Inside | None]] = {

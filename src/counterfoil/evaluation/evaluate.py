@@ -104,8 +104,8 @@ def evaluate(
     >>> world = quads(40, seed=0)
     >>> scores = Scores(np.random.default_rng(0).normal(size=(len(world), 2, 2)))
     >>> result = evaluate(world, scores, scorer="random", draws=1000)
-    >>> sorted(result.measures)[:2], result.measures["group"].chance
-    (['group', 'group_macro'], 0.16666666666666666)
+    >>> sorted(result.measures)[:3], result.measures["group"].chance
+    (['group', 'group_macro', 'group_match'], 0.16666666666666666)
     """
     measures = [measures] if isinstance(measures, str) else measures
     ties, interval = _named(Ties, "policy of ties", ties), _named(IntervalMethod, "interval", interval)

@@ -145,9 +145,9 @@ def _about(benchmark: Benchmark, may: bool, pictures: str, shown: int) -> str:
 
 def _card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard:
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
-    size = (4, 3) if pair.asked.image.source is None else pair.asked.image.decode().size
+    size = (4, 3) if pair.item.image.source is None else pair.item.image.decode().size
     return PairCard(
-        image=pair.asked.image.id,
+        image=pair.item.image.id,
         picture=picture,
         proportion=f"{size[0]} / {size[1]}",
         score=_number(pair.score),
@@ -171,10 +171,10 @@ def _pictures(heat: Heat, words: Sequence[str]) -> MethodPictures:
 
 def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> list[WordMark]:
     """The caption in parts, its words tinted by what the score loses without them."""
-    text, at = pair.asked.caption.text or "", 0
+    text, at = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
     found = []
-    for span, word, drop in zip(pair.asked.spans, words, pair.drops.tolist(), strict=True):
+    for span, word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
         found.append(WordMark(text[at : span.start] if captioned else " "))
         at = span.end
         colour = "var(--right)" if drop > 0 else "var(--wrong)"

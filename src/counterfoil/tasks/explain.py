@@ -12,7 +12,7 @@ from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.data.videos import Video
-from counterfoil.engine.explain import METHODS, AskedPair, ExplainedQuestion, check_methods
+from counterfoil.engine.explain import METHODS, ExplainedQuestion, PairToExplain, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Occlusion, words_of
 from counterfoil.engine.plan import Progress, check_at_hand
@@ -71,7 +71,7 @@ class ExplainOptions:
         workers = processes(self.workers)
         return Session(self.cache, self.batch_size, workers, progress=progress, note=feedback.remark)
 
-    def scores(self, pairs: Sequence[AskedPair], methods: Sequence[str]) -> int:
+    def scores(self, pairs: Sequence[PairToExplain], methods: Sequence[str]) -> int:
         """At most so many scores are asked for; equal ones once."""
         pictures = 1 + (self.occlusion.cells**2 if "occlusion" in methods else 0)
         return sum(pictures * (1 + len(pair.spans)) for pair in pairs)
@@ -246,7 +246,7 @@ def explain(
     ]
     places = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
     pairs = [
-        AskedPair(asked.images[i], asked.captions[c], words_of(asked.captions[c].text or ""))
+        PairToExplain(asked.images[i], asked.captions[c], words_of(asked.captions[c].text or ""))
         for c, i in places
     ]
     if "scores_pairs" in abilities(loaded):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.explain import METHODS, AskedPair, ExplainedPair, Heat, check_methods
+from counterfoil.engine.explain import METHODS, ExplainedPair, Heat, PairToExplain, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Span, words_of
 from counterfoil.errors import DataError
@@ -218,7 +218,7 @@ class _Case:
 
     question: str
     cluster: int
-    pair: AskedPair
+    pair: PairToExplain
     drawing: LazyDrawing
 
 
@@ -237,7 +237,7 @@ def _cases(benchmark: Benchmark) -> Iterator[_Case]:
                 continue
             spans = tuple(span for span in words_of(text) if _says(text, span))
             if spans:
-                yield _Case(name, clusters[at], AskedPair(image, caption, spans), drawing)
+                yield _Case(name, clusters[at], PairToExplain(image, caption, spans), drawing)
 
 
 def _says(text: str, span: Span) -> bool:

@@ -68,8 +68,8 @@ class Captioner(ABC):
         """(rows, kept, vocabulary) logits after `ids`, each row after its prefix."""
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
-        """Only where `wholes`."""
-        raise NotImplementedError
+        """Of captioners that can read several pictures at once (`wholes`); the others follow a prefix."""
+        raise NotImplementedError(f"{type(self).__name__} reads texts after their prefix alone")
 
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Which ids are read: the prompt, and those of each row."""
