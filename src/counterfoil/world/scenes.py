@@ -4,12 +4,15 @@ A scene is what a picture shows, before it is drawn. Truth lives here: a caption
 a scene by what this module says, and never by looking at pixels.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+
+from counterfoil.errors import DataError
 
 #: Shapes that are cut from paper; each may be small or large, plain or patterned.
 SHAPES = ("circle", "square", "triangle", "star", "heart", "diamond", "moon", "flower")
@@ -86,6 +89,24 @@ class Scene:
         """The cells in which nothing lies."""
         taken = {thing.cell for thing in self.things}
         return [cell for cell in CELLS if cell not in taken]
+
+    def to_json(self) -> str:
+        """The scene as text for a cell of a table; `from_json` reads it back to an equal one.
+
+        >>> Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),)).to_json()
+        '{"paper":"cream","things":[["star","small","plain","red",0.2,0.5,0]]}'
+        """
+        things = [list(asdict(thing).values()) for thing in self.things]
+        return json.dumps({"paper": self.paper, "things": things}, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str, *, where: object = None) -> "Scene":
+        """The scene of a text that `to_json` wrote; raises `DataError` for any other."""
+        try:
+            held = json.loads(text)
+            return cls(tuple(Thing(*each) for each in held["things"]), held["paper"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataError("no scene of the drawn world", where=where, given=text) from error
 
 
 def holds(relation: str, first: Thing, second: Thing) -> bool:

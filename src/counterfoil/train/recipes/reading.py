@@ -1,13 +1,12 @@
 """A recipe from its name or a TOML file: every key known, every value of the right type, or one line."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple
 
 from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.inputs.fields import field_value, from_text, type_of
 from counterfoil.inputs.files import read_toml
 from counterfoil.registry import Registry
 from counterfoil.train.recipes.base import Recipe, check_range
@@ -121,94 +120,17 @@ def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
 
     Raises `InputError` for a key that the recipe does not have, and a value of the wrong type.
     """
-    hints = _hints(kind)
-    if key not in hints:
-        near = get_close_matches(key, hints, n=1, cutoff=0.5)
-        raise InputError(
-            "unknown key",
-            where=where,
-            given=key,
-            allowed=sorted(hints),
-            hint=f"did you mean '{near[0]}'?" if near else None,
-        )
+    type_of(kind, key, where=where)
     if key == "stages":
         return _stages(kind, value, where=where)
-    place = f"{where}, key '{key}'"
-    found = _typed(hints[key], value, place)
-    check_range(key, found, where=place)
+    found = field_value(kind, key, value, where=where)
+    check_range(key, found, where=f"{where}, key '{key}'")
     return found
 
 
 def parsed(kind: type[Recipe], key: str, text: str, *, where: object) -> Any:
     """The value of a field as typed: 0.1, none, adamp, 0.9,0.98."""
-    hint = _hints(kind).get(key)
-    value: Any = text
-    if hint is not None and (get_origin(hint) is tuple):
-        value = [] if text == "none" else [_number(part) for part in text.split(",")]
-    elif hint is not None and hint is not str and get_origin(hint) is not Literal:
-        value = _number(text)
-    return value_of(kind, key, value, where=where)
-
-
-def _hints(kind: type[Recipe]) -> dict[str, Any]:
-    types = get_type_hints(kind)
-    return {each.name: types[each.name] for each in fields(kind)}
-
-
-def _number(text: str) -> Any:
-    for to in (int, float):
-        try:
-            return to(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _typed(hint: Any, value: Any, where: str) -> Any:
-    words, convert = _kind(hint)
-    found = convert(value)
-    if found is _WRONG:
-        given = f"'{value}'" if isinstance(value, str) else value
-        raise InputError("wrong value", where=where, given=given, allowed=words)
-    return found
-
-
-#: What a conversion answers where there is none; None is a value.
-_WRONG: Any = object()
-
-
-def _kind(hint: Any) -> tuple[str, Callable[[Any], Any]]:
-    """What a type allows, in words, and how a value becomes one."""
-    arguments = get_args(hint)
-    if get_origin(hint) is Literal:
-        return ", ".join(arguments), lambda value: value if value in arguments else _WRONG
-    if get_origin(hint) is tuple:
-        return "two numbers, such as 0.9,0.98", _pair
-    if NoneType in arguments:
-        words, convert = _kind(next(each for each in arguments if each is not NoneType))
-        return f"{words}, or none", lambda value: None if value in (None, "none") else convert(value)
-    return {
-        int: ("a whole number", _whole),
-        float: ("a number", _real),
-        str: ("a word", lambda value: value if isinstance(value, str) and value else _WRONG),
-    }[hint]
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else _WRONG
-
-
-def _real(value: Any) -> Any:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _WRONG
-
-
-def _pair(value: Any) -> Any:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        return _WRONG
-    pair = tuple(_real(each) for each in value)
-    return _WRONG if _WRONG in pair else pair
+    return value_of(kind, key, from_text(kind, key, text), where=where)
 
 
 def _stages(kind: type[Recipe], value: Any, *, where: object) -> tuple[dict[str, Any], ...]:

@@ -1,0 +1,232 @@
+"""A step of a build: rows in, rows out, a reason for every row that is dropped.
+
+Rows are an Arrow table. Its columns are the roles of training data (`image`, `caption`, `negative_caption`,
+`negative_image`, `generated_image`, `generated_caption`), labels (`subset`, `type`), and
+
+    id                      unique; what is made of a row is called "ROW/what", candidates "ROW#0", "ROW#1", ...
+    of                      of candidates: the id of the row that they are candidates for
+    X_by, X_from, X_seed    who made what is in column X, from which row, with which seed
+    NAME, negative_NAME     scores of the caption and of the negative caption
+    scene, negative_scene   in the drawn world: what the image and the negative image show, as JSON
+
+A cell of an image column is the name of a file in the build's folder of images, or of one of the user's.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.records import FileSource, Image
+from counterfoil.engine.session import Session
+from counterfoil.errors import DataError, InputError
+from counterfoil.store import digest_file
+
+#: The column that says why a row was dropped.
+REASON = "reason"
+
+
+def _no_scorer(name: str, settings: Mapping[str, str]) -> Any:
+    raise InputError("scorers are not at hand here", given=name)
+
+
+def _no_benchmark(name: str, data: Path | None, images: Path | None) -> Benchmark:
+    raise InputError("benchmarks are not at hand here", given=name)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a step works with: folders, the seed, the engine's session, and what names stand for.
+
+    `folder` is the build's and `images` its folder of images; `photos` is the user's folder of images.
+    `keep` is where a step that takes long keeps finished parts; it is removed when the step is done.
+    `scorer` loads a scorer by its name and settings, `benchmark` reads one by its name or folder, data
+    and images. `step` names the step among others of the recipe; random numbers depend on it.
+    """
+
+    folder: Path
+    seed: int = 0
+    session: Session = field(default_factory=Session)
+    photos: Path | None = None
+    step: str = ""
+    scorer: Callable[[str, Mapping[str, str]], Any] = _no_scorer
+    benchmark: Callable[[str, Path | None, Path | None], Benchmark] = _no_benchmark
+
+    @property
+    def images(self) -> Path:
+        """The folder of images that the build made."""
+        return self.folder / "images"
+
+    @property
+    def keep(self) -> Path:
+        """The folder of finished parts of this step."""
+        return self.folder / "unfinished" / self.step
+
+    def rng(self, *names: object) -> np.random.Generator:
+        """Random numbers of their own for each seed, step and names, whatever was drawn before.
+
+        >>> work = Work(Path("build"), seed=1, step="2-negate")
+        >>> work.rng("row 7").random() == work.rng("row 7").random(), work.rng("row 8").random() < 1
+        (True, True)
+        """
+        return np.random.default_rng(self.number(*names))
+
+    def number(self, *names: object) -> int:
+        """A seed below 2**63 from the build's seed, the step and names."""
+        text = "\x1f".join([str(self.seed), self.step, *map(str, names)])
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Report how far a stage is."""
+        self.session.progress(stage, done, total)
+
+    def note(self, text: str) -> None:
+        """Report what was decided or went wrong without stopping the step."""
+        self.session.note(text)
+
+    def image(self, cell: str) -> Image:
+        """The image that a cell names; equal cells are one image. It is read when it is needed."""
+        return Image(cell, FileSource(self.image_file(cell)))
+
+    def image_file(self, cell: str) -> Path:
+        """The file that a cell names: one of the build, else of the user's folder of images.
+
+        Raises `DataError` where there is none.
+        """
+        places = [self.images / cell] + ([] if self.photos is None else [self.photos / cell])
+        for place in places:
+            if place.is_file():
+                return place
+        raise DataError(
+            "no such image",
+            where=self.step or "the build",
+            given=cell,
+            hint="give the folder of the images with --images",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What a step kept and made, what it dropped (with a column `reason`), and facts for the report.
+
+    Facts are plain values as JSON has them, and depend on neither time nor machine.
+    """
+
+    kept: pa.Table
+    dropped: pa.Table | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many rows were dropped for each reason, the most frequent first."""
+        if self.dropped is None or not len(self.dropped):
+            return {}
+        counts = {each["values"]: each["counts"] for each in self.dropped[REASON].value_counts().to_pylist()}
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+@runtime_checkable
+class Step(Protocol):
+    """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these.
+
+    A setting whose metadata has `file` true names a file or a folder: a step is run again where it changed.
+    """
+
+    #: What recipes call the step, a line about it, and a number that is raised when its result changes.
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    version: ClassVar[int]
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns that rows must have."""
+        ...
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The columns that the step adds or replaces."""
+        ...
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """Apply the step; equal rows, settings and seed give equal bytes."""
+        ...
+
+
+def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """The rows where `keep` is true, and the others with a column `reason`: one text, or one per row.
+
+    >>> rows = pa.table({"id": ["a", "b", "c"]})
+    >>> kept, dropped = split_rows(rows, np.array([True, False, True]), "too long")
+    >>> kept["id"].to_pylist(), dropped.to_pylist()
+    (['a', 'c'], [{'id': 'b', 'reason': 'too long'}])
+    """
+    mask = pa.array(np.asarray(keep, dtype=bool))
+    dropped = rows.filter(pc.invert(mask))
+    if isinstance(reason, str):
+        reasons = pa.array([reason] * len(dropped), pa.string())
+    else:
+        reasons = pa.array(reason, pa.string()).filter(pc.invert(mask))
+    return rows.filter(mask), dropped.append_column(REASON, reasons)
+
+
+def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
+    """The table with a column added, or replaced where it has one of this name.
+
+    >>> with_column(pa.table({"id": ["a"], "n": [1]}), "n", pa.array([2])).to_pylist()
+    [{'id': 'a', 'n': 2}]
+    """
+    if name in rows.column_names:
+        return rows.set_column(rows.column_names.index(name), name, values)
+    return rows.append_column(name, values)
+
+
+def settings_of(step: Step) -> dict[str, Any]:
+    """The settings of a step as plain values; files as their names and digests."""
+    found: dict[str, Any] = {}
+    for each in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, each.name)
+        found[each.name] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def read_files(step: Step) -> dict[str, str]:
+    """The digests of the files that a step's settings name, by their names.
+
+    Of a folder the names and sizes of its files. What does not exist is left to the step.
+    """
+    found = {}
+    for each in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, each.name)
+        if not each.metadata.get("file") or value is None:
+            continue
+        for name in value if isinstance(value, tuple) else (value,):
+            path = Path(name)
+            if path.is_file():
+                found[name] = digest_file(path)
+            elif path.is_dir():
+                listing = sorted(
+                    (str(p.relative_to(path)), p.stat().st_size) for p in path.rglob("*") if p.is_file()
+                )
+                found[name] = hashlib.blake2b(repr(listing).encode(), digest_size=16).hexdigest()
+    return found
+
+
+def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:
+    """Raise `DataError` where rows lack a column that the step reads, or ids are missing or not unique."""
+    lacking = [name for name in ("id", *step.reads) if name not in rows.column_names]
+    if lacking:
+        raise DataError(
+            f"no column '{lacking[0]}', which '{step.name}' reads",
+            where=where,
+            given=", ".join(rows.column_names),
+            hint=f"put a step that makes '{lacking[0]}' before it",
+        )
+    ids = rows["id"]
+    if ids.null_count or len(pc.unique(ids)) != len(rows):
+        raise DataError("ids are not unique", where=where, hint="give every row an id of its own")

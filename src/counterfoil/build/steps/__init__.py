@@ -1,0 +1,1 @@
+"""The steps of builds, one module each; `registry` has their names."""

@@ -1,0 +1,48 @@
+"""Steps by name, those of other packages (entry points `counterfoil.steps`) among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from counterfoil.build.step import Step
+from counterfoil.errors import InputError
+from counterfoil.inputs.fields import values_of
+from counterfoil.registry import Registry, resolve
+
+
+@dataclass(frozen=True)
+class StepEntry:
+    """A step's name, a line about it, an example of a command, and where its class is."""
+
+    name: str
+    summary: str
+    example: str
+    target: str
+
+    @property
+    def kind(self) -> type:
+        """The class of the step."""
+        found = resolve(self.target)
+        assert isinstance(found, type)
+        return found
+
+    def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
+        """The step with these settings, as TOML has them.
+
+        Raises `InputError` for a key that it does not have and a value that it does not allow.
+        """
+        values = values_of(self.kind, settings, where=where)
+        try:
+            made = self.kind(**values)
+        except InputError as error:
+            raise InputError(str(error), where=where) from None
+        assert isinstance(made, Step)
+        return made
+
+
+STEPS: Registry[StepEntry] = Registry(
+    "step",
+    StepEntry,
+    "counterfoil.steps",
+    (),
+)

@@ -1,0 +1,144 @@
+"""Fields of dataclasses from what files and command lines hold: every key known, every value of its type."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from counterfoil.errors import InputError
+
+
+def field_types(kind: type) -> dict[str, Any]:
+    """The type of each field of a dataclass, in order.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Sampling:
+    ...     k: int = 4
+    >>> field_types(Sampling)
+    {'k': <class 'int'>}
+    """
+    types = get_type_hints(kind)
+    return {each.name: types[each.name] for each in fields(kind)}
+
+
+def type_of(kind: type, key: str, *, where: object) -> Any:
+    """The type of one field; raises `InputError` with the nearest name where there is none of this name."""
+    hints = field_types(kind)
+    if key not in hints:
+        near = get_close_matches(key, hints, n=1, cutoff=0.5)
+        raise InputError(
+            "unknown key",
+            where=where,
+            given=key,
+            allowed=sorted(hints) or "none",
+            hint=f"did you mean '{near[0]}'?" if near else None,
+        )
+    return hints[key]
+
+
+def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
+    """The value of a field as the dataclass holds it, from TOML's or the caller's.
+
+    Raises `InputError` for a key that the dataclass does not have, and a value of another type.
+    """
+    return _typed(type_of(kind, key, where=where), value, f"{where}, key '{key}'")
+
+
+def from_text(kind: type, key: str, text: str) -> Any:
+    """What TOML would hold for the value of a field as typed: 0.1, none, yes, adamp, 0.9,0.98.
+
+    Of a field that the dataclass does not have the text itself.
+    """
+    hint = field_types(kind).get(key)
+    if hint is None:
+        return text
+    hint = _without_none(hint)
+    if get_origin(hint) is tuple:
+        parts = [] if text in ("none", "") else text.split(",")
+        return parts if get_args(hint)[0] is str else [_number(part) for part in parts]
+    if hint is bool:
+        return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
+    if hint is str or get_origin(hint) is Literal:
+        return text
+    return _number(text)
+
+
+def values_of(kind: type, values: Mapping[str, Any], *, where: object) -> dict[str, Any]:
+    """The values of several fields, each as `field_value` has it."""
+    return {key: field_value(kind, key, value, where=where) for key, value in values.items()}
+
+
+def _without_none(hint: Any) -> Any:
+    arguments = get_args(hint)
+    if NoneType in arguments:
+        return next(each for each in arguments if each is not NoneType)
+    return hint
+
+
+def _number(text: str) -> Any:
+    for to in (int, float):
+        try:
+            return to(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _typed(hint: Any, value: Any, where: str) -> Any:
+    words, convert = _kind(hint)
+    found = convert(value)
+    if found is _WRONG:
+        given = f"'{value}'" if isinstance(value, str) else value
+        raise InputError("wrong value", where=where, given=given, allowed=words)
+    return found
+
+
+#: What a conversion answers where there is none; None is a value.
+_WRONG: Any = object()
+
+
+def _kind(hint: Any) -> tuple[str, Callable[[Any], Any]]:
+    """What a type allows, in words, and how a value becomes one."""
+    arguments = get_args(hint)
+    if get_origin(hint) is Literal:
+        return ", ".join(arguments), lambda value: value if value in arguments else _WRONG
+    if get_origin(hint) is tuple:
+        return (
+            ("one or more words", _texts) if arguments[0] is str else ("two numbers, such as 0.9,0.98", _pair)
+        )
+    if NoneType in arguments:
+        words, convert = _kind(_without_none(hint))
+        return f"{words}, or none", lambda value: None if value in (None, "none") else convert(value)
+    return {
+        bool: ("yes or no", lambda value: value if isinstance(value, bool) else _WRONG),
+        int: ("a whole number", _whole),
+        float: ("a number", _real),
+        str: ("a word", lambda value: value if isinstance(value, str) and value else _WRONG),
+    }[hint]
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else _WRONG
+
+
+def _real(value: Any) -> Any:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else _WRONG
+
+
+def _pair(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return _WRONG
+    pair = tuple(_real(each) for each in value)
+    return _WRONG if _WRONG in pair else pair
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+        return _WRONG
+    return tuple(value)
