@@ -1,0 +1,254 @@
+"""Adversarial refinement: choosing rows so that blind scores no longer tell right captions from wrong ones.
+
+A row is a right and a wrong caption, and each blind scorer (plausibility, grammar, likelihood) gives it a
+gap: its score of the right caption less that of the wrong one. Two ways lead to rows whose gaps give nothing
+away:
+
+* `refine` (SugarCrepe) needs no training: gaps fall into cells of a grid, and as many rows are kept of a cell
+  as of its mirror image, where every gap has the other sign. Any rule that sees the cell alone, and that
+  takes the other caption when all gaps are turned round, is then right of exactly half of the rows.
+* `filter_predictable` (in the manner of AFLite) takes any scorer, also one that learns: it drops the rows
+  that the scorer answers most surely, asks it again about what is left, and stops at chance.
+
+Neither promises anything of a scorer that took no part.
+
+Sources: Hsieh et al., SugarCrepe, 2023, section 4 and `adversarial_refine.py` of its release; Le Bras et al.,
+Adversarial filters of dataset biases, 2020, algorithm 1.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError, ScoreError
+
+#: Bins of a gap between 0 and the scale, and those where some other gap of the row is 0.
+BINS, EDGE_BINS = 50, 10
+
+#: Tables of cells up to this size are counted without sorting.
+_DENSE = 1 << 22
+
+
+def cells(
+    gaps: Float[ndarray, "n d"],
+    *,
+    scales: Sequence[float] | None = None,
+    bins: int = BINS,
+    edge_bins: int = EDGE_BINS,
+    groups: Int[ndarray, "n"] | None = None,
+) -> tuple[Int[ndarray, "n"], NDArray[np.int8]]:
+    """The cell of every row and its side: rows of one cell with sides 1 and -1 are mirror images.
+
+    `gaps` are finite, a column per blind score. Bin k of a gap holds |gap| from k/bins of its scale on, up to
+    but without (k + 1)/bins; what reaches the scale, or lies beyond it, is in the last bin. `scales` are by
+    default 1 each. In rows where some gap is 0 and some is not, the others fall into `edge_bins`. Rows whose
+    gaps are all 0 have side 0. `groups` are numbers; rows of different groups are never in one cell. Cells
+    are numbered from 0 on, without gaps in between.
+
+    Raises `ScoreError` for gaps that are not finite, `InputError` for scales or bins that are not positive.
+
+    >>> cells(np.array([[0.5, -1.0], [-0.5, 1.0], [0.5, 1.0], [0.0, 0.0]]))
+    (array([1, 1, 2, 0]), array([ 1, -1,  1,  0], dtype=int8))
+    """
+    gaps = np.asarray(gaps, dtype=np.float64)
+    n, d = gaps.shape
+    scales = [1.0] * d if scales is None else list(scales)
+    _check(gaps, scales, bins, edge_bins)
+    columns = [np.ascontiguousarray(gaps[:, at]) for at in range(d)]
+    # -1, 0 and 1; the first gap that is not 0 decides which of two mirror images a row is.
+    signs = [np.sign(column).astype(np.int8) for column in columns]
+    side = signs[0].copy()
+    zeros = columns[0] == 0
+    edge = zeros.copy()
+    for sign in signs[1:]:
+        np.copyto(side, sign, where=side == 0)
+        zeros = sign == 0
+        edge |= zeros
+    wide = 2 * max(bins, edge_bins) + 1
+    place = np.zeros(n, dtype=np.int64) if groups is None else _numbered(np.asarray(groups))[0]
+    size = 1 if groups is None else int(place.max(initial=0)) + 1
+    some = bool(edge.any())
+    for column, sign, scale in zip(columns, signs, scales, strict=True):
+        height = np.abs(column)
+        if scale != 1:
+            height /= scale
+        if some:
+            height *= np.where(edge, float(edge_bins), float(bins))
+            height = np.minimum(height, np.where(edge, edge_bins - 1, bins - 1))
+        else:
+            height *= bins
+            np.minimum(height, bins - 1, out=height)
+        digit = height.astype(np.int64)
+        digit += 1
+        digit *= sign * side  # mirror images have the same digits
+        digit += wide // 2
+        place *= wide
+        place += digit
+        size *= wide
+        if size > 2**62 // wide:
+            place, size = _numbered(place)
+    # Of the rows of which a gap is 0 bins are wider, and the digit 0 tells them from all others.
+    return _numbered(place)[0], side
+
+
+def refine(
+    gaps: Float[ndarray, "n d"],
+    order: Int[ndarray, "n"],
+    *,
+    scales: Sequence[float] | None = None,
+    bins: int = BINS,
+    edge_bins: int = EDGE_BINS,
+    groups: Int[ndarray, "n"] | None = None,
+) -> Bool[ndarray, "n"]:
+    """Which rows are kept so that mirrored cells hold equally many: a mask.
+
+    `gaps` and the settings are those of `cells`. `order` is the random choice, a permutation of the rows
+    (`rng.permutation(n)`): of the fuller of two mirrored cells the rows that come first in it are kept. Rows
+    whose gaps are all 0 are kept. Where each scorer's gaps are compared with 0, exactly half of what is kept
+    is above, ties being one half; the same holds of every two signs together.
+
+    With two scores, 50 and 10 bins and scales of 1 this is the rule of SugarCrepe's code, on whose choices
+    the rows are the same; that code fails where a gap is 1 or -1.
+
+    Raises what `cells` raises, and `InputError` for an `order` that is no permutation.
+
+    >>> gaps = np.array([[0.51], [0.519], [-0.515], [0.9], [0.0]])
+    >>> refine(gaps, np.arange(5)).tolist()
+    [True, False, True, False, True]
+    """
+    cell, side = cells(gaps, scales=scales, bins=bins, edge_bins=edge_bins, groups=groups)
+    n = len(cell)
+    order = np.asarray(order)
+    if order.shape != (n,) or (n and (np.bincount(order, minlength=n) != 1).any()):
+        raise InputError("the random choice is no permutation of the rows", given=f"shape {order.shape}")
+    several = int(cell.max(initial=-1)) + 1
+    # Cell and side as one number: 2 * cell of the one side, 2 * cell + 1 of the other.
+    number = 2 * cell + (side < 0)
+    counts = np.bincount(number, minlength=2 * several)
+    least = counts.reshape(-1, 2).min(axis=1)
+    if 2 * several <= 1 << 16:
+        number = number.astype(np.uint16)  # sorted by their digits, several times as fast
+    by_cell = order[np.argsort(number[order], kind="stable")]
+    starts = np.cumsum(counts) - counts
+    rank = np.arange(n) - np.repeat(starts, counts)
+    kept = np.empty(n, dtype=bool)
+    kept[by_cell] = rank < np.repeat(np.repeat(least, 2), counts)
+    kept[side == 0] = True
+    return kept
+
+
+def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
+    """A scale for each score: 1 where all its gaps are within [-1, 1], else the largest without its sign.
+
+    >>> largest_gaps(np.array([[0.5, -20.0], [-1.0, 3.0]]))
+    (1.0, 20.0)
+    """
+    return tuple(max(1.0, float(np.abs(column).max(initial=0))) for column in np.asarray(gaps).T)
+
+
+def accuracies(gaps: Float[ndarray, "*rows"]) -> Float[ndarray, "*rows"]:
+    """1 where a gap is above 0, 1/2 where it is 0, else 0: of each row, whether a blind scorer is right.
+
+    >>> accuracies(np.array([[0.2], [0.0], [-0.1]])).ravel().tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return (1 + np.sign(np.asarray(gaps, dtype=np.float64))) / 2
+
+
+@dataclass(frozen=True)
+class FilterRound:
+    """A round of `filter_predictable`: rows before it, the scorer's accuracy with its interval, and drops."""
+
+    rows: int
+    accuracy: float
+    low: float
+    high: float
+    dropped: int
+
+
+def filter_predictable(
+    n: int,
+    answer: Callable[[NDArray[np.int64]], Float[ndarray, "rows"]],
+    interval: Callable[[NDArray[np.int64], Float[ndarray, "rows"]], tuple[float, float]],
+    order: Int[ndarray, "n"],
+    *,
+    share: float = 0.05,
+    least: int = 50,
+    rounds: int = 100,
+) -> tuple[Bool[ndarray, "n"], tuple[FilterRound, ...]]:
+    """Which of `n` rows are kept so that a blind scorer's interval reaches chance, and what each round did.
+
+    `answer` gives the gaps of rows by their positions; a scorer that learns is to learn from some of these
+    rows and to answer others. `interval` gives (low, high) of its accuracy from positions and `accuracies`.
+    While the interval lies above 1/2, the rows that are answered right with the largest gaps are dropped, at
+    most `share` of what is left and no more than bring the accuracy down to 1/2; ties are broken by `order`,
+    a permutation. The end comes with an interval that reaches 1/2 or lies below it, where fewer than `least`
+    rows would be left, or after so many `rounds`; the last of the rounds returned drops nothing.
+
+    Raises `InputError` for a share outside (0, 1) and fewer than one round, `ScoreError` for gaps that are
+    not finite or not one per row.
+
+    >>> gaps = np.linspace(-1, 3, 401)
+    >>> kept, done = filter_predictable(
+    ...     401, lambda rows: gaps[rows], lambda rows, right: (right.mean() - 0.1, 1.0), np.arange(401))
+    >>> int(kept.sum()), len(done), round(done[0].accuracy, 3), round(done[-1].accuracy, 3)
+    (243, 11, 0.749, 0.586)
+    """
+    if not 0 < share < 1:
+        raise InputError("share of rows dropped in a round", given=share, allowed="between 0 and 1")
+    if rounds < 1:
+        raise InputError("number of rounds", given=rounds, allowed="1 or more")
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    rows, done = np.arange(n), list[FilterRound]()
+    while len(rows):
+        gaps = np.asarray(answer(rows), dtype=np.float64)
+        if gaps.shape != rows.shape or not np.isfinite(gaps).all():
+            raise ScoreError("the blind scorer gave no finite number for some row")
+        right = accuracies(gaps)
+        accuracy = float(right.mean())
+        low, high = interval(rows, right)
+        # Dropping r of R rights of n rows leaves (R - r) / (n - r), which is 1/2 at r = 2 R - n.
+        surplus = round(2 * right.sum() - len(rows))
+        most = min(max(1, int(share * len(rows))), surplus, len(rows) - least)
+        if low <= 0.5 or most < 1 or len(done) == rounds:
+            done.append(FilterRound(len(rows), accuracy, low, high, 0))
+            break
+        away = np.lexsort((place[rows], -gaps))[:most]
+        away = away[gaps[away] > 0]
+        done.append(FilterRound(len(rows), accuracy, low, high, len(away)))
+        rows = np.delete(rows, away)
+    kept = np.zeros(n, dtype=bool)
+    kept[rows] = True
+    return kept, tuple(done)
+
+
+def _check(gaps: ndarray, scales: Sequence[float], bins: int, edge_bins: int) -> None:
+    d = gaps.shape[1]
+    if not d:
+        raise InputError("no blind scores", allowed="one or more")
+    if len(scales) != d:
+        raise InputError("a scale for each blind score", given=len(scales), allowed=str(d))
+    if not all(0 < scale < np.inf for scale in scales):
+        raise InputError("scale of gaps", given=", ".join(map(str, scales)), allowed="positive numbers")
+    if min(bins, edge_bins) < 1:
+        raise InputError("number of bins", given=min(bins, edge_bins), allowed="1 or more")
+    odd = np.flatnonzero(~np.isfinite(gaps).all(axis=1))
+    if len(odd):
+        raise ScoreError("a gap is not finite", where=f"row {odd[0] + 1}", given=gaps[odd[0]].tolist())
+
+
+def _numbered(place: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
+    """The numbers in their order from 0 on, without gaps in between, and how many there are."""
+    low, high = (int(place.min()), int(place.max())) if len(place) else (0, -1)
+    if high - low < _DENSE:
+        there = np.zeros(high - low + 1, dtype=bool)
+        there[place - low] = True
+        names = np.cumsum(there) - 1
+        return names[place - low], int(there.sum())
+    names, number = np.unique(place, return_inverse=True)
+    return number.reshape(-1).astype(np.int64), len(names)

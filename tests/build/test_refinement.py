@@ -1,0 +1,136 @@
+"""Refinement keeps the rows of a row-by-row account of SugarCrepe's rule, and what it promises is exact."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from counterfoil.build.refinement import accuracies, cells, filter_predictable, largest_gaps, refine
+from counterfoil.errors import InputError, ScoreError
+from official_refinement import refined
+
+
+def gaps_of(n: int, d: int, seed: int) -> np.ndarray:
+    """Gaps in hundredths with all edges and many zeros; the right caption scores higher more often."""
+    rng = np.random.default_rng(seed)
+    gaps = np.clip(np.round(rng.normal(0.15, 0.5, (n, d)), 2), -1, 1)
+    gaps[rng.random((n, d)) < 0.1] = 0
+    return gaps
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_scores_keep_the_rows_of_the_official_rule_on_the_same_choices(seed: int) -> None:
+    gaps = gaps_of(5_000, 2, seed)
+    assert (np.abs(gaps) == 1).any(axis=0).all()
+    assert ((gaps == 0).sum(axis=1) == 1).any()
+    order = np.random.default_rng(seed).permutation(len(gaps))
+    place = np.argsort(order)
+    expected = refined(*gaps.T.tolist(), lambda rows, k: sorted(rows, key=lambda row: place[row])[:k])
+    assert Counter(np.flatnonzero(refine(gaps, order)).tolist()) == Counter(expected)
+
+
+@pytest.mark.parametrize(
+    ("d", "bins", "edge_bins"), [(1, 50, 10), (2, 50, 10), (3, 3, 2), (4, 2, 5), (12, 50, 10)]
+)
+def test_every_mirrored_cell_holds_equally_many(d: int, bins: int, edge_bins: int) -> None:
+    scales = tuple(np.arange(1.0, d + 1).tolist())
+    gaps = gaps_of(3_000, d, seed=d) * scales
+    if d == 12:  # as many scores as this leave next to nothing, unless gaps repeat
+        gaps = np.where(np.random.default_rng(1).random((3_000, 1)) < 0.4, 1, -1) * gaps[:40].repeat(
+            75, axis=0
+        )
+    kept = refine(gaps, np.arange(len(gaps)), scales=scales, bins=bins, edge_bins=edge_bins)
+
+    def cell(row: np.ndarray) -> tuple[int, ...]:
+        b = edge_bins if (row == 0).any() else bins
+        return tuple(
+            int(np.sign(g)) * (min(int(abs(g) / s * b), b - 1) + 1) for g, s in zip(row, scales, strict=True)
+        )
+
+    before, after = (Counter(map(cell, rows)) for rows in (gaps, gaps[kept]))
+    for key, count in before.items():
+        mirror = tuple(-each for each in key)
+        assert after[key] == (count if key == mirror else min(count, before[mirror]))
+    assert 0 < kept.sum() < len(gaps)
+    assert (accuracies(gaps[kept]).mean(axis=0) == 0.5).all()
+
+
+def test_a_rule_that_sees_cells_alone_is_right_of_half_of_the_rows() -> None:
+    gaps = gaps_of(4_000, 2, seed=9)
+    kept = refine(gaps, np.arange(len(gaps)))
+    cell, side = cells(gaps[kept])
+    assert accuracies(gaps).mean(axis=0).min() > 0.55
+    for seed in range(20):
+        rule = np.random.default_rng(seed).choice([-1, 1], cell.max() + 1)
+        assert (rule[cell] * side).sum() == 0
+    # Of two signs together as well: as often both up as both down.
+    signs = Counter(map(tuple, np.sign(gaps[kept]).astype(int).tolist()))
+    assert all(signs[a, b] == signs[-a, -b] for a, b in product((-1, 0, 1), repeat=2))
+
+
+def test_groups_are_balanced_each_for_itself_and_scales_change_no_rows() -> None:
+    gaps, groups = gaps_of(3_000, 2, seed=4), np.random.default_rng(0).integers(-3, 4, 3_000)
+    order = np.random.default_rng(1).permutation(3_000)
+    kept = refine(gaps, order, groups=groups)
+    for group in range(-3, 4):
+        rows = np.flatnonzero(groups == group)
+        own = refine(gaps[rows], np.argsort(np.argsort(order)[rows]))
+        assert own.tolist() == kept[rows].tolist()
+    assert (refine(gaps * [4, 8], order, groups=groups, scales=(4, 8)) == kept).all()
+    assert largest_gaps(gaps * [1, 8]) == (1.0, 8.0)
+
+
+def test_each_of_the_surplus_is_kept_equally_often() -> None:
+    gaps = np.array([0.501, 0.505, 0.509, 0.51, -0.505, -0.507])[:, None]
+    drawn = [refine(gaps, np.random.default_rng(seed).permutation(6)) for seed in range(2_000)]
+    often = np.mean(drawn, axis=0)
+    assert (often[4:] == 1).all()
+    assert np.abs(often[:4] - 0.5).max() < 4 * (0.25 / 2_000) ** 0.5
+
+
+def test_empty_tables_are_empty_and_bad_input_is_refused() -> None:
+    assert refine(np.zeros((0, 2)), np.arange(0)).tolist() == []
+    gaps = np.zeros((3, 2))
+    with pytest.raises(ScoreError, match="row 2"):
+        refine(np.array([[0.0], [np.nan]]), np.arange(2))
+    for change, match in [
+        ({"scales": (1.0,)}, "a scale for each"),
+        ({"scales": (1.0, 0.0)}, "positive"),
+        ({"bins": 0}, "bins"),
+        ({"order": np.zeros(3, int)}, "permutation"),
+        ({"gaps": np.zeros((3, 0))}, "no blind scores"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            refine(**{"gaps": gaps, "order": np.arange(3), **change})
+
+
+def test_predictable_rows_go_until_the_interval_reaches_chance() -> None:
+    rng = np.random.default_rng(0)
+    signal = rng.normal(0.6, 1, 2_000)
+
+    def interval(rows: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+        half = 1.96 * (0.25 / len(right)) ** 0.5
+        return right.mean() - half, right.mean() + half
+
+    kept, rounds = filter_predictable(
+        2_000, lambda rows: signal[rows], interval, np.arange(2_000), share=0.04
+    )
+    assert rounds[0].low > 0.5 >= rounds[-1].low
+    assert all(each.low > 0.5 and each.dropped for each in rounds[:-1])
+    assert rounds[-1].high > 0.5
+    assert kept.sum() == rounds[-1].rows == 2_000 - sum(each.dropped for each in rounds)
+    # The surest right answers went, and no wrong one.
+    assert signal[~kept].min() >= signal[kept].max()
+    few, stopped = filter_predictable(
+        2_000, lambda rows: signal[rows], interval, np.arange(2_000), least=1_990
+    )
+    assert few.sum() == 1_990
+    assert stopped[-1].low > 0.5
+    same, once = filter_predictable(50, lambda rows: np.zeros(len(rows)), interval, np.arange(50))
+    assert (same.all(), len(once)) == (True, 1)
+    for change in ({"share": 1.0}, {"rounds": 0}):
+        with pytest.raises(InputError):
+            filter_predictable(3, lambda rows: rows * 1.0, interval, np.arange(3), **change)
+    with pytest.raises(ScoreError):
+        filter_predictable(3, lambda rows: np.full(3, np.nan), interval, np.arange(3))
