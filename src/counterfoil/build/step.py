@@ -3,7 +3,7 @@
 Rows are an Arrow table. Its columns are the roles of training data (`image`, `caption`, `negative_caption`,
 `negative_image`, `generated_image`, `generated_caption`), labels (`subset`, `type`), and
 
-    id                      unique; what is made of a row is called "ROW/what", candidates "ROW#0", "ROW#1", ...
+    id                      unique; what is made of a row is called "ROW/what", its candidates "ROW#0", ...
     of                      of candidates: the id of the row that they are candidates for
     X_by, X_from, X_seed    who made what is in column X, from which row, with which seed
     NAME, negative_NAME     scores of the caption and of the negative caption
@@ -115,12 +115,15 @@ class Work:
 class Output:
     """What a step kept and made, what it dropped (with a column `reason`), and facts for the report.
 
-    Facts are plain values as JSON has them, and depend on neither time nor machine.
+    Facts are plain values as JSON has them, and depend on neither time nor machine. `files` are further
+    files that the step wrote into the build's folder, by their paths in it: where one is gone or changed, the
+    step is not finished.
     """
 
     kept: pa.Table
     dropped: pa.Table | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    files: Sequence[str] = ()
 
     @property
     def reasons(self) -> dict[str, int]:

@@ -27,7 +27,19 @@ SMALLEST = 32
 _BATCH = 500
 
 #: What is drawn from a seed has a stream of random numbers of its own, so that no two share a scene.
-STREAMS = ("quads", "choices", "gallery", "loose", "contrasts", "rated", "preferences", "clips", "statements")
+STREAMS = (
+    "quads",
+    "choices",
+    "gallery",
+    "loose",
+    "contrasts",
+    "rated",
+    "preferences",
+    "clips",
+    "statements",
+    "built",
+    "built-training",
+)
 
 #: Called with (stage, done, total) as pictures are drawn.
 Progress = Callable[[str, int, int], None]

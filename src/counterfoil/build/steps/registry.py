@@ -44,5 +44,18 @@ STEPS: Registry[StepEntry] = Registry(
     "step",
     StepEntry,
     "counterfoil.steps",
-    (),
+    (
+        StepEntry(
+            "read",
+            "rows from a benchmark, a table, captions, or the drawn world",
+            "counterfoil build read --source captions.json --out rows.parquet",
+            "counterfoil.build.steps.read:Read",
+        ),
+        StepEntry(
+            "assemble",
+            "a benchmark or a training set of the rows",
+            "counterfoil build assemble rows.parquet --images photos/ --out mine/",
+            "counterfoil.build.steps.assemble:Assemble",
+        ),
+    ),
 )

@@ -1,0 +1,156 @@
+"""The artefact of a step: a folder with the rows it kept, those it dropped, and a manifest.
+
+    rows.parquet       the rows that go on to the next step
+    dropped.parquet    the rows that were dropped, with a column `reason`
+    manifest.json      what was done, from what, how many rows went in and came out, and the digests of both
+                       tables; written last
+
+A folder without a manifest is unfinished. Equal rows, settings and seed give equal bytes.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterfoil.build.step import Output, Step, read_files, settings_of
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import Stored, read_model
+from counterfoil.store import digest_file, digest_value, write_json, write_parquet
+
+ROWS, DROPPED, MANIFEST = "rows.parquet", "dropped.parquet", "manifest.json"
+_FORMAT = "counterfoil step"
+
+
+class _Manifest(Stored):
+    format: str
+    step: str
+    version: int
+    settings: dict[str, Any]
+    files: dict[str, str]
+    seed: int
+    rows_from: str
+    rows_in: int
+    rows_out: int
+    made: list[str]
+    dropped: dict[str, int]
+    facts: dict[str, Any]
+    tables: dict[str, str]
+    others: dict[str, str]
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What is known of a finished step without its tables.
+
+    `label` is its place and name ("3-imagine"), `dropped` the number of rows by reason, `made` the columns
+    that it added, `rows` the digest of its rows.
+    """
+
+    label: str
+    step: str
+    settings: Mapping[str, Any]
+    seed: int
+    rows_in: int
+    rows_out: int
+    made: tuple[str, ...]
+    dropped: Mapping[str, int]
+    facts: Mapping[str, Any] = field(repr=False)
+    rows: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """The folder of a step; `label` is the step's place and name."""
+
+    folder: Path
+
+    @property
+    def label(self) -> str:
+        """The step's place and name, which is the name of the folder."""
+        return self.folder.name
+
+    @property
+    def _build(self) -> Path:
+        return self.folder.parent.parent
+
+    def rows(self) -> pa.Table:
+        """The rows that the step kept and made."""
+        return _read(self.folder / ROWS)
+
+    def dropped(self) -> pa.Table:
+        """The rows that it dropped, with their reasons; an empty table where there are none."""
+        return _read(self.folder / DROPPED)
+
+    def record(self) -> StepRecord:
+        """What the manifest says; raises `DataError` where there is none, or it is damaged."""
+        held = read_model(self.folder / MANIFEST, _Manifest)
+        return StepRecord(
+            self.label,
+            held.step,
+            held.settings,
+            held.seed,
+            held.rows_in,
+            held.rows_out,
+            tuple(held.made),
+            held.dropped,
+            held.facts,
+            held.tables[ROWS],
+        )
+
+    def finished(self, step: Step, *, seed: int, rows_from: str) -> StepRecord | None:
+        """The record where this very step was finished on these rows and its tables are whole, else None."""
+        try:
+            held = read_model(self.folder / MANIFEST, _Manifest)
+            whole = all(digest_file(self.folder / name) == its for name, its in held.tables.items())
+            whole = whole and all(digest_file(self._build / name) == its for name, its in held.others.items())
+        except (DataError, OSError):
+            return None
+        key = {"step": held.step, "version": held.version, "settings": held.settings, "files": held.files}
+        asked = _key(step)
+        same = digest_value(key) == digest_value(asked) and held.seed == seed and held.rows_from == rows_from
+        return self.record() if whole and same else None
+
+    def save(self, step: Step, rows: pa.Table, output: Output, *, seed: int, rows_from: str) -> StepRecord:
+        """Write the tables, then the manifest; a stop in between leaves an unfinished folder."""
+        with suppress(FileNotFoundError):
+            (self.folder / MANIFEST).unlink()
+        dropped = output.dropped if output.dropped is not None else rows.schema.empty_table()
+        write_parquet(self.folder / ROWS, output.kept.combine_chunks())
+        write_parquet(self.folder / DROPPED, dropped.combine_chunks())
+        manifest = {
+            "format": _FORMAT,
+            **_key(step),
+            "seed": seed,
+            "rows_from": rows_from,
+            "rows_in": len(rows),
+            "rows_out": len(output.kept),
+            "made": [name for name in output.kept.column_names if name not in rows.column_names],
+            "dropped": output.reasons,
+            "facts": dict(output.facts),
+            "tables": {name: digest_file(self.folder / name) for name in (ROWS, DROPPED)},
+            "others": {name: digest_file(self._build / name) for name in output.files},
+        }
+        write_json(self.folder / MANIFEST, manifest)
+        return self.record()
+
+
+def _key(step: Step) -> dict[str, Any]:
+    """What a step's result depends on besides its rows and the seed."""
+    return {
+        "step": step.name,
+        "version": step.version,
+        "settings": settings_of(step),
+        "files": read_files(step),
+    }
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError("cannot be read", where=path, given=str(error), hint="build it again") from error

@@ -1,0 +1,117 @@
+"""A build: the steps of a recipe run one after the other in a folder, each finished step kept.
+
+    steps/1-read/, steps/2-format/, ...    what each step kept and dropped (`artefact`)
+    images/                                the images that steps made
+    benchmark/                             what the last step assembled
+
+A build that was stopped, at whatever moment, goes on where it was, and ends in the same bytes as one that
+was not. A step is run again where its settings, the files that they name, its rows or the seed have changed.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from counterfoil.build.artefact import Artefact, StepRecord
+from counterfoil.build.recipe import Recipe
+from counterfoil.build.step import Output, Step, Work, check_columns
+from counterfoil.data.training_rows import IMAGE_ROLES
+from counterfoil.errors import DataError, StorageError
+
+STEPS_FOLDER, IMAGES_FOLDER, BENCHMARK_FOLDER = "steps", "images", "benchmark"
+#: Rows from nowhere: what the first step takes.
+_NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A folder in which a recipe was run to its end, and what its manifests say."""
+
+    folder: Path
+    records: tuple[StepRecord, ...]
+
+    @property
+    def artefacts(self) -> tuple[Artefact, ...]:
+        """The folders of the steps."""
+        return tuple(Artefact(self.folder / STEPS_FOLDER / each.label) for each in self.records)
+
+    @property
+    def benchmark(self) -> Path | None:
+        """The folder of the benchmark, where the recipe assembles one."""
+        folder = self.folder / BENCHMARK_FOLDER
+        return folder if folder.is_dir() else None
+
+
+def run_recipe(
+    recipe: Recipe, work: Work, *, begun: Callable[[str, int], None] = lambda label, rows: None
+) -> Build:
+    """Run the steps in the folder of `work`, those that are not finished there; `begun` gets label and rows.
+
+    Raises what steps raise; finished steps stay.
+    """
+    photos = getattr(recipe.steps[0], "images", None)
+    work = replace(work, seed=recipe.seed, photos=work.photos if photos is None else Path(photos))
+    records: list[StepRecord] = []
+    rows, source = pa.table({"id": pa.array([], pa.string())}), _NOTHING
+    for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
+        place = Artefact(work.folder / STEPS_FOLDER / label)
+        record = place.finished(step, seed=recipe.seed, rows_from=source)
+        if record is None:
+            if records and number:
+                rows = Artefact(work.folder / STEPS_FOLDER / records[-1].label).rows()
+            begun(label, len(rows))
+            record = _run(step, rows, replace(work, step=label), place, source)
+        records.append(record)
+        source = record.rows
+        if number == 0:
+            recipe.check_order(place.rows().column_names)
+    _tidy(work.folder, recipe, records)
+    return Build(work.folder, tuple(records))
+
+
+def run_step(step: Step, rows: pa.Table, work: Work) -> Output:
+    """One step on rows of one's own, checked before and after."""
+    where = f"step {work.step or step.name}"
+    check_columns(step, rows, where=where)
+    output = step.run(rows, work)
+    if not len(output.kept) and len(rows):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in output.reasons.items())
+        raise DataError("no row is left", where=where, given=reasons or "no reasons")
+    return output
+
+
+def _run(step: Step, rows: pa.Table, work: Work, place: Artefact, source: str) -> StepRecord:
+    output = run_step(step, rows, work)
+    record = place.save(step, rows, output, seed=work.seed, rows_from=source)
+    shutil.rmtree(work.keep, ignore_errors=True)
+    return record
+
+
+def _tidy(folder: Path, recipe: Recipe, records: list[StepRecord]) -> None:
+    """Remove what an earlier recipe left: folders of other steps, and images that no row names."""
+    shutil.rmtree(folder / "unfinished", ignore_errors=True)
+    for other in _inside(folder / STEPS_FOLDER):
+        if other.name not in recipe.labels:
+            shutil.rmtree(other, ignore_errors=True)
+    held = {path.name: path for path in _inside(folder / IMAGES_FOLDER)}
+    if not held:
+        return
+    named: set[str] = set()
+    for record in records:
+        artefact = Artefact(folder / STEPS_FOLDER / record.label)
+        for table in (artefact.rows(), artefact.dropped()):
+            for column in set(IMAGE_ROLES) & set(table.column_names):
+                named.update(cell for cell in table[column].unique().to_pylist() if cell)
+    for name, path in held.items():
+        if name not in named:
+            try:
+                path.unlink()
+            except OSError as error:
+                raise StorageError("cannot be removed", where=path, given=str(error)) from error
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    return iter(sorted(folder.iterdir())) if folder.is_dir() else iter(())

@@ -1,0 +1,152 @@
+"""`assemble`: a benchmark in counterfoil's own format, or a training set, of the rows."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.build.step import Output, Work
+from counterfoil.data import folder as benchmarks
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.questions import choices, quads
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
+from counterfoil.errors import DataError, InputError
+from counterfoil.world.training import TRAIN, VALIDATION, save_training
+
+#: Where the benchmark goes in the folder of a build.
+BENCHMARK = "benchmark"
+#: Labels of rows that become groupings of the questions.
+_LABELS = ("type", "subset", "split")
+_FORMS = Literal["auto", "quad", "choice", "training"]
+
+
+@dataclass(frozen=True)
+class Assemble:
+    """Quads where rows have a negative image, else choices of two captions; or rows to learn from.
+
+    The benchmark is saved in the folder `benchmark` of the build. A training set is `train.parquet` and
+    `validation.parquet` there, all rows of an image on one side.
+    """
+
+    name: ClassVar[str] = "assemble"
+    summary: ClassVar[str] = "a benchmark or a training set of the rows"
+    version: ClassVar[int] = 1
+
+    form: _FORMS = field(
+        default="auto",
+        metadata={
+            "help": "quad, choice, training; auto: quad where rows have a negative image, else choice."
+        },
+    )
+    title: str = field(default="Built with counterfoil", metadata={"help": "The title of the benchmark."})
+    licence: str = field(default="", metadata={"help": "The licence of the benchmark, as SPDX calls it."})
+    homepage: str = field(default="", metadata={"help": "Where the benchmark is described."})
+    citation: str = field(default="", metadata={"help": "How it is cited."})
+    validation: float = field(
+        default=0.2, metadata={"help": "Of a training set: the share of rows that are held out."}
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.validation < 1:
+            raise InputError("validation", given=self.validation, allowed="between 0 and 1")
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """What every row needs."""
+        wanted = {"quad": ("negative_caption", "negative_image"), "choice": ("negative_caption",)}
+        return ("image", "caption", *wanted.get(self.form, ()))
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """No column."""
+        return ()
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """Save the benchmark or the training set; rows pass through as they are.
+
+        Raises `DataError` where a row lacks something, or an image is not there.
+        """
+        form = self.form
+        if form == "auto":
+            form = "quad" if "negative_image" in rows.column_names else "choice"
+        for name in (*IMAGE_ROLES, *CAPTION_ROLES):
+            if name in rows.column_names and rows[name].null_count:
+                at = int(np.argmax(rows[name].is_null().to_numpy(zero_copy_only=False)))
+                raise DataError(
+                    f"a row without {name}", where=f"step {work.step}, row '{rows['id'][at].as_py()}'"
+                )
+        target = work.folder / BENCHMARK
+        if form == "training":
+            made = tuple(f"{BENCHMARK}/{name}" for name in (TRAIN, VALIDATION))
+            return Output(rows, facts=self._training(rows, work), files=made)
+        if "negative_caption" not in rows.column_names:
+            raise DataError(
+                "no column 'negative_caption'", where=f"step {work.step}", hint="put 'negate' before"
+            )
+        built = self._benchmark(rows, form, work)
+        for name in (TRAIN, VALIDATION):
+            (target / name).unlink(missing_ok=True)
+        benchmarks.save(built, target, progress=work.progress)
+        facts = {"form": form, "questions": len(built), "benchmark": built.digest}
+        return Output(rows, facts=facts, files=(f"{BENCHMARK}/manifest.json",))
+
+    def _benchmark(self, rows: pa.Table, form: str, work: Work) -> Benchmark:
+        ids = rows["id"].to_pylist()
+        card = Card(
+            name=work.folder.name or "built",
+            title=self.title,
+            form=form,
+            size=len(rows),
+            licence=self.licence,
+            homepage=self.homepage,
+            citation=self.citation,
+            measures=("group", "i2t", "t2i") if form == "quad" else ("accuracy",),
+            groupings=tuple(name for name in _LABELS if name in rows.column_names),
+        )
+        groupings = {
+            name: tuple(cell or "" for cell in rows[name].to_pylist())
+            for name in _LABELS
+            if name in rows.column_names
+        }
+        captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
+        images = [work.image(cell) for cell in rows["image"].to_pylist()]
+        source = f"built by recipe, seed {work.seed}"
+        if form == "choice":
+            return choices(card, ids, captions, images, groupings, source=source)
+        negative = [work.image(cell) for cell in rows["negative_image"].to_pylist()]
+        return quads(card, ids, captions, (images, negative), groupings, source=source)
+
+    def _training(self, rows: pa.Table, work: Work) -> dict[str, object]:
+        images: dict[str, int] = {}
+        captions: dict[str, int] = {}
+        columns: dict[str, np.ndarray] = {}
+        for role in (*IMAGE_ROLES, *CAPTION_ROLES):
+            if role in rows.column_names:
+                items = images if role in IMAGE_ROLES else captions
+                cells = rows[role].to_pylist()
+                columns[role] = np.array([items.setdefault(cell, len(items)) for cell in cells], np.int64)
+        made = TrainingSet(
+            name=work.folder.name,
+            images=tuple(Image(_plain(cell), work.image(cell).source) for cell in images),
+            captions=tuple(Caption(str(at), said) for said, at in captions.items()),
+            rows=columns,
+            groupings={
+                name: tuple(cell or "" for cell in rows[name].to_pylist())
+                for name in ("type", "subset")
+                if name in rows.column_names
+            },
+            source=f"built by recipe, seed {work.seed}",
+        )
+        target = work.folder / BENCHMARK
+        if benchmarks.is_benchmark_folder(target):
+            shutil.rmtree(target)
+        training, validation = save_training(made, target, share=self.validation, progress=work.progress)
+        return {"form": "training", "training": training, "validation": validation}
+
+
+def _plain(cell: str) -> str:
+    return cell.rpartition(".")[0] or cell

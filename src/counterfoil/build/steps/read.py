@@ -1,0 +1,139 @@
+"""`read`: the rows that a recipe begins with, from a benchmark, a table, captions, or the drawn world."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+
+from counterfoil.build.rows import keep_image, of_benchmark, read_rows
+from counterfoil.build.step import Output, Work
+from counterfoil.errors import DataError, InputError
+from counterfoil.world.captions import OPENINGS, describe, text
+from counterfoil.world.edits import Contrast
+from counterfoil.world.painting import draw_many, encode
+from counterfoil.world.sample import check_number, check_size, contrasts, stream
+from counterfoil.world.scenes import one_of, sample_scene
+
+#: The source of rows that are drawn.
+WORLD = "world"
+#: Files that are read as tables, or as captions in COCO's layouts.
+_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+#: Pictures that are drawn at a time.
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Read:
+    """Rows with `id`, `caption` and what else the source has: images, negative captions, labels, scores.
+
+    Of the drawn world: `image` with its `scene`, a caption that is true of it, and with `negatives` a caption
+    that is not, with `subset` and `type` of the difference.
+    """
+
+    name: ClassVar[str] = "read"
+    summary: ClassVar[str] = "rows from a benchmark, a table, captions, or the drawn world"
+    version: ClassVar[int] = 1
+
+    source: str = field(
+        default=WORLD,
+        metadata={
+            "help": "A table (CSV, TSV, JSON, JSON Lines, Parquet), captions in COCO's layouts, a benchmark "
+            "by its name or folder, or 'world'.",
+            "file": True,
+        },
+    )
+    layout: str | None = field(
+        default=None, metadata={"help": "The benchmark in whose layout the source is, such as sugarcrepe."}
+    )
+    images: str | None = field(default=None, metadata={"help": "The folder of the images.", "file": True})
+    limit: int | None = field(
+        default=None, metadata={"help": "Only so many rows, evenly spread over the source."}
+    )
+    n: int = field(default=210, metadata={"help": "Of the drawn world: how many rows."})
+    size: int = field(default=96, metadata={"help": "Of the drawn world: pixels to a side."})
+    negatives: bool = field(
+        default=True, metadata={"help": "Of the drawn world: whether rows have a negative caption."}
+    )
+    training: bool = field(
+        default=False,
+        metadata={"help": "Of the drawn world: scenes that no built benchmark shares, to learn from."},
+    )
+    captions: Literal["exact", "loose"] = field(
+        default="exact",
+        metadata={"help": "Of the drawn world, without negatives: captions of one scene, or loose ones."},
+    )
+
+    def __post_init__(self) -> None:
+        check_number(self.n, "rows")
+        check_size(self.size)
+        if self.limit is not None and self.limit < 1:
+            raise InputError("limit", given=self.limit, allowed="1 or more")
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """None: this step comes first."""
+        return ()
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The columns that every source has."""
+        return ("caption",)
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
+        if self.source == WORLD and not Path(self.source).exists():
+            return self._cut(self._drawn(work), f"drawn with seed {work.seed}")
+        path = Path(self.source)
+        images = None if self.images is None else Path(self.images)
+        if images is not None and not images.is_dir():
+            raise DataError("no such folder of images", where=images, hint="check --images")
+        if self.layout is None and path.suffix.lower() in _FILES:
+            return self._cut(read_rows(path, work), self.source)
+        named = self.layout or self.source
+        return self._cut(
+            of_benchmark(work.benchmark(named, None if self.layout is None else path, images), work),
+            self.source,
+        )
+
+    def _cut(self, found: pa.Table, source: str) -> Output:
+        total = len(found)
+        if self.limit is not None and self.limit < total:
+            found = found.take(np.linspace(0, total - 1, self.limit).round().astype(np.int64))
+        return Output(found, facts={"source": source, "rows": total})
+
+    def _drawn(self, work: Work) -> pa.Table:
+        of = "built-training" if self.training else "built"
+        rng = stream(of, work.seed, 1)
+        if not self.negatives and self.captions == "loose":
+            scenes = [sample_scene(rng) for _ in range(self.n)]
+            said = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
+            made: Sequence[Contrast] = ()
+            negatives: list[str] = []
+        else:
+            made = contrasts(self.n, seed=work.seed, of=of, progress=work.progress)
+            scenes = [contrast.scenes[0] for contrast in made]
+            openings = [one_of(OPENINGS, rng) for _ in made]
+            said, negatives = (
+                [text(one.captions[at], opening=by) for one, by in zip(made, openings, strict=True)]
+                for at in (0, 1)
+            )
+        cells = []
+        for start in range(0, len(scenes), _BATCH):
+            pictures = draw_many(scenes[start : start + _BATCH], self.size)
+            cells += [keep_image(work, encode(PIL.Image.fromarray(each))) for each in pictures]
+            work.progress("drawing", len(cells), len(scenes))
+        columns = {
+            "id": [f"row-{at:06d}" for at in range(len(scenes))],
+            "image": cells,
+            "caption": said,
+            "scene": [scene.to_json() for scene in scenes],
+        }
+        if self.negatives:
+            columns["negative_caption"] = negatives
+            columns["subset"] = [contrast.subset for contrast in made]
+            columns["type"] = [contrast.type for contrast in made]
+        return pa.table(columns)
