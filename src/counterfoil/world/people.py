@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.judgements import ROLES
 from counterfoil.errors import DataError, InputError
+from counterfoil.stats.latent_classes import fit, patterns
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0
@@ -155,30 +156,15 @@ def rates_unseen(answers: Annotations, *, rounds: int = 1000, tolerance: float =
     Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM
     algorithm, 1979 (two classes).
     """
-    if len(answers.annotators) < 3:
-        raise InputError(
-            "too few annotators to tell rates without the truth",
-            given=len(answers.annotators),
-            allowed="3 or more who judged the same items",
-        )
-    said = answers.said.astype(np.float64)
-    so = said.mean(axis=0)
-    # Half a vote both ways keeps every chance off 0 and 1, whose logarithms have no value.
-    for _ in range(rounds):
-        hits = (said @ so + 0.5) / (so.sum() + 1)
-        rejections = ((1 - said) @ (1 - so) + 0.5) / ((1 - so).sum() + 1)
-        share = (so.sum() + 0.5) / (len(so) + 1)
-        odds = np.log(share / (1 - share)) + np.log(hits / (1 - rejections)) @ said
-        odds += np.log((1 - hits) / rejections) @ (1 - said)
-        new = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
-        moved, so = np.abs(new - so).max(initial=0.0), new
-        if moved <= tolerance:
-            break
+    found = patterns(answers.said, ~answers.said)
+    guess = fit(found.yes, found.no, found.counts, rounds=rounds, tolerance=tolerance)
     people = tuple(
         Annotator(name, float(h + r) / 2, float(h - r) / 2, float(seconds.mean()))
-        for name, h, r, seconds in zip(answers.annotators, hits, rejections, answers.seconds, strict=True)
+        for name, h, r, seconds in zip(
+            answers.annotators, guess.hits, guess.rejections, answers.seconds, strict=True
+        )
     )
-    return Guess(people, so, float(share))
+    return Guess(people, guess.so[found.of_item], guess.share)
 
 
 def judge(

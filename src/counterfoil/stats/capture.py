@@ -1,0 +1,222 @@
+"""Numbers of things that were never found, from how often those that were found were found again.
+
+Several proposers (models, people) each find some of the N right pairs of a gallery. How many are left follows
+from how their finds overlap: capture-recapture, as animals are counted.
+
+* `independent`: every proposer finds each pair with a chance of its own, whatever the others find. Models
+  that see the same easy pairs overlap more than chance, so N comes out *too low*: it is a lower bound then.
+* `chao`: a lower bound for chances that differ from pair to pair, from those found once and twice. It is
+  below the truth on average unless all pairs are equally hard.
+* `graded`: chances differ from pair to pair by one grade of difficulty that all proposers share (Darroch).
+  It extrapolates, so its intervals are wide.
+
+Sources: D. G. Chapman, Some properties of the hypergeometric distribution with applications to zoological
+sample censuses, 1951; A. Chao, Estimating the population size for capture-recapture data with unequal
+catchability, 1987; R. M. Cormack, Interval estimation for mark-recapture studies of closed populations, 1992;
+J. N. Darroch et al., A three-sample multiple-recapture approach to census population estimation, 1993.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import inf, log
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import gammaln, xlogy
+from scipy.stats import chi2
+
+from counterfoil.errors import InputError
+from counterfoil.stats.intervals import normal_quantile
+
+#: More proposers than these make too many patterns of finds for `graded`.
+MOST = 10
+#: A population this many times what was found is as good as unbounded.
+_BEYOND = 1e6
+
+
+@dataclass(frozen=True)
+class Population:
+    """An estimate of all there is: `found` of them, `total` with its interval; infinite where unbounded."""
+
+    found: int
+    total: float
+    low: float
+    high: float
+
+    @property
+    def missing(self) -> tuple[float, float, float]:
+        """The estimate of what was not found, and its interval."""
+        return self.total - self.found, self.low - self.found, self.high - self.found
+
+
+def chapman(first: int, second: int, both: int) -> float:
+    """Chapman's estimate of a population of which two proposers found so many, and `both` the same ones.
+
+        N = (n1 + 1) (n2 + 1) / (m + 1) - 1
+
+    Raises `InputError` where more were found by both than by either.
+
+    >>> round(chapman(60, 50, 30), 2)
+    99.35
+    """
+    if not 0 <= both <= min(first, second):
+        raise InputError("both found more than either", given=f"{both} of {first} and {second}")
+    return (first + 1) * (second + 1) / (both + 1) - 1
+
+
+def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
+    """All there is, where proposers find pairs independently of each other, each at a rate of its own.
+
+    `finds[p, i]` is whether proposer i found pair p; pairs that none found do not count. The likeliest
+    number, which for two proposers is Chapman's estimate give or take one, with its profile-likelihood
+    interval: `high` is infinite where no pair was found twice. 0 of 0 where nothing was found. Raises
+    `InputError` for fewer than two proposers.
+
+    >>> both, one = np.ones((30, 2), bool), np.array([[True, False]] * 30 + [[False, True]] * 20)
+    >>> here = independent(np.concatenate([both, one]))
+    >>> here.found, round(here.total), round(here.low), round(here.high)
+    (80, 99, 87, 120)
+    """
+    finds = _found(finds)
+    if not len(finds):
+        return Population(0, 0.0, 0.0, inf)
+    each = finds.sum(axis=0).astype(np.float64)
+    found = len(finds)
+
+    def likelihood(total: float) -> float:
+        left = total - each
+        return float(
+            gammaln(total + 1) - gammaln(total - found + 1) + (xlogy(left, left) - xlogy(total, total)).sum()
+        )
+
+    return _profiled(found, likelihood, level)
+
+
+def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
+    """A lower bound of all there is, where some pairs are harder to find than others.
+
+        N >= S + (t - 1) / t * f1 (f1 - 1) / (2 (f2 + 1)),
+
+    with S found, f1 by one and f2 by two of t proposers (bias-corrected). The interval is log-normal around
+    what is missing; where f1 is 0 or 1 nothing is missing as far as the bound tells, and `high` is S + f1. It
+    covers the bound, not the truth, which may be above it. Raises `InputError` for fewer than two proposers.
+
+    >>> here = chao(np.array([[1, 0, 0]] * 40 + [[1, 1, 0]] * 20 + [[1, 1, 1]] * 10, dtype=bool))
+    >>> here.found, round(here.total, 1)
+    (70, 94.8)
+    """
+    finds = _found(finds)
+    found, t = len(finds), finds.shape[1]
+    times = np.bincount(finds.sum(axis=1), minlength=3)
+    once, twice = float(times[1]), float(times[2])
+    share = (t - 1) / t
+    missing = share * once * (once - 1) / (2 * (twice + 1))
+    if missing <= 0:
+        return Population(found, float(found), float(found), float(found + once))
+    # Chao 1987 equation 11, in its bias-corrected form.
+    variance = (
+        missing
+        + share**2 * once * (2 * once - 1) ** 2 / (4 * (twice + 1) ** 2)
+        + share**2 * once**2 * twice * (once - 1) ** 2 / (4 * (twice + 1) ** 4)
+    )
+    wide = np.exp(normal_quantile(level) * np.sqrt(np.log1p(variance / missing**2)))
+    return Population(found, found + missing, float(found + missing / wide), float(found + missing * wide))
+
+
+def graded(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
+    """All there is, where pairs differ by one grade of difficulty that all proposers share.
+
+    The log-linear model of the counts of all patterns of finds with a rate per proposer and a term in
+    k (k - 1) / 2 for pairs found by k of them (Darroch's), its likeliest total and profile-likelihood
+    interval. Raises `InputError` for fewer than three proposers or more than `MOST`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> hard = rng.beta(1, 1, size=(400, 1))
+    >>> finds = rng.random((400, 4)) < hard
+    >>> here = graded(finds)
+    >>> bool(here.low < 400 < here.high), bool(independent(finds).high < 400)
+    (True, True)
+    """
+    t = finds.shape[1]
+    if not 3 <= t <= MOST:
+        raise InputError(
+            "a shared grade of difficulty needs several proposers", given=t, allowed=f"3 to {MOST}"
+        )
+    finds = _found(finds)
+    if not len(finds):
+        return Population(0, 0.0, 0.0, inf)
+    cells = np.array(list(product((0, 1), repeat=t)))
+    counts = np.bincount(finds @ (1 << np.arange(t)[::-1]), minlength=len(cells)).astype(np.float64)
+    k = cells.sum(axis=1)
+    design = np.column_stack([np.ones(len(cells)), cells, k * (k - 1) / 2])
+    found = len(finds)
+
+    def likelihood(total: float) -> float:
+        # The pattern of no find has what is missing; given the total, counts are multinomial.
+        every = counts.copy()
+        every[0] = total - found
+        fitted = _poisson(design, every)
+        chance = fitted / fitted.sum()
+        return float(gammaln(total + 1) - gammaln(every[0] + 1) + xlogy(every, chance).sum())
+
+    return _profiled(found, likelihood, level)
+
+
+def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found proposers"]:
+    if finds.ndim != 2 or finds.shape[1] < 2:
+        raise InputError(
+            "what is missing shows in what several find again",
+            given=f"{finds.shape[-1] if finds.ndim == 2 else 0} proposers",
+            allowed="2 or more",
+        )
+    kept: ndarray = finds[finds.any(axis=1)]
+    return kept
+
+
+def _profiled(found: int, likelihood: Callable[[float], float], level: float) -> Population:
+    """The likeliest total from `found` on and those that are not rejected, searched over log missing."""
+    least, most = log(1e-3), log(_BEYOND * (found + 1))
+
+    def at(missing: float) -> float:
+        return likelihood(found + float(np.exp(missing)))
+
+    # Likelihoods of a total are unimodal; a coarse pass finds the hill, a search its top.
+    grid = np.linspace(least, most, 60)
+    values = np.array([at(each) for each in grid])
+    top = int(np.argmax(values))
+    around = grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]
+    best = float(minimize_scalar(lambda each: -at(each), bounds=around, method="bounded").x)
+    none = likelihood(float(found))
+    floor = max(at(best), none) - float(chi2.ppf(level, 1)) / 2
+    total = float(found) if none >= at(best) else found + float(np.exp(best))
+    total = inf if top == len(grid) - 1 else total
+    low = float(found)
+    if none < floor and at(least) < floor:
+        low = found + float(np.exp(brentq(lambda each: at(each) - floor, least, best)))
+    high = inf
+    if at(most) < floor:
+        inside = best if at(best) >= floor else least
+        beyond = inside if at(inside) >= floor else None
+        high = (
+            float(found)
+            if beyond is None
+            else found + float(np.exp(brentq(lambda each: at(each) - floor, beyond, most)))
+        )
+    return Population(found, total, low, high)
+
+
+def _poisson(design: Float[ndarray, "cells terms"], counts: Float[ndarray, "cells"]) -> ndarray:
+    """The fitted counts of a log-linear model, by iteratively reweighted least squares."""
+    fitted = counts + 0.1
+    for _ in range(50):
+        working = np.log(fitted) + (counts - fitted) / fitted
+        weight = np.sqrt(fitted)
+        terms = np.linalg.lstsq(design * weight[:, None], working * weight, rcond=None)[0]
+        new = np.exp(np.clip(design @ terms, -30, 30))
+        if np.abs(new - fitted).max() <= 1e-8 * (1 + fitted.max()):
+            return new
+        fitted = new
+    return fitted

@@ -1,0 +1,128 @@
+"""What several proposers missed, against brute force and against populations of known size."""
+
+from itertools import product
+from math import inf, lgamma, log
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from counterfoil.errors import InputError
+from counterfoil.stats.capture import chao, chapman, graded, independent
+
+
+def drawn(n: int, rates, rng: np.random.Generator, *, spread: float = 0.0) -> np.ndarray:
+    """Which of n pairs each proposer finds; `spread` is how much log odds differ from pair to pair."""
+    odds = np.log(np.array(rates) / (1 - np.array(rates))) + spread * rng.normal(size=(n, 1))
+    return rng.random((n, len(rates))) < 1 / (1 + np.exp(-odds))
+
+
+def slow_likelihood(finds: np.ndarray, total: int) -> float:
+    """N! / (N - S)! times the chance of every find and of every miss, at the likeliest rates."""
+    found = [row for row in finds.tolist() if any(row)]
+    value = lgamma(total + 1) - lgamma(total - len(found) + 1)
+    for k in range(finds.shape[1]):
+        yes = sum(row[k] for row in found)
+        for share, times in ((yes / total, yes), (1 - yes / total, total - yes)):
+            value += times * log(share) if times else 0.0
+    return value
+
+
+@pytest.mark.parametrize("proposers", [2, 4])
+def test_independent_is_the_likeliest_number_of_all(proposers: int) -> None:
+    finds = drawn(120, [0.3, 0.5, 0.2, 0.4][:proposers], np.random.default_rng(proposers))
+    here = independent(finds)
+    totals = range(here.found, 1000)
+    values = np.array([slow_likelihood(finds, total) for total in totals])
+    assert abs(here.total - totals[int(values.argmax())]) <= 1
+    kept = np.array(totals)[values >= values.max() - 3.8414588 / 2]
+    assert kept[0] - 1 <= here.low <= kept[0]
+    assert kept[-1] <= here.high <= kept[-1] + 1
+
+
+def test_two_proposers_are_chapmans() -> None:
+    for seed in range(20):
+        finds = drawn(300, [0.4, 0.6], np.random.default_rng(seed))
+        each, both = finds.sum(axis=0).tolist(), int(finds.all(axis=1).sum())
+        assert independent(finds).total == pytest.approx(chapman(*each, both), abs=2.0)
+
+
+def test_graded_is_the_likeliest_of_its_model() -> None:
+    finds = drawn(300, [0.5, 0.4, 0.3], np.random.default_rng(3), spread=1.0)
+    cells = np.array(list(product((0, 1), repeat=3)))
+    counts = np.array([(finds == cell).all(axis=1).sum() for cell in cells], dtype=float)
+    k = cells.sum(axis=1)
+    design = np.column_stack([cells, k * (k - 1) / 2])
+
+    def slow(total: float) -> float:
+        every = counts.copy()
+        every[0] = total - counts[1:].sum()
+
+        def loss(terms: np.ndarray) -> float:
+            odds = design @ terms
+            return -float(every @ (odds - np.log(np.exp(odds).sum())))
+
+        value = -minimize(loss, np.zeros(4), method="BFGS").fun
+        return value + lgamma(total + 1) - lgamma(every[0] + 1)
+
+    here = graded(finds)
+    best = slow(here.total)
+    assert best >= max(slow(here.total * 0.98), slow(here.total * 1.02))
+    assert best - slow(here.low) == pytest.approx(3.8414588 / 2, abs=0.02)
+    assert best - slow(here.high) == pytest.approx(3.8414588 / 2, abs=0.02)
+
+
+def covered(of, spread: float, repetitions: int, rates=(0.3, 0.4, 0.5, 0.35), n: int = 400):
+    """How often the interval holds the truth, and the mean estimate as a share of it."""
+    inside, estimates = 0, []
+    for seed in range(repetitions):
+        here = of(drawn(n, rates, np.random.default_rng(seed), spread=spread))
+        inside += here.low <= n <= here.high
+        estimates.append(here.total / n)
+    return inside / repetitions, float(np.median(estimates))
+
+
+def test_coverage_of_known_populations() -> None:
+    # 300 repetitions know 95 % to 1.3 points.
+    share, centre = covered(independent, 0.0, 300)
+    assert 0.92 < share < 0.98
+    assert centre == pytest.approx(1.0, abs=0.02)
+    # Pairs that differ in how hard they are: independence is below and does not cover, a grade does.
+    share, centre = covered(independent, 1.5, 40)
+    assert share < 0.05
+    assert centre < 0.9
+    share, centre = covered(graded, 1.5, 60)
+    assert share > 0.8
+    assert centre == pytest.approx(1.0, abs=0.12)
+    bounds = [
+        chao(drawn(400, (0.3, 0.4, 0.5, 0.35), np.random.default_rng(s), spread=1.5)) for s in range(60)
+    ]
+    assert np.mean([bound.low <= 400 for bound in bounds]) > 0.97
+    assert np.mean([bound.total for bound in bounds]) < 400
+
+
+def test_ends_where_little_is_known() -> None:
+    apart = np.array([[True, False]] * 5 + [[False, True]] * 4)
+    assert independent(apart).high == inf
+    whole = independent(np.ones((30, 2), dtype=bool))
+    assert (whole.found, whole.low) == (30, 30.0)
+    assert whole.total == 30.0
+    assert 30 < whole.high < 33
+    nothing = np.zeros((4, 3), dtype=bool)
+    assert (independent(nothing).found, graded(nothing).high) == (0, inf)
+    assert chao(np.ones((9, 3), dtype=bool)).missing == (0.0, 0.0, 0.0)
+    # What none found does not count.
+    assert independent(np.concatenate([apart, [[False, False]]])) == independent(apart)
+
+
+def test_too_few_proposers() -> None:
+    for of, finds in (
+        (independent, np.ones((3, 1), bool)),
+        (chao, np.ones((3, 1), bool)),
+        (graded, np.ones((3, 2), bool)),
+        (graded, np.ones((3, 11), bool)),
+    ):
+        with pytest.raises(InputError, match="proposers"):
+            of(finds)
+    with pytest.raises(InputError, match="more than either"):
+        chapman(3, 4, 5)
