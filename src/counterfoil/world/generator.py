@@ -92,7 +92,7 @@ def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
     """
     things = list(contrast.scenes[1].things)
     for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
-        things[at] = _repainted(things[at], rng)
+        things[at] = repainted(things[at], rng)
     return replace(contrast.scenes[1], things=tuple(things))
 
 
@@ -141,7 +141,7 @@ def _laid(
     return tuple(things)
 
 
-def _repainted(thing: Thing, rng: np.random.Generator) -> Thing:
+def repainted(thing: Thing, rng: np.random.Generator) -> Thing:
     """One attribute changed; never a size, since it may lie in a container, which keeps shape and texture."""
     shape, colour, texture = (
         one_of([value for value in values if value != old], rng)

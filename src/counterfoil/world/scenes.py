@@ -104,9 +104,28 @@ class Scene:
         """The scene of a text that `to_json` wrote; raises `DataError` for any other."""
         try:
             held = json.loads(text)
-            return cls(tuple(Thing(*each) for each in held["things"]), held["paper"])
+            scene = cls(tuple(Thing(*each) for each in held["things"]), held["paper"])
         except (ValueError, TypeError, KeyError) as error:
             raise DataError("no scene of the drawn world", where=where, given=text) from error
+        for thing in scene.things:
+            _check(thing, where)
+        if scene.paper not in PAPERS:
+            raise DataError("no paper of the drawn world", where=where, given=scene.paper, allowed=PAPERS)
+        return scene
+
+
+def _check(thing: Thing, where: object) -> None:
+    """Raise `DataError` for a thing that is none of the world's."""
+    allowed = {"shape": (*SHAPES, *CONTAINERS), **ATTRIBUTES}
+    for name, values in allowed.items():
+        if getattr(thing, name) not in values:
+            raise DataError(
+                f"no {name} of the drawn world", where=where, given=getattr(thing, name), allowed=values
+            )
+    for name, low, high in (("x", 0, 1), ("y", 0, 1), ("turn", -360, 360)):
+        value = getattr(thing, name)
+        if type(value) not in (int, float) or not low <= value <= high:
+            raise DataError(f"no {name} of a thing", where=where, given=value, allowed=f"{low} to {high}")
 
 
 def holds(relation: str, first: Thing, second: Thing) -> bool:

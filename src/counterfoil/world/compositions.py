@@ -1,0 +1,374 @@
+"""Compositions: scenes of which a given caption is true, made from the caption or from another scene.
+
+An image generator of the world. It draws what a caption claims and, where the caption leaves room, a few
+things besides; as an editor it changes a scene as little as will do. What comes out is checked by the exact
+rules of truth, so a scene is never believed to fit: it fits, or there is none.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from counterfoil.errors import InputError
+from counterfoil.world.captions import Meaning, Phrase, matches
+from counterfoil.world.edits import Contrast, carried, has_room, holder, with_things
+from counterfoil.world.generator import imagine, repainted, shows
+from counterfoil.world.scenes import (
+    ATTRIBUTES,
+    CELLS,
+    CONTAINERS,
+    CONTAINMENT,
+    DIRECTIONS,
+    PAPERS,
+    SHAPES,
+    Scene,
+    Thing,
+    hollow,
+    one_of,
+    place,
+    sample_scene,
+    sample_thing,
+)
+
+Cell = tuple[int, int]
+
+#: Tries at a composition, and at one thing that no numeral counts by mistake.
+_TRIES, _SAMPLES = 300, 30
+#: How many things a picture shows where its caption leaves it open, as in scenes drawn at random.
+_FEWEST, _MOST = 2, 4
+#: How often a thing that no phrase speaks of has the shape and colour of another, is a container, and lies in
+#: one that has room for it.
+_TWINS, _HOLLOW, _HELD = 0.2, 0.12, 0.5
+#: First changes that are tried where no single change will do.
+_FIRST = 12
+#: Tries at a wrong picture of a lone caption, and how often it is the right one spoilt rather than another.
+_WRONG, _SPOILT = 60, 0.6
+
+
+def compose(meaning: Meaning, rng: np.random.Generator, *, unlike: Meaning | None = None) -> Scene | None:
+    """A scene of which `meaning` is true and, where it is given, `unlike` is not; as a rule of 2 to 4 things.
+
+    None where no such scene was found in 300 tries: nothing is both a star and a ring, a ring is never
+    striped, a container has room for one small thing, and more than nine things find no place. Captions that
+    describe scenes of the world are always drawn.
+
+    >>> from counterfoil.world.truth import read
+    >>> rng = np.random.default_rng(0)
+    >>> caption = read("Two red stars are above a blue moon.")
+    >>> matches(caption, compose(caption, rng))
+    True
+    >>> compose(read("A star is inside a heart."), rng) is None
+    True
+    """
+    for _ in range(_TRIES):
+        scene = _composed(meaning, rng)
+        if scene is not None and _right(meaning, unlike, scene):
+            return scene
+    return None
+
+
+def adapt(
+    scene: Scene, meaning: Meaning, rng: np.random.Generator, *, unlike: Meaning | None = None
+) -> Scene | None:
+    """`scene` changed as little as will do for `meaning` to be true of it and `unlike` to be false.
+
+    One change (another shape, colour, size, texture or place of a thing or of all that are counted together,
+    an exchange of one of these by two things, a thing more or less) where one will do, any of those that do
+    being as likely; else two, if a few tries find them; else a new scene by `compose`. The scene itself where
+    nothing need be changed. None where there is no such scene.
+
+    >>> from counterfoil.world.truth import read
+    >>> star = Thing("star", "small", "plain", "red", 0.2, 0.5)
+    >>> scene = Scene((star, Thing("moon", "large", "plain", "blue", 0.8, 0.5)))
+    >>> new = adapt(scene, read("A star is to the right of a moon."), np.random.default_rng(0))
+    >>> sorted(thing.shape for thing in new.things)
+    ['moon', 'star']
+    """
+    if _right(meaning, unlike, scene):
+        return scene
+    changes = list(_changes(scene, meaning, rng))
+    for phrase in unlike.phrases if unlike is not None else ():
+        changes += _together(scene, phrase, rng)
+    order = [changes[i] for i in rng.permutation(len(changes))]
+    for changed in order:
+        if _right(meaning, unlike, changed):
+            return changed
+    for first in order[:_FIRST]:
+        found = [each for each in _changes(first, meaning, rng) if _right(meaning, unlike, each)]
+        if found:
+            return one_of(found, rng)
+    return compose(meaning, rng, unlike=unlike)
+
+
+def imagine_caption(
+    meaning: Meaning,
+    rng: np.random.Generator,
+    *,
+    unlike: Meaning | None = None,
+    original: Scene | None = None,
+    adapted: bool = False,
+    failure: float = 0.0,
+    subset: str = "",
+) -> tuple[Scene, bool] | None:
+    """What the world's image generator draws for a caption, and whether that is right.
+
+    Right is a scene of which `meaning` is true and `unlike`, the caption that the picture must not fit, is
+    false. With probability `failure` the picture is wrong. Where there is an `unlike`, wrong pictures are
+    those of `generator.imagine`: 40 % show the original (drawn from `unlike` where `original` is not given),
+    the others are spoilt, show something else or fit both captions; `subset` is the kind of edit, which
+    decides how often the last can be. For a lone caption 60 % are spoilt and 40 % show something else. A
+    caption that everything fits ("a shape") has no wrong picture, and its right one is drawn.
+
+    `adapted` pictures change `original` as little as will do; others are drawn from the caption alone. A
+    picture that can only be right by half, as that of "a star and a heart" is where it must not fit "a star",
+    is drawn for `meaning` and is not right. None where the world has no scene that `meaning` is true of.
+
+    Raises `InputError` where `failure` is no probability, or a picture is to be adapted from nothing.
+
+    >>> from counterfoil.world.truth import read
+    >>> said, negative = read("A star is above a moon."), read("A moon is above a star.")
+    >>> scene, right = imagine_caption(negative, np.random.default_rng(0), unlike=said)
+    >>> right, matches(negative, scene), matches(said, scene)
+    (True, True, False)
+    """
+    if not 0 <= failure <= 1:
+        raise InputError("the generator's failure is no probability", given=failure, allowed="0 to 1")
+    if adapted and original is None:
+        raise InputError("a picture can be adapted only where its original is known")
+
+    def drawn(but: Meaning | None) -> Scene | None:
+        if adapted and original is not None:
+            return adapt(original, meaning, rng, unlike=but)
+        return compose(meaning, rng, unlike=but)
+
+    right = drawn(unlike)
+    if right is None and unlike is not None:
+        right = drawn(None)
+    if right is None:
+        return None
+    if unlike is None:
+        if rng.random() < failure:
+            right = _wrong(meaning, right, rng)
+        return right, matches(meaning, right)
+    first = original if original is not None else compose(unlike, rng)
+    if first is None:
+        # Nothing can show the original, so it cannot be drawn by mistake either.
+        if rng.random() < failure:
+            right = _wrong(meaning, right, rng)
+        return right, _right(meaning, unlike, right)
+    contrast = Contrast(subset, (unlike, meaning), (first, right))
+    scene, _ = imagine(contrast, rng, failure=failure)
+    return scene, shows(contrast, scene)
+
+
+def _right(meaning: Meaning, unlike: Meaning | None, scene: Scene) -> bool:
+    return matches(meaning, scene) and (unlike is None or not matches(unlike, scene))
+
+
+def _wrong(meaning: Meaning, right: Scene, rng: np.random.Generator) -> Scene:
+    """A scene that `meaning` is false of, if there is one: the right one spoilt, or another."""
+    spoilt = rng.random() < _SPOILT
+    for tried in range(_WRONG):
+        if spoilt:
+            things = list(right.things)
+            for at in rng.permutation(len(things))[: 1 + tried // 12]:
+                things[at] = repainted(things[at], rng)
+            scene = replace(right, things=tuple(things))
+        else:
+            scene = sample_scene(rng)
+        if not matches(meaning, scene):
+            return scene
+    return right
+
+
+def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
+    """A scene that most likely fits; None where things have no room or cannot be as a phrase has them."""
+    counts = [phrase.count for phrase in meaning.phrases]
+    cells = _places(meaning, counts, rng)
+    if cells is None:
+        return None
+    roles: list[str] = ["", ""]
+    if meaning.relation in CONTAINMENT:
+        roles = ["guest", "host"] if meaning.relation == "inside" else ["host", "guest"]
+    roles += [""] * (len(counts) - 2)
+    things: list[Thing] = []
+    for k, phrase in enumerate(meaning.phrases):
+        others = [each for each in meaning.phrases if each.count > 1 and each is not phrase]
+        for cell in cells[k]:
+            thing = _spoken(phrase, cell, rng, others, roles[k])
+            if thing is None:
+                return None
+            things.append(thing)
+    if meaning.relation in CONTAINMENT:
+        host, guest = (1, 0) if meaning.relation == "inside" else (0, 1)
+        things[guest] = replace(things[guest], x=things[host].x, y=things[host].y)
+    scene = Scene(tuple(things), paper=one_of(PAPERS, rng))
+    if meaning.closed:
+        return scene
+    wanted = _FEWEST + int(rng.random() * (_MOST + 1 - _FEWEST))
+    while len(scene.things) < wanted:
+        more = _more(scene, meaning, rng)
+        if more is None:
+            break
+        scene = replace(scene, things=(*scene.things, more))
+    # What was spoken of first need not be painted first.
+    return replace(scene, things=tuple(scene.things[i] for i in rng.permutation(len(scene.things))))
+
+
+def _places(meaning: Meaning, counts: list[int], rng: np.random.Generator) -> list[list[Cell]] | None:
+    """The cells of the things of each phrase, so that the relation holds; None where there is no room."""
+    order = [CELLS[i] for i in rng.permutation(len(CELLS))]
+    if meaning.relation is None:
+        found = _taken(order, counts)
+    elif meaning.relation in CONTAINMENT:
+        if counts[:2] != [1, 1]:
+            return None
+        found = _taken(order, [1, *counts[2:]])
+        found = found and [found[0], *found]
+    else:
+        right, down = DIRECTIONS[meaning.relation]
+        # What a cell has more of, the further it lies in the direction from the second to the first.
+        ahead = {cell: right * cell[0] + down * cell[1] for cell in CELLS}
+        levels = sorted(set(ahead.values()))
+        ways = [cut for cut in (1, 2) if counts[0] <= 3 * (3 - cut) and counts[1] <= 3 * cut]
+        if not ways:
+            return None
+        cut = levels[one_of(ways, rng)]
+        first = [cell for cell in order if ahead[cell] >= cut][: counts[0]]
+        second = [cell for cell in order if ahead[cell] < cut][: counts[1]]
+        rest = _taken([cell for cell in order if cell not in (*first, *second)], counts[2:])
+        found = None if rest is None else [first, second, *rest]
+    return found
+
+
+def _taken(cells: list[Cell], counts: list[int]) -> list[list[Cell]] | None:
+    """The first cells for the first phrase, the next for the next; None where they do not last."""
+    if sum(counts) > len(cells):
+        return None
+    ends = np.cumsum([0, *counts])
+    return [cells[start:stop] for start, stop in pairwise(ends)]
+
+
+def _spoken(
+    phrase: Phrase, cell: Cell, rng: np.random.Generator, others: list[Phrase], role: str
+) -> Thing | None:
+    """A thing that fits the phrase and none of the others, which count theirs; None where none is found."""
+    for _ in range(_SAMPLES):
+        thing = _with(sample_thing(rng, cell), dict(phrase.said))
+        if role == "host" and phrase.shape is None:
+            thing = hollow(thing, rng)
+        if thing.shape in CONTAINERS:
+            thing = replace(thing, size="large", texture="plain")
+        elif role == "guest":
+            thing = replace(thing, size="small")
+        out_of_place = (role == "host") != (thing.shape in CONTAINERS) and role != ""
+        if phrase.fits(thing) and not out_of_place and not any(other.fits(thing) for other in others):
+            return thing
+        if thing.shape == phrase.shape and not phrase.fits(thing):
+            # Of this shape there is none of the size or texture.
+            return None
+    return None
+
+
+def _more(scene: Scene, meaning: Meaning, rng: np.random.Generator) -> Thing | None:
+    """One thing that no phrase speaks of, where it makes no numeral wrong; None where there is none."""
+    free = scene.free()
+    if not free:
+        return None
+    for _ in range(_SAMPLES):
+        thing = sample_thing(rng, one_of(free, rng))
+        if rng.random() < _TWINS:
+            # As in scenes at random; "two stars" and no "two striped stars" need a third star.
+            twin = one_of(scene.things, rng)
+            thing = replace(thing, shape=twin.shape, colour=twin.colour)
+            if thing.shape in CONTAINERS:
+                thing = replace(thing, size="large", texture="plain")
+        elif rng.random() < _HOLLOW:
+            thing = hollow(thing, rng)
+        hosts = [host for host in scene.things if has_room(host, scene)]
+        if hosts and thing.shape in SHAPES and rng.random() < _HELD:
+            host = one_of(hosts, rng)
+            thing = replace(thing, size="small", x=host.x, y=host.y)
+        if not any(phrase.count > 1 and phrase.fits(thing) for phrase in meaning.phrases):
+            return thing
+    return None
+
+
+def _changes(scene: Scene, meaning: Meaning, rng: np.random.Generator) -> Iterator[Scene]:
+    """The scene after one change, for every change that leaves a scene of the world."""
+    things, free = scene.things, scene.free()
+    for thing in things:
+        for name, values in {"shape": _shapes(thing), **ATTRIBUTES}.items():
+            for value in values:
+                changed = _with(thing, {name: value})
+                if changed != thing and _lawful(changed, held=holder(thing, scene) is not None):
+                    yield with_things(scene, (thing, changed))
+        yield replace(scene, things=tuple(other for other in things if other is not thing))
+        for cell in free:
+            # What a container holds comes along.
+            yield carried(scene, {thing.cell: place(rng, cell)})
+            if holder(thing, scene) is not None:
+                x, y = place(rng, cell)
+                yield with_things(scene, (thing, replace(thing, x=x, y=y)))
+        if thing.size == "small" and holder(thing, scene) is None:
+            for host in things:
+                if has_room(host, scene):
+                    yield with_things(scene, (thing, replace(thing, x=host.x, y=host.y)))
+    for one, two in combinations(things, 2):
+        yield from _exchanges(scene, one, two)
+    for phrase in meaning.phrases:
+        for cell in free:
+            more = _spoken(phrase, cell, rng, [], "")
+            if more is not None:
+                yield replace(scene, things=(*things, more))
+
+
+def _together(scene: Scene, phrase: Phrase, rng: np.random.Generator) -> Iterator[Scene]:
+    """The scene after one change of all things that the phrase counts, with or without another one as before.
+
+    "Two striped stars" that must not be "two stars" need the third.
+    """
+    group = [thing for thing in scene.things if phrase.fits(thing)]
+    if not 1 < len(group) == phrase.count:
+        return
+    held = [holder(thing, scene) is not None for thing in group]
+    for name, values in {"shape": _shapes(group[0]), **ATTRIBUTES}.items():
+        for value in values:
+            new = [_with(thing, {name: value}) for thing in group]
+            if all(_lawful(thing, held=inside) for thing, inside in zip(new, held, strict=True)):
+                changed = with_things(scene, *zip(group, new, strict=True))
+                yield changed
+                for cell in scene.free():
+                    x, y = place(rng, cell)
+                    yield replace(changed, things=(*changed.things, replace(group[0], x=x, y=y)))
+
+
+def _exchanges(scene: Scene, one: Thing, two: Thing) -> Iterator[Scene]:
+    """The scene after two things exchange an attribute, their shapes or their places."""
+    held = [holder(thing, scene) is not None for thing in (one, two)]
+    for name in ("shape", *ATTRIBUTES):
+        first = _with(one, {name: getattr(two, name)})
+        second = _with(two, {name: getattr(one, name)})
+        if first != one and _lawful(first, held=held[0]) and _lawful(second, held=held[1]):
+            yield with_things(scene, (one, first), (two, second))
+    if one.cell != two.cell:
+        yield carried(scene, {one.cell: (two.x, two.y), two.cell: (one.x, one.y)})
+
+
+def _with(thing: Thing, values: Mapping[str, Any]) -> Thing:
+    return replace(thing, **values)
+
+
+def _shapes(thing: Thing) -> tuple[str, ...]:
+    """The shapes that a thing may have instead: containers hold their shape among themselves."""
+    return CONTAINERS if thing.shape in CONTAINERS else SHAPES
+
+
+def _lawful(thing: Thing, *, held: bool) -> bool:
+    """Whether there may be such a thing: containers are large and plain, and what they hold is small."""
+    if thing.shape in CONTAINERS:
+        return not held and (thing.size, thing.texture) == ("large", "plain")
+    return not held or thing.size == "small"
