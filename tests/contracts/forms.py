@@ -45,7 +45,7 @@ def quads(n: int = 12, *, share: int = 1, name: str = "toy", **card: Any) -> Ben
 def choices(
     subsets: Mapping[str, int],
     *,
-    k: int = 2,
+    k: int | Sequence[int] = 2,
     correct: int = 1,
     asks: Literal["image", "caption"] = "image",
     macro: str = "subset",
@@ -54,10 +54,14 @@ def choices(
     """Choices among k items of their own, in subsets: {"add": 6, "swap": 2} makes six and two questions.
 
     `asks` says what the query is: an "image" (choose among captions) or a "caption" (choose among images).
+    Several k are those of the questions in turn.
     """
     labels = tuple(label for label, count in subsets.items() for _ in range(count))
     n = len(labels)
-    images, captions = (n, n * k) if asks == "image" else (n * k, n)
+    counts = np.resize(np.asarray(k), n)
+    candidates = np.full((n, counts.max()), -1)
+    candidates[np.arange(counts.max()) < counts[:, None]] = np.arange(counts.sum())
+    images, captions = (n, int(counts.sum())) if asks == "image" else (int(counts.sum()), n)
     return Benchmark(
         _card("choice", title="Toy choices", macro=macro, groupings=("subset",), **card),
         tuple(Image(str(i)) for i in range(images)),
@@ -66,7 +70,7 @@ def choices(
             tuple(str(i) for i in range(n)),
             groupings={"subset": labels},
             query=np.arange(n),
-            candidates=np.arange(n * k).reshape(n, k),
+            candidates=candidates,
             correct=correct,
             asks=asks,
         ),
@@ -348,7 +352,17 @@ def scores_of(benchmark: Benchmark, *, seed: int = 0, values: int = 4) -> NDArra
     """Scores of a few whole values, so that many tie; with `values` 1 the scores of a constant scorer."""
     found = np.random.default_rng(seed).integers(0, values, shape_of(benchmark)).astype(np.float64)
     # Of statements they are probabilities.
-    return found / max(values - 1, 1) if benchmark.card.form == "statement" else found
+    return (
+        found / max(values - 1, 1) if benchmark.card.form == "statement" else without_gaps(benchmark, found)
+    )
+
+
+def without_gaps(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scores, minus infinity where a question has no candidate; those of some questions as they are."""
+    questions = benchmark.questions
+    if not isinstance(questions, Choice) or len(scores) != len(questions):
+        return scores
+    return np.where(questions.candidates < 0, -np.inf, scores)
 
 
 def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
@@ -378,7 +392,9 @@ def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
 
 def answers_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Answers:
     """The answers that these scores make: rankings of a gallery, else the scores themselves."""
-    return rankings(benchmark, scores) if benchmark.card.form == "gallery" else Scores(scores)
+    if benchmark.card.form == "gallery":
+        return rankings(benchmark, scores)
+    return Scores(without_gaps(benchmark, scores))
 
 
 def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import ScoreError
 
@@ -50,7 +51,8 @@ class Scores(Answered):
     """One float64 score per pair a question asks about; higher means a better match.
 
     `values` is (n, 2 captions, 2 images) for quads, (n, k) for choices, (n,) for rated captions, and (n, 2)
-    for preferences; (n, 2, draws) where a metric was asked once per draw of references.
+    for preferences; (n, 2, draws) where a metric was asked once per draw of references. Of choices with
+    different numbers of candidates k is the most, and `NO_CANDIDATE` stands behind the last of each.
     """
 
     values: NDArray[np.float64]
@@ -83,6 +85,17 @@ class Scores(Answered):
             )
         # Written so that NaN is broken, too.
         broken = ~(np.abs(self.values) <= LARGEST)
+        if questions.filled is not None:
+            extra = ~questions.filled & (self.values != NO_CANDIDATE)
+            if extra.any():
+                at = tuple(int(i) for i in np.argwhere(extra)[0])
+                raise ScoreError(
+                    "a score where the question has no candidate",
+                    where=f"{where}, question '{benchmark.questions.ids[at[0]]}', position {at[1:]}",
+                    given=self.values[at],
+                    allowed=f"{NO_CANDIDATE} behind the last of its {int(questions.filled[at[0]].sum())}",
+                )
+            broken &= questions.filled
         if broken.any():
             at = tuple(int(i) for i in np.argwhere(broken)[0])
             raise ScoreError(

@@ -56,7 +56,8 @@ class Card(BaseModel):
     measures: tuple[str, ...] = ()
     #: Groupings its authors report by; finer ones stay in the data.
     groupings: tuple[str, ...] = ()
-    #: The grouping that the macro average runs over.
+    #: The grouping that the macro average runs over. Of means over groups of means over groups all of them,
+    #: the largest groups first: "aspect > kind > subset".
     macro: str = ""
     #: What the published macro average leaves out: groups by name, and groups of fewer questions than this.
     macro_without: tuple[str, ...] = ()
@@ -64,6 +65,11 @@ class Card(BaseModel):
     #: "module:function" that reads it.
     reader: str = ""
     pitfalls: tuple[str, ...] = ()
+
+    @property
+    def macro_groupings(self) -> tuple[str, ...]:
+        """The groupings that the macro average runs over, the largest groups first."""
+        return tuple(name.strip() for name in self.macro.split(">")) if self.macro else ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

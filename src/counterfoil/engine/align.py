@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.records import Caption, Image
 from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.row_matching import (
@@ -60,7 +61,10 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     _check_form(given, benchmark)
     rows = _rows(given, benchmark, note)
     if given.values is not None:
-        return Scores(given.values[rows]).check(benchmark, where=given.table.source)
+        values = given.values[rows]
+        if given.kind == "choice_scores":
+            values = _of_candidates(given, benchmark, values, rows)
+        return Scores(values).check(benchmark, where=given.table.source)
     return Outcomes({name: right[rows] for name, right in given.right.items()})
 
 
@@ -122,13 +126,38 @@ def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
         )
     if given.values is not None and given.kind != "drawn_scores":
         asked = questions.shape[1:]
-        if given.values.shape[1:] != asked:
+        # Of questions with different numbers of candidates those at hand may be the ones with fewer.
+        fewer = questions.filled is not None and given.values.shape[1:] < asked
+        if given.values.shape[1:] != asked and not fewer:
             raise ScoreError(
                 f"the table has another number of candidates than {benchmark.name}",
                 where=given.table.source,
                 given=given.values.shape[1],
                 allowed=str(asked[0]),
             )
+
+
+def _of_candidates(
+    given: GivenTable, benchmark: Benchmark, values: Float64[ndarray, "n given"], rows: Int64[ndarray, "n"]
+) -> Float64[ndarray, "n k"]:
+    """The scores of candidates, in the shape of the questions; raises `ScoreError` where some are missing."""
+    found = np.full(benchmark.listed.shape, NO_CANDIDATE)
+    found[:, : values.shape[1]] = values
+    filled = benchmark.listed.filled
+    asked = np.ones(found.shape, dtype=bool) if filled is None else filled
+    odd = ((found != NO_CANDIDATE) != asked).any(axis=1)
+    if odd.any():
+        at = int(np.argmax(odd))
+        place = int(np.argmax((found[at] != NO_CANDIDATE) != asked[at]))
+        apart = given.folded or place >= len(given.column)
+        where = given.table.source if apart else given.table.where(int(rows[at]), given.column[place])
+        raise ScoreError(
+            "not a score for each candidate",
+            where=f"{where}, question '{benchmark.questions.ids[at]}'",
+            given=f"{int((found[at] != NO_CANDIDATE).sum())} scores",
+            allowed=f"{int(asked[at].sum())}",
+        )
+    return found
 
 
 def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:

@@ -78,8 +78,8 @@ def question_items(benchmark: Benchmark) -> list[QuestionItems]:
     captions, images = benchmark.paired.slots()
     return [
         QuestionItems(
-            tuple(benchmark.images[place] for place in of_images),
-            tuple(benchmark.captions[place] for place in of_captions),
+            tuple(benchmark.images[place] for place in of_images if place >= 0),
+            tuple(benchmark.captions[place] for place in of_captions if place >= 0),
         )
         for of_captions, of_images in zip(captions.tolist(), images.tolist(), strict=True)
     ]

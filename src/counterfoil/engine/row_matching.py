@@ -182,7 +182,7 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
         column = _column(given, candidates)
         if column is not None:
             theirs[slot] = [_plain(cell) for cell in column]
-        texts = [benchmark.captions[position].text for position in asked[:, slot]]
+        texts = [benchmark.captions[at].text if at >= 0 else "" for at in asked[:, slot].tolist()]
         if all(text is not None for text in texts):
             ours[slot] = [_plain(text) for text in texts]
     return theirs, ours

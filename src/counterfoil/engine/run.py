@@ -51,7 +51,11 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
     work, kept = session.prepare(benchmark, scorer, reads=tuple(candidates))
     found = session.classify(scorer, work, kept, kinds=tuple(candidates))
     of = {"images": work.image_of, "captions": work.caption_of}
-    synthetic = {kind: found[kind][of[kind]][slots] for kind, slots in candidates.items()}
+    synthetic = {
+        # Behind the last candidate is none that could be chosen.
+        kind: np.where(slots < 0, np.inf, found[kind][of[kind]][slots])
+        for kind, slots in candidates.items()
+    }
     if len(synthetic) == 2:
         right = detection.two_steps(synthetic["captions"], synthetic["images"])
     else:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
+from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import of_form
-from counterfoil.stats.estimates import spread, t_over_folds, wilson
+from counterfoil.stats.estimates import macro_weights, spread, t_over_folds, wilson
 from counterfoil.stats.sharing import Sharing
 
 
@@ -74,24 +75,65 @@ def facts(benchmark: Benchmark, interval: IntervalMethod, *, draws: int, seed: i
     return found
 
 
+#: Chance of a measure: of all questions alike, or of each, (n,).
+Chance = float | NDArray[np.float64]
+
+
+def chance(benchmark: Benchmark, measure: Measure, by_chance: Chance, mask: NDArray[np.bool_]) -> float:
+    """Chance over the questions of a mask: a mean over groups where the measure is one."""
+    if not isinstance(by_chance, np.ndarray):
+        return by_chance
+    if not measure.macro_of:
+        return float(by_chance[mask].mean())
+    groups, shares = macro_groups(benchmark, mask)
+    return float(macro_weights(groups, shares) @ by_chance[mask]) if (groups >= 0).any() else np.nan
+
+
+def macro_groups(
+    benchmark: Benchmark, mask: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """The group of each question of a mask that a macro average is over, -1 for none, and their weights.
+
+    Of one grouping the groups are of one weight: None. Of several (`Card.macro`) each group shares the weight
+    of the larger one that it lies in equally with the others there.
+    """
+    found = benchmark.questions.groupings
+    columns = [np.asarray(found[name], dtype=object)[mask] for name in benchmark.card.macro_groupings]
+    inside = np.logical_and.reduce([column != "" for column in columns])
+    paths = [tuple(path) for path in zip(*(column[inside].astype(str) for column in columns), strict=True)]
+    kinds = sorted(set(paths))
+    number = {path: at for at, path in enumerate(kinds)}
+    groups = np.full(len(inside), -1, dtype=np.int64)
+    groups[inside] = [number[path] for path in paths]
+    if len(columns) == 1:
+        return groups, None
+    siblings: dict[tuple[str, ...], set[str]] = {}
+    for path in kinds:
+        for depth, label in enumerate(path):
+            siblings.setdefault(path[:depth], set()).add(label)
+    shares = [np.prod([1 / len(siblings[path[:depth]]) for depth in range(len(path))]) for path in kinds]
+    return groups, np.asarray(shares, dtype=np.float64)
+
+
 def estimates(
     benchmark: Benchmark,
     values: Mapping[str, NDArray[np.float64]],
     names: Sequence[str],
     mask: NDArray[np.bool_],
-    by_chance: Mapping[str, float],
+    by_chance: Mapping[str, Chance],
     *,
     interval: IntervalMethod,
     draws: int,
     seed: int,
 ) -> dict[str, Estimate]:
-    """The named measures over the questions of a mask, from their values per question."""
+    """The named measures over the questions of a mask, from their values per question, with chance there."""
     declared = {measure.name: measure for measure in of_form(benchmark.questions.form)}
     plain = [name for name in names if not declared[name].macro_of]
     table = (
         np.stack([values[name][mask] for name in plain], axis=1) if plain else np.zeros((int(mask.sum()), 0))
     )
     n = len(table)
+    chances = {name: chance(benchmark, declared[name], by_chance[name], mask) for name in names}
     chosen = method(benchmark.sharing, interval)
     shared = dependence(benchmark.sharing.part(mask), interval)
     effective: list[float | None] = [float(n)] * len(plain)
@@ -106,35 +148,33 @@ def estimates(
     else:
         bounds = [wilson(float(column.sum()), n) for column in table.T]
     found = {
-        name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, by_chance[name], many)
+        name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, chances[name], many)
         for name, column, bound, many in zip(plain, table.T, bounds, effective, strict=True)
     }
     for name in names:
         of = declared[name].macro_of
         if not of:
             continue
-        labels = np.asarray(benchmark.questions.groupings[benchmark.card.macro], dtype=object)[mask]
-        if any(labels):
+        groups, shares = macro_groups(benchmark, mask)
+        if (groups >= 0).any():
             # Wilson's interval and folds know no groups: the bootstrap, over what they take as shared.
-            found[name] = _macro(values[of][mask], labels, shared, by_chance[name], draws, seed)
+            found[name] = _macro(values[of][mask], groups, shares, shared, chances[name], draws, seed)
     return {name: found[name] for name in names if name in found}
 
 
 def _macro(
     values: NDArray[np.float64],
-    labels: NDArray[np.object_],
+    groups: NDArray[np.int64],
+    shares: NDArray[np.float64] | None,
     shared: NDArray[np.int64] | Sharing,
     by_chance: float,
     draws: int,
     seed: int,
 ) -> Estimate:
     """The mean over groups of each group's mean; questions outside every group do not count."""
-    inside = labels != ""
-    codes = np.full(len(labels), -1, dtype=np.int64)
-    codes[inside] = np.unique(labels[inside].astype(str), return_inverse=True)[1]
-    found = spread(values[:, None], shared, groups=codes, draws=draws, seed=seed)
+    found = spread(values[:, None], shared, groups=groups, shares=shares, draws=draws, seed=seed)
     low, high = found.wilson(0.95)
     effective = float(found.effective()[0])
     return Estimate(
-        float(found.value[0]), float(low[0]), float(high[0]), int(inside.sum()), by_chance, effective
+        float(found.value[0]), float(low[0]), float(high[0]), int((groups >= 0).sum()), by_chance, effective
     )

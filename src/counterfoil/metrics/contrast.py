@@ -6,7 +6,8 @@
   directions of BiVLC Table 3.
 * **Choice**: one item, k candidates of the other kind, the first m of them correct. `scores[q, c]` is the
   score of candidate c of question q. SugarCrepe has k = 2, m = 1; ARO's order sets k = 5, m = 1;
-  SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative).
+  SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative). Where questions have different numbers
+  of candidates (CREPE's systematicity), minus infinity stands behind the last: it beats and ties nothing.
 * **Preference**: of two candidates, whether the one that people preferred scores higher. `scores[q, c]`, or
   `scores[q, c, d]` with one score per draw of references; `label[q]` is the preferred candidate. A value per
   question is the mean over draws.
@@ -202,13 +203,15 @@ def choice_accuracy(
 ) -> Float[ndarray, "n"]:
     """Whether the first `correct` candidates all score above all the others.
 
-    Returns values in [0, 1] per question. Chance is `m! (k - m)! / k!`, 1/2 for a pair. A tie is wrong
-    under `strict`; under `half` it is worth its chance in a random order.
+    Returns values in [0, 1] per question. Chance is `m! (k - m)! / k!`, 1/2 for a pair, with the k of each
+    question. A tie is wrong under `strict`; under `half` it is worth its chance in a random order.
 
     Source: SugarCrepe's evaluation (strict comparison, one positive and one negative caption).
 
     >>> choice_accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]))
     array([1., 0., 0.])
+    >>> choice_accuracy(np.array([[0.2, 0.2, 0.2, 0.2], [0.2, 0.2, -np.inf, -np.inf]]), ties=Ties.HALF)
+    array([0.25, 0.5 ])
     """
     return all_above(scores[:, :correct], scores[:, correct:], ties=ties)
 

@@ -50,7 +50,9 @@ def all_above(
     level = highest[tied, None]
     a = (right[tied] == level).sum(axis=1)
     b = (wrong[tied] == level).sum(axis=1)
-    won[tied] = [1 / comb(int(i + j), int(i)) for i, j in zip(a, b, strict=True)]
+    sizes, of_row = np.unique(np.stack([a, b], axis=1), axis=0, return_inverse=True)
+    worth = np.array([1 / comb(int(i + j), int(i)) for i, j in sizes])
+    won[tied] = worth[of_row.reshape(-1)]
     return won
 
 

@@ -17,6 +17,7 @@ from PIL import features
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.decoding import Sampling
+from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.records import Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
@@ -199,8 +200,12 @@ def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
-    """A flat row of scores per question, six digits of each: what is right is decided on the full ones."""
-    return [[float(f"{value:.6g}") for value in row] for row in scores.reshape(len(scores), -1).tolist()]
+    """A flat row of scores per question, six digits of each: what is right is decided on the full ones.
+
+    Of a question with fewer candidates than others the row is as much shorter.
+    """
+    rows = scores.reshape(len(scores), -1).tolist()
+    return [[float(f"{value:.6g}") for value in row if value != NO_CANDIDATE] for row in rows]
 
 
 @dataclass(frozen=True)

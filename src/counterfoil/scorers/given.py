@@ -15,6 +15,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.tables import DataTable, booleans, floats, read_table
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
@@ -47,7 +48,8 @@ class GivenTable:
     `kind` says which of the two is there and in what shape:
 
     * `quad_scores`: `values` is (n, 2 captions, 2 images), as in `counterfoil.data.Scores`
-    * `choice_scores`: `values` is (n, k), the right candidates first; of preferences (n, 2), in their order
+    * `choice_scores`: `values` is (n, k), the right candidates first, `NO_CANDIDATE` behind the last of a
+      question that has fewer than others; of preferences (n, 2), in their order
     * `rated_scores`: `values` is (n,), one score per question
     * `drawn_scores`: `values` is (n, 2, draws), of preferences whose references were drawn
     * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans; free text of chat
@@ -218,9 +220,25 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
         return Parsed(ids=ids, subsets=subsets, right=right, unanswered=empty)
     if layout.kind == "rated_scores":
         return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
+    if layout.kind == "choice_scores":
+        return Parsed(ids=ids, subsets=subsets, values=_candidate_scores(table, layout.columns))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
     shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
     return Parsed(ids=ids, subsets=subsets, values=values.reshape(shape))
+
+
+def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Scores of candidates; from the third on cells may be empty behind the last of a row's."""
+    empty = [[cell is None or cell == "" for cell in table[name]] for name in columns]
+    behind = np.logical_and.accumulate(np.array(empty).reshape(len(columns), -1)[::-1], axis=0)[::-1]
+    behind[:2] = False
+    cells = {
+        name: [0.0 if none else cell for none, cell in zip(rows, table[name], strict=True)]
+        for name, rows in zip(columns, behind.tolist(), strict=True)
+    }
+    known = DataTable(cells, table.source, table.kind, table.parts)
+    values = np.stack([floats(known, column) for column in columns], axis=1)
+    return np.where(behind.T, NO_CANDIDATE, values)
 
 
 def _unanswered(table: DataTable, columns: Sequence[str], policy: str) -> NDArray[np.bool_] | None:
@@ -304,14 +322,16 @@ def _fold(table: DataTable, layout: TableLayout) -> Parsed:
         slots_of.setdefault((subset, match["id"]), {})[slot] = float(numbers[row])
     width = 4 if quads else max(max(slots) for slots in slots_of.values()) + 1
     for (_, name), slots in slots_of.items():
-        if len(slots) != width:
+        # Of choices some may have fewer candidates than others.
+        if len(slots) != width and (quads or len(slots) < 2 or max(slots) >= len(slots)):
             raise ScoreError(
-                f"question '{name}' has {len(slots)} of its {width} scores",
+                f"question '{name}' has {len(slots)} of its {width if quads else max(slots) + 1} scores",
                 where=f"{table.source}, column '{layout.columns[0]}'",
                 hint="give one row for every pair",
             )
     values = np.asarray(
-        [[slots[slot] for slot in range(width)] for slots in slots_of.values()], dtype=np.float64
+        [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()],
+        dtype=np.float64,
     )
     return Parsed(
         ids=tuple(name for _, name in slots_of),

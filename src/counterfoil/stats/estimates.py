@@ -137,16 +137,26 @@ def difference_bootstrap(
     return found.tango(discord, level)
 
 
-def macro_weights(groups: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
+def macro_weights(
+    groups: Int[ndarray, "n"], shares: Float[ndarray, "groups"] | None = None
+) -> Float[ndarray, "n"]:
     """Weights that make a weighted sum the mean over groups of group means; 0 where the group is negative.
+
+    `shares` are the weights of groups 0, 1, ..., which sum to 1; None where all weigh the same.
 
     >>> macro_weights(np.array([0, 0, 1, -1]))
     array([0.25, 0.25, 0.5 , 0.  ])
+    >>> macro_weights(np.array([0, 0, 1, 2]), np.array([0.5, 0.25, 0.25]))
+    array([0.25, 0.25, 0.25, 0.25])
     """
     inside = groups >= 0
-    _, position, sizes = np.unique(groups[inside], return_inverse=True, return_counts=True)
+    labels, position, sizes = np.unique(groups[inside], return_inverse=True, return_counts=True)
     weights = np.zeros(len(groups))
-    weights[inside] = 1 / (len(sizes) * sizes[position.reshape(-1)])
+    of_row = position.reshape(-1)
+    if shares is None:
+        weights[inside] = 1 / (len(sizes) * sizes[of_row])
+    else:
+        weights[inside] = (shares[labels] / sizes)[of_row]
     return weights
 
 
@@ -187,13 +197,15 @@ def spread(
     *,
     seed: int,
     groups: Int[ndarray, "n"] | None = None,
+    shares: Float[ndarray, "groups"] | None = None,
     pairs: Int[ndarray, "p 2"] | None = None,
     draws: int = 10_000,
 ) -> Spread:
     """What the intervals above are made of: the means of the columns, or the differences of pairs of them.
 
-    Arguments and errors as there. The variance is that over draws of clusters; where a `Sharing` is crossed
-    it is worked out (`stats.crossed`), and `draws` and `seed` decide nothing.
+    Arguments and errors as there; `shares` are the weights of groups 0, 1, ..., None where all weigh the
+    same. The variance is that over draws of clusters; where a `Sharing` is crossed it is worked out
+    (`stats.crossed`), and `draws` and `seed` decide nothing.
 
     >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]), seed=0)
     >>> found.value.round(3), found.units
@@ -211,17 +223,18 @@ def spread(
         raise InputError("values must be in [0, 1]", given=f"{values.min()} to {values.max()}")
     if isinstance(clusters, Sharing):
         if clusters.crossed:
-            return _crossed(values, clusters, groups, pairs)
+            return _crossed(values, clusters, groups, shares, pairs)
         clusters = clusters.components
     n_clusters = len(np.unique(clusters))
     parts = _parts(values, clusters, groups, n_clusters)
-    centre = _chosen(_means(parts, np.ones((1, n_clusters), dtype=np.float32)), pairs)
+    by_part = None if groups is None or shares is None else shares[np.unique(groups)]
+    centre = _chosen(_means(parts, np.ones((1, n_clusters), dtype=np.float32), by_part), pairs)
     total = np.zeros(centre.shape[1])
     squares = np.zeros(centre.shape[1])
     for weights in cluster_draws(n_clusters, draws, seed=seed):
         # Around the centre, so that nothing is lost to cancellation; columns made rows, so that a column's
         # sum has the same bits whatever other columns there are.
-        moved = np.ascontiguousarray((_chosen(_means(parts, weights), pairs) - centre).T)
+        moved = np.ascontiguousarray((_chosen(_means(parts, weights, by_part), pairs) - centre).T)
         total += moved.sum(axis=1)
         squares += (moved * moved).sum(axis=1)
     variance = np.maximum(squares / draws - (total / draws) ** 2, 0.0)
@@ -235,18 +248,21 @@ def _crossed(
     values: Float[ndarray, "n m"],
     sharing: Sharing,
     groups: Int[ndarray, "n"] | None,
+    shares: Float[ndarray, "groups"] | None,
     pairs: Int[ndarray, "p 2"] | None,
 ) -> Spread:
     if groups is None:
         groups = np.zeros(len(values), dtype=np.int64)
     columns = values if pairs is None else values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
-    value, moved = deviations(columns, groups)
+    value, moved = deviations(columns, groups, shares)
     variance, freedom = crossed_variance(sharing, moved)
     return Spread(value, variance, freedom, np.full(len(value), sharing.shared.apart))
 
 
 def deviations(
-    values: Float[ndarray, "n m"], groups: Int[ndarray, "n"]
+    values: Float[ndarray, "n m"],
+    groups: Int[ndarray, "n"],
+    shares: Float[ndarray, "groups"] | None = None,
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "n m"]]:
     """The mean over groups of group means of each column, and what each row adds to its error.
 
@@ -256,7 +272,7 @@ def deviations(
     >>> deviations(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))[0]
     array([0.75])
     """
-    weights = macro_weights(groups)
+    weights = macro_weights(groups, shares)
     moved = np.zeros(values.shape)
     for label in np.unique(groups[groups >= 0]):
         rows = groups == label
@@ -280,15 +296,19 @@ def _parts(
     return parts
 
 
-def _means(parts: list[ExactSums], weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws m"]:
+def _means(
+    parts: list[ExactSums],
+    weights: Float[ndarray, "draws c"],
+    shares: Float[ndarray, "parts"] | None,
+) -> Float[ndarray, "draws m"]:
     """The mean over parts of the columns' means, with each cluster counted `weights` times."""
     total = np.zeros((len(weights), parts[0].numbers.shape[1] - 1))
     present = np.zeros((len(weights), 1))
-    for part in parts:
+    for part, share in zip(parts, np.ones(len(parts)) if shares is None else shares, strict=True):
         sums = part.weighted(weights)
         size = sums[:, -1:]
-        total += sums[:, :-1] / np.maximum(size, 1)
-        present += size > 0
+        total += share * (sums[:, :-1] / np.maximum(size, 1))
+        present += share * (size > 0)
     return total / present
 
 

@@ -315,7 +315,7 @@ def _of_rows(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[np.fl
     """The scores of the captions that questions choose among, of those of all pairs: the mean over images."""
     candidates = benchmark.questions.caption_candidates()
     assert candidates is not None
-    flat = scores.reshape(-1)
+    flat = benchmark.listed.of_pairs(scores)
     counts = np.bincount(candidates.row_of, minlength=len(candidates.caption))
     return np.bincount(candidates.row_of, weights=flat, minlength=len(candidates.caption)) / counts
 

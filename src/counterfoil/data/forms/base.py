@@ -22,6 +22,9 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import Schema
 
 Mask = NDArray[np.bool_]
+
+#: The score in a place of a question that has no candidate: below every score.
+NO_CANDIDATE = float("-inf")
 _Form = TypeVar("_Form", bound="Form")
 _Listed = TypeVar("_Listed", bound="Listed")
 _Judged = TypeVar("_Judged", bound="Judged")
@@ -269,8 +272,13 @@ class Listed(Form):
         """Positions of the captions and of the images that each question shows, (n, k) and (n, l)."""
 
     @property
+    def filled(self) -> Mask | None:
+        """Which places of its scores are of a pair, of `shape`; None where all are."""
+        return None
+
+    @property
     def single(self) -> bool:
-        """Whether every slot is filled: no candidate has more sentences than others."""
+        """Whether every candidate is one item: none has more sentences than others."""
         return True
 
     @property
@@ -301,7 +309,9 @@ class Listed(Form):
         return found
 
     def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        return values[self.slots()[0]].mean(axis=1)
+        captions = self.slots()[0]
+        shown = captions >= 0
+        return np.where(shown, values[captions], 0.0).sum(axis=1) / shown.sum(axis=1)
 
     @abstractmethod
     def renumber(self: _Listed, caption_of: Ids, image_of: Ids) -> _Listed:
@@ -313,7 +323,16 @@ class Listed(Form):
 
     def collect(self, values: ndarray) -> ndarray:
         """Scores of the pairs, in their order, as those of the questions, of `shape`."""
-        return values.reshape(self.shape)
+        filled = self.filled
+        if filled is None:
+            return values.reshape(self.shape)
+        found = np.full(self.shape, NO_CANDIDATE)
+        found[filled] = values
+        return found
+
+    def of_pairs(self, scores: ndarray) -> ndarray:
+        """Scores of the questions as those of their pairs, in order, (pairs,): what `collect` was given."""
+        return scores.reshape(-1) if self.filled is None else scores[self.filled]
 
     def used(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images of all pairs, in order of first use; no references."""
@@ -341,7 +360,12 @@ class Listed(Form):
 
     def at_hand(self, texts: Mask, sources: Mask, *, where: str) -> Mask:
         captions, images = self.pairs()
-        return np.asarray((texts[captions] & sources[images]).reshape(len(self), -1).all(axis=1))
+        there = texts[captions] & sources[images]
+        if self.filled is not None:
+            every = np.ones(self.shape, dtype=bool)
+            every[self.filled] = there
+            there = every
+        return np.asarray(there.reshape(len(self), -1).all(axis=1))
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         captions, images = self.pairs()

@@ -144,7 +144,13 @@ class Choice(Listed):
     """One item and k candidates of the other kind, the first `correct` of them right.
 
     `query` is (n,) and `candidates` (n, k); `asks` says which kind the query is of: "image" (choose among
-    captions) or "caption" (choose among images).
+    captions) or "caption" (choose among images). Where questions have different numbers of candidates, k is
+    the most, -1 stands behind the last candidate of each, and the scores there are `NO_CANDIDATE`.
+
+    >>> found = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]]))
+    >>> found.counts, found.collect(np.array([0.9, 0.2, 0.1, 0.4, 0.5]))
+    (array([3, 2]), array([[ 0.9,  0.2,  0.1],
+           [ 0.4,  0.5, -inf]]))
     """
 
     query: Ids = field(kw_only=True)
@@ -158,7 +164,8 @@ class Choice(Listed):
     known: ClassVar[type[Facts]] = _ChoiceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
-            dict.fromkeys(("query", "candidate_0", "candidate_1"), POSITION), {"candidate_": POSITION}
+            dict.fromkeys(("query", "candidate_0", "candidate_1"), POSITION),
+            {"candidate_": ColumnSchema("whole", low=0, null=True)},
         )
     }
 
@@ -169,11 +176,22 @@ class Choice(Listed):
             raise DataError(
                 "candidates have the wrong shape", given=self.candidates.shape, allowed=f"({len(self)}, k)"
             )
-        if not 0 < self.correct < self.candidates.shape[1]:
+        there = self.candidates >= 0
+        odd = (self.candidates < -1).any(axis=1) | (np.diff(there.astype(np.int8), axis=1) > 0).any(axis=1)
+        if odd.any():
+            at = int(np.argmax(odd))
+            raise DataError(
+                "candidates are no positions",
+                where=f"question '{self.ids[at]}'",
+                given=self.candidates[at].tolist(),
+                allowed="positions from 0, and -1 behind the last",
+            )
+        least = int(there.sum(axis=1).min(initial=self.candidates.shape[1]))
+        if not 0 < self.correct < least:
             raise DataError(
                 "the number of correct candidates does not fit",
                 given=self.correct,
-                allowed=f"1 to {self.candidates.shape[1] - 1}",
+                allowed=f"1 to {least - 1}",
             )
 
     def about(self) -> tuple[Ids, Ids]:
@@ -194,10 +212,33 @@ class Choice(Listed):
         """The shape of its scores, (n, k)."""
         return (len(self), self.candidates.shape[1])
 
+    @property
+    def counts(self) -> Ids:
+        """(n,) how many candidates each question has."""
+        found: Ids = (self.candidates >= 0).sum(axis=1)
+        return found
+
+    @property
+    def filled(self) -> Mask | None:
+        there = self.candidates >= 0
+        return None if there.all() else there
+
     def pairs(self) -> tuple[Ids, Ids]:
-        """(caption, image) positions of every score asked for, each of shape (n, k)."""
+        """(caption, image) positions of every score asked for, each of shape (n, k).
+
+        Where questions have different numbers of candidates of shape (pairs,), question after question.
+        """
         query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
-        return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
+        candidates, filled = self.candidates, self.filled
+        if filled is not None:
+            query, candidates = query[filled], candidates[filled]
+        return (candidates, query) if self.asks == "image" else (query, candidates)
+
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        """Places behind the last candidate of all questions change nothing."""
+        counts = self.counts
+        same = (len(self), int(counts[0])) if (counts == counts[0]).all() else counts.tolist()
+        return {**super().digest_facts(texts, names), "shape": same}
 
     def select(self, rows: Ids) -> "Choice":
         """The chosen questions."""
@@ -206,10 +247,11 @@ class Choice(Listed):
     def renumber(self, caption_of: Ids, image_of: Ids) -> "Choice":
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
         of_query, of_candidates = (image_of, caption_of) if self.asks == "image" else (caption_of, image_of)
-        return replace(self, query=of_query[self.query], candidates=of_candidates[self.candidates])
+        candidates = np.where(self.candidates < 0, -1, of_candidates[self.candidates])
+        return replace(self, query=of_query[self.query], candidates=candidates)
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The query and all candidates."""
+        """The query and all candidates, -1 behind the last."""
         query = self.query[:, None]
         return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
 
@@ -217,27 +259,28 @@ class Choice(Listed):
         """The captions of each image; none where images are chosen."""
         if self.asks == "caption":
             return None
-        n, k = self.candidates.shape
+        question, place = np.nonzero(self.candidates >= 0)
         return CaptionCandidates(
-            question=np.repeat(np.arange(n), k),
-            caption=self.candidates.reshape(-1),
-            truth=np.tile((np.arange(k) < self.correct).astype(float), n),
-            row_of=np.arange(n * k),
+            question=question,
+            caption=self.candidates[question, place],
+            truth=(place < self.correct).astype(float),
+            row_of=np.arange(len(question)),
         )
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """Every right candidate with every wrong one, question after question."""
         n, k = self.candidates.shape
         source = np.repeat(np.arange(n), self.correct * (k - self.correct))
-        query = self.query[source]
         right = np.repeat(self.candidates[:, : self.correct], k - self.correct, axis=1).reshape(-1)
         wrong = np.tile(self.candidates[:, self.correct :], (1, self.correct)).reshape(-1)
+        source, right, wrong = source[wrong >= 0], right[wrong >= 0], wrong[wrong >= 0]
+        query = self.query[source]
         if self.asks == "image":
             return source, {"image": query, "caption": right, "negative_caption": wrong}
         return source, {"image": right, "caption": query, "negative_image": wrong}
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates)
+        columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates, filled=self.filled)
         return columns, {"correct": self.correct, "asks": self.asks}, {}
 
     @classmethod
@@ -245,7 +288,7 @@ class Choice(Listed):
         table = tables[QUESTIONS]
         return {
             "query": table.column("query").to_numpy(),
-            "candidates": positions(table, "candidate_"),
+            "candidates": positions(table, "candidate_", none=-1),
             "correct": facts["correct"],
             "asks": facts["asks"],
         }

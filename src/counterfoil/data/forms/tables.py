@@ -50,15 +50,26 @@ def questions_schema(
     return Schema(columns, {**(prefixes or {}), GROUP: ColumnSchema("text")})
 
 
-def cells(prefix: str, values: NDArray[np.int64] | NDArray[np.float64]) -> dict[str, pa.Array]:
-    """The columns of a matrix, called by the prefix and their number."""
-    return {f"{prefix}{i}": pa.array(values[:, i]) for i in range(values.shape[1])}
+def cells(
+    prefix: str,
+    values: NDArray[np.int64] | NDArray[np.float64],
+    *,
+    filled: NDArray[np.bool_] | None = None,
+) -> dict[str, pa.Array]:
+    """The columns of a matrix, called by the prefix and their number; null where it is not `filled`."""
+    lacking = np.zeros(values.shape, dtype=bool) if filled is None else ~filled
+    return {
+        f"{prefix}{i}": pa.array(values[:, i], mask=lacking[:, i] if lacking[:, i].any() else None)
+        for i in range(values.shape[1])
+    }
 
 
-def positions(table: pa.Table, prefix: str) -> NDArray[np.int64]:
-    """The matrix of the columns with a prefix, as it is."""
+def positions(table: pa.Table, prefix: str, *, none: int | None = None) -> NDArray[np.int64]:
+    """The matrix of the columns with a prefix, as it is; `none` in place of null."""
     names = [name for name in table.column_names if name.startswith(prefix)]
-    return np.stack([table.column(name).to_numpy() for name in names], axis=1)
+    columns = [table.column(name) for name in names]
+    filled = columns if none is None else [column.fill_null(none) for column in columns]
+    return np.stack([column.to_numpy() for column in filled], axis=1)
 
 
 def numbers(table: pa.Table, prefix: str) -> NDArray[np.float64]:

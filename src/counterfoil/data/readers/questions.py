@@ -53,7 +53,7 @@ def quads(
 def choices(
     card: Card,
     ids: Sequence[str],
-    candidates: Sequence[Sequence[str]],
+    candidates: Sequence[Sequence[str | None]],
     images: Sequence[Image],
     groupings: Mapping[str, tuple[str, ...]],
     *,
@@ -63,11 +63,12 @@ def choices(
 ) -> Benchmark:
     """One image and k captions per question, the first `correct` of them right.
 
-    `candidates` holds a column of n texts per candidate; caption j of question "17" is called "17_c{j}".
-    Images of one id are one item.
+    `candidates` holds a column of n texts per candidate, None where a question has fewer; caption j of
+    question "17" is called "17_c{j}". Images of one id are one item.
     """
     rows = list(zip(*candidates, strict=True))
     items, positions = _listed(images)
+    there = _there(candidates)
     return Benchmark(
         card=card,
         images=items,
@@ -75,12 +76,13 @@ def choices(
             Caption(f"{name}_c{j}", text)
             for name, row in zip(ids, rows, strict=True)
             for j, text in enumerate(row)
+            if text is not None
         ),
         questions=Choice(
             tuple(ids),
             groupings=groupings,
             query=positions,
-            candidates=np.arange(len(rows) * len(candidates), dtype=np.int64).reshape(len(rows), -1),
+            candidates=_placed(there, np.arange(int(there.sum()), dtype=np.int64)),
             correct=correct,
         ),
         source=source,
@@ -92,7 +94,7 @@ def image_choices(
     card: Card,
     ids: Sequence[str],
     captions: Sequence[str],
-    candidates: Sequence[Sequence[Image]],
+    candidates: Sequence[Sequence[Image | None]],
     groupings: Mapping[str, tuple[str, ...]],
     *,
     source: str,
@@ -100,10 +102,11 @@ def image_choices(
 ) -> Benchmark:
     """One caption and k images per question, the first of them right.
 
-    `candidates` holds a column of n images per candidate; the caption of question "17" is called "17_c0".
-    Images of one id are one item.
+    `candidates` holds a column of n images per candidate, None where a question has fewer; the caption of
+    question "17" is called "17_c0". Images of one id are one item.
     """
-    items, positions = _listed([image for row in zip(*candidates, strict=True) for image in row])
+    shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
+    items, positions = _listed(shown)
     return Benchmark(
         card=card,
         images=items,
@@ -112,12 +115,24 @@ def image_choices(
             tuple(ids),
             groupings=groupings,
             query=np.arange(len(ids), dtype=np.int64),
-            candidates=positions.reshape(len(ids), -1),
+            candidates=_placed(_there(candidates), positions),
             asks="caption",
         ),
         source=source,
         path=path,
     )
+
+
+def _there(candidates: Sequence[Sequence[object]]) -> NDArray[np.bool_]:
+    """(n, k) where a question has a candidate."""
+    return np.array([[each is not None for each in column] for column in candidates], dtype=bool).T
+
+
+def _placed(there: NDArray[np.bool_], positions: Ids) -> Ids:
+    """(n, k) the positions of all candidates in turn, -1 where there is none."""
+    found = np.full(there.shape, -1, dtype=np.int64)
+    found[there] = positions
+    return found
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:

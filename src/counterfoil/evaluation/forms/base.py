@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.draws import MeanDraws, MeasureDraws
@@ -162,7 +163,10 @@ class FormEvaluation(ABC):
         scores = answers.scores
         flat = scores.reshape(len(scores), -1).T
         names = self.score_columns(scores.shape)
-        return {name: pa.array(column, pa.float64()) for name, column in zip(names, flat, strict=True)}
+        filled = benchmark.listed.filled
+        lacking = [None] * len(names) if filled is None else [*~filled.T]
+        columns = zip(names, flat, lacking, strict=True)
+        return {name: pa.array(column, pa.float64(), mask=none) for name, column, none in columns}
 
     def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
         """The answers that `answer_columns` gave; raises `DataError` where they do not fit the questions."""
@@ -176,12 +180,17 @@ class FormEvaluation(ABC):
                 given=", ".join(given[:12]) or "no column",
                 allowed=expected[:12],
             )
-        kind = _RIGHT if right else _SCORE
+        filled = None if right else benchmark.listed.filled
+        kind = _RIGHT if right else _SCORE if filled is None else replace(_SCORE, null=True)
         table = check_answers(table, dict.fromkeys(given, kind), benchmark.questions.ids, where=where)
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in given}
         if right:
             return Outcomes({name: column.astype(bool) for name, column in columns.items()})
-        return Scores(np.stack([*columns.values()], axis=1).astype(np.float64).reshape(shape))
+        scores = np.stack([*columns.values()], axis=1).astype(np.float64).reshape(shape)
+        if filled is not None:
+            # What is empty elsewhere stays NaN, which no answers may hold.
+            scores = np.where(~filled & np.isnan(scores), NO_CANDIDATE, scores)
+        return Scores(scores)
 
     @abstractmethod
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:

@@ -64,23 +64,38 @@ class ContrastEvaluation(FormEvaluation):
         captions, images = benchmark.listed.slots()
         columns: dict[str, pa.Array] = {}
         for k, column in enumerate(captions.T):
-            shown = [benchmark.captions[i] for i in column]
-            columns[f"caption_{k}_id"] = pa.array([caption.id for caption in shown], pa.string())
-            columns[f"caption_{k}"] = pa.array([caption.text for caption in shown], pa.string())
+            shown = [benchmark.captions[i] if i >= 0 else None for i in column]
+            columns[f"caption_{k}_id"] = pa.array([caption and caption.id for caption in shown], pa.string())
+            columns[f"caption_{k}"] = pa.array([caption and caption.text for caption in shown], pa.string())
         for k, column in enumerate(images.T):
-            columns[f"image_{k}"] = pa.array([benchmark.images[i].id for i in column], pa.string())
+            ids = [benchmark.images[i].id if i >= 0 else None for i in column]
+            columns[f"image_{k}"] = pa.array(ids, pa.string())
         return columns
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """As declared, else what a constant scorer gets under `half`."""
+        every = np.ones(len(benchmark), dtype=bool)
+        found = self._chances(benchmark)
+        return {
+            measure.name: intervals.chance(benchmark, measure, found[measure.name], every)
+            for measure in self.measures(benchmark)
+        }
+
+    def _chances(self, benchmark: Benchmark) -> dict[str, intervals.Chance]:
+        """Chance by measure; a value per question where these have different numbers of candidates."""
         return {measure.name: self._expected(measure, benchmark) for measure in self.measures(benchmark)}
 
-    def _expected(self, measure: Measure, benchmark: Benchmark) -> float:
+    def _expected(self, measure: Measure, benchmark: Benchmark) -> intervals.Chance:
         if measure.macro_of:
             measure = find(measure.macro_of, measure.form) or measure
         if measure.expected is not None:
             return measure.expected
-        constant = np.zeros((1, *benchmark.listed.shape[1:]))
+        questions = benchmark.listed
+        if questions.filled is not None:
+            constant = questions.collect(np.zeros(int(questions.filled.sum())))
+            alone = self.values(measure, benchmark, constant, Ties.HALF)
+            return self._joined(measure, benchmark, alone)
+        constant = np.zeros((1, *questions.shape[1:]))
         alone = self.values(measure, benchmark, constant, Ties.HALF)
         # Questions of a group have images of their own, so that random scores decide them one by one.
         return float(self._joined(measure, benchmark, np.repeat(alone, len(benchmark))).mean())
@@ -149,7 +164,7 @@ class ContrastEvaluation(FormEvaluation):
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         values = self.per_item(benchmark, answers, ties=settings.ties)
         names = self._chosen(settings.measures, benchmark, values)
-        by_chance = self.chance(benchmark)
+        by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
         everything = np.ones(len(benchmark), dtype=bool)

@@ -82,17 +82,20 @@ class ContrastReport(FormReport):
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
         questions = benchmark.listed
         caption_at, image_at = questions.slots()
+        captions_of, images_of = (
+            [[at for at in row if at >= 0] for row in slots.tolist()] for slots in (caption_at, image_at)
+        )
         order = spread(comparison, self.kinds) if pictures else []
-        shown = album.add(benchmark.images, [image_at[i].tolist() for i in order]) if pictures else {}
+        shown = album.add(benchmark.images, [images_of[i] for i in order]) if pictures else {}
         return {
             "asks": getattr(questions, "asks", None),
             "correct": getattr(questions, "correct", None),
             "ids": list(questions.ids),
             "captions": [[c.text if captions else None, c.id] for c in benchmark.captions],
             "images": [[image.id, shown.get(p, -1)] for p, image in enumerate(benchmark.images)],
-            "captionAt": caption_at.tolist(),
-            "imageAt": image_at.tolist(),
-            "pictured": sum(all(p in shown for p in positions) for positions in image_at.tolist()),
+            "captionAt": captions_of,
+            "imageAt": images_of,
+            "pictured": sum(all(p in shown for p in positions) for positions in images_of),
             "groupings": [
                 grouping(name, labels) for name, labels in questions.groupings.items() if any(labels)
             ],
@@ -160,8 +163,9 @@ class ChoiceReport(ContrastReport):
     def about(self, benchmark: Benchmark) -> str:
         questions = benchmark.choices
         held, others = ("an image", "captions") if questions.asks == "image" else ("a caption", "images")
-        width = questions.candidates.shape[1]
-        return f"{len(benchmark):,} questions. Each holds {held} and {width} {others} to choose from."
+        least, most = int(questions.counts.min()), int(questions.counts.max())
+        number = f"{least}" if least == most else f"{least} to {most}"
+        return f"{len(benchmark):,} questions. Each holds {held} and {number} {others} to choose from."
 
 
 def below_one(run: Run) -> Int[ndarray, "questions"]:
