@@ -1,0 +1,402 @@
+"""Calibration of a filter `score >= threshold` on a verified sample: what it keeps, loses and costs.
+
+A sample of rows whose truth was verified says how many of the rows that a filter keeps are right
+(precision) and how many of the right rows it keeps (recall). Its rows are drawn at random, all with the same
+chance, or with known chances; `weights` are then one over the chance of each row.
+
+A threshold that was chosen on a sample looks better on that sample than it is. `certified` therefore tests
+thresholds in an order that was fixed before any truth was seen, so that the precision of the one it returns
+is at least the target with the stated confidence. Intervals at a threshold that depends on the sample are
+honest on other rows only: `halves` divides the sample, one half to choose and one to report.
+
+Sources: E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927; L. Kish,
+Survey sampling, 1965 (the effective size of a weighted sample); E. R. DeLong et al., Comparing the areas
+under two or more correlated ROC curves, 1988; A. Angelopoulos et al., Learn then test, 2021 (fixed-sequence
+tests with several starts).
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics.statements import placements
+from counterfoil.metrics.ties import Ties
+from counterfoil.stats.intervals import normal_quantile, wilson_score
+
+#: Thresholds of a curve, at most.
+POINTS = 100
+#: Starts of `certified`, each with its part of the error that is allowed.
+STARTS = 4
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its interval: NaN in [0, 1] where nothing counts, which is no knowledge at all."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_json(self) -> list[float | None]:
+        """Value, low and high; null where the value is not defined."""
+        return [None if np.isnan(self.value) else self.value, self.low, self.high]
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """Rows of known truth: `scores`, higher where a row seems better, and `right`.
+
+    `weights` are one over the chance at which each row came into the sample, up to a factor; None where all
+    had the same. Raises `ScoreError` for scores that are not finite, `InputError` for other lengths and for
+    weights that are not above 0.
+    """
+
+    scores: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    weights: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.scores).all():
+            raise ScoreError("a score of the verified sample is not finite")
+        lengths = [len(self.scores), len(self.right)]
+        lengths += [] if self.weights is None else [len(self.weights)]
+        if len(set(lengths)) > 1 or not lengths[0]:
+            raise InputError("a verified sample has a score and a truth for each row", given=lengths)
+        if self.weights is not None and not (np.isfinite(self.weights) & (self.weights > 0)).all():
+            raise InputError("a weight of the verified sample is not above 0")
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @cached_property
+    def weight(self) -> NDArray[np.float64]:
+        """A weight for each row, 1 where none was given."""
+        return np.ones(len(self)) if self.weights is None else self.weights.astype(np.float64)
+
+    def take(self, rows: NDArray[Any]) -> "Verified":
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Verified(self.scores[rows], self.right[rows], weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """A filter at a threshold: the share of the kept that is right, of the right that is kept, and of all."""
+
+    threshold: float
+    precision: Share
+    recall: Share
+    kept: Share
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; a threshold below every score is null."""
+        shares = {name: getattr(self, name).to_json() for name in ("precision", "recall", "kept")}
+        return {"threshold": self.threshold if np.isfinite(self.threshold) else None, **shares}
+
+
+def share(
+    chosen: Bool[ndarray, "n"],
+    among: Bool[ndarray, "n"],
+    weights: Float[ndarray, "n"],
+    *,
+    level: float = 0.95,
+) -> Share:
+    """The share of the weight of the rows `among` that is of `chosen` rows, with Wilson's interval.
+
+    For equal weights Wilson's own; else for the number of rows of equal weight that would vary as much, at
+    most Kish's effective size. NaN in [0, 1] where no row is among.
+
+    >>> found = share(np.array([True, True, False, True]), np.array([True] * 3 + [False]), np.ones(4))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.667, 0.208, 0.939)
+    """
+    weights = weights[among]
+    if not len(weights):
+        return Share(float("nan"), 0.0, 1.0)
+    inside = chosen[among]
+    total, square = weights.sum(), weights**2
+    value = float(weights[inside].sum() / total)
+    kish = total**2 / square.sum()
+    spread = ((1 - value) ** 2 * square[inside].sum() + value**2 * square[~inside].sum()) / total**2
+    size = min(kish, value * (1 - value) / spread) if spread > 0 else kish
+    low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(level)]))
+    return Share(value, float(low[0]), float(high[0]))
+
+
+def quality(sample: Verified, threshold: float, *, level: float = 0.95) -> Quality:
+    """Precision, recall and share of rows kept of the filter `score >= threshold`.
+
+    Precision is NaN where nothing is kept, recall where nothing is right.
+
+    >>> sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
+    >>> found = quality(sample, 0.5)
+    >>> found.precision.value, found.recall.value, found.kept.value
+    (0.5, 0.5, 0.5)
+    """
+    kept, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
+    return Quality(
+        float(threshold),
+        share(sample.right, kept, sample.weight, level=level),
+        share(kept, sample.right, sample.weight, level=level),
+        share(kept, every, sample.weight, level=level),
+    )
+
+
+def curve(sample: Verified, *, points: int = POINTS, level: float = 0.95) -> tuple[Quality, ...]:
+    """The quality at up to so many thresholds, from that which keeps all to that which keeps least.
+
+    The precision-recall curve. Thresholds are scores of the sample, evenly spaced by rank; intervals are of
+    one threshold each, not of all together.
+
+    >>> sample = Verified(np.array([0.1, 0.4, 0.9]), np.array([False, True, True]))
+    >>> [(each.threshold, each.recall.value) for each in curve(sample)]
+    [(0.1, 1.0), (0.4, 1.0), (0.9, 0.5)]
+    """
+    levels = np.unique(sample.scores)
+    at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
+    return tuple(quality(sample, float(each), level=level) for each in levels[at])
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """Rates of wrong and of right rows kept, from the threshold that keeps none on, and the area under them.
+
+    The area is the chance that a right row scores above a wrong one, a tie counting one half: 0.5 is no
+    knowledge, NaN where all rows are right or all wrong.
+    """
+
+    wrong_kept: NDArray[np.float64]
+    right_kept: NDArray[np.float64]
+    area: Share
+
+
+def roc(sample: Verified, *, level: float = 0.95) -> Roc:
+    """The receiver operating characteristic of a filter, its area and DeLong's variance as Wilson's interval.
+
+    >>> found = roc(Verified(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])))
+    >>> found.wrong_kept.tolist(), found.right_kept.tolist(), found.area.value
+    ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0], 0.875)
+    """
+    _, codes = np.unique(-sample.scores, return_inverse=True)
+    codes = codes.reshape(-1)
+    sides = []
+    for side in (~sample.right, sample.right):
+        mass = np.bincount(codes, weights=np.where(side, sample.weight, 0.0))
+        total = mass.sum()
+        sides.append(np.append(0.0, np.cumsum(mass) / total if total else np.full(len(mass), np.nan)))
+    wrong, right = sides
+    if sample.right.all() or not sample.right.any():
+        return Roc(wrong, right, Share(float("nan"), 0.0, 1.0))
+    area = float((np.diff(wrong) * (right[1:] + right[:-1]) / 2).sum())
+    places, variance = _placements(sample), 0.0
+    for side in (sample.right, ~sample.right):
+        weights = sample.weight[side]
+        n = len(weights)
+        spread = (weights**2 * (places[side] - area) ** 2).sum() / weights.sum() ** 2
+        variance += spread * n / max(n - 1, 1)
+    fewest = float(min(sample.right.sum(), (~sample.right).sum()))
+    size = area * (1 - area) / variance if variance > 0 else fewest
+    low, high = wilson_score(np.array([area]), np.array([size]), np.array([normal_quantile(level)]))
+    return Roc(wrong, right, Share(area, float(low[0]), float(high[0])))
+
+
+def _placements(sample: Verified) -> NDArray[np.float64]:
+    """The share of the weight of the other truth that each row is on the right side of; a tie is one half."""
+    if sample.weights is None:
+        return placements(sample.scores, sample.right, ties=Ties.HALF)
+    found = np.empty(len(sample))
+    for side, sign in ((sample.right, 1.0), (~sample.right, -1.0)):
+        order = np.argsort(sign * sample.scores[~side], kind="stable")
+        others = (sign * sample.scores[~side])[order]
+        mass = np.append(0.0, np.cumsum(sample.weight[~side][order]))
+        below, upto = (
+            np.searchsorted(others, sign * sample.scores[side], side=at) for at in ("left", "right")
+        )
+        found[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
+    return found
+
+
+def certified(
+    sample: Verified, precision: float, *, confidence: float = 0.95, starts: int = STARTS
+) -> float | None:
+    """The lowest threshold at which the filter's precision is at least the target, with this confidence.
+
+    Thresholds are tested from the strictest down, from `starts` places of the ranking that do not depend on
+    truth, each start at 1/starts of the error allowed, and each until the first that fails. The chance that
+    what comes back has a precision below the target is at most 1 - confidence, however the threshold was
+    chosen among all: exact for equal weights (binomial), approximate for others (normal, at the effective
+    size). None where no threshold passes: the sample is too small or the scores do not tell. Raises
+    `InputError` for a target outside (0, 1), a confidence outside (0, 1) and fewer than one start.
+
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(600) < 0.5
+    >>> sample = Verified(right + 0.5 * rng.normal(size=600), right)
+    >>> found = certified(sample, 0.85)
+    >>> round(found, 2), round(quality(sample, found).precision.value, 2)
+    (0.7, 0.91)
+    """
+    for name, given in (("precision", precision), ("confidence", confidence)):
+        if not 0 < given < 1:
+            raise InputError(f"a {name} to reach", given=given, allowed="above 0 and below 1")
+    if starts < 1:
+        raise InputError("places to start from", given=starts, allowed="1 or more")
+    order = np.argsort(-sample.scores, kind="stable")
+    scores = sample.scores[order]
+    # Rows of one score are kept together: only the last of them is a threshold.
+    last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    error = (1 - confidence) / starts
+    chances = _chances(sample.take(order), last, precision)
+    # Fewer rows than these reach no significance even where all are right.
+    fewest = ceil(log(error) / log(precision))
+    lowest: int | None = None
+    for start in np.geomspace(min(fewest, len(scores)), len(scores), starts + 1)[:-1].tolist():
+        at = int(np.searchsorted(last, ceil(start) - 1))
+        failed = np.flatnonzero(chances[at:] > error)
+        passed = at + (int(failed[0]) if len(failed) else len(last) - at) - 1
+        if passed >= at and (lowest is None or passed > lowest):
+            lowest = passed
+    return None if lowest is None else float(scores[last[lowest]])
+
+
+def _chances(ranked: Verified, last: NDArray[np.int64], precision: float) -> NDArray[np.float64]:
+    """At each threshold the chance of so many right rows, or more, were the precision just the target."""
+    if ranked.weights is None:
+        right = np.cumsum(ranked.right)[last]
+        return binom.sf(right - 1, last + 1, precision)
+    mass = np.cumsum(ranked.weight)[last]
+    inside = np.cumsum(ranked.weight * ranked.right)[last] / mass
+    size = mass**2 / np.cumsum(ranked.weight**2)[last]
+    away = (inside - precision) * np.sqrt(size / (precision * (1 - precision)))
+    return ndtr(-away)
+
+
+def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two halves of a sample of n rows, at random: one to choose a threshold on, one to report on.
+
+    >>> [len(half) for half in halves(5, np.random.default_rng(0))]
+    [2, 3]
+    """
+    order = rng.permutation(n)
+    return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What one row costs to make, and what one costs to verify, in any unit."""
+
+    making: float = 0.0
+    verifying: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A filter with what is known of it: the quality at its threshold, curves, and what it costs.
+
+    `threshold` is None where none reaches the target: the filter then keeps nothing. `chosen_on` and
+    `reported_on` are rows of the verified sample.
+    """
+
+    threshold: float | None
+    target: float | None
+    confidence: float
+    quality: Quality | None
+    area: Share
+    points: tuple[Quality, ...]
+    chosen_on: int
+    reported_on: int
+    wrong: Share
+    prices: Prices = field(default_factory=Prices)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values, with what `expected` says per 1,000 rows made."""
+        return {
+            "threshold": self.threshold,
+            "target_precision": self.target,
+            "confidence": self.confidence,
+            "rows_chosen_on": self.chosen_on,
+            "rows_reported_on": self.reported_on,
+            "wrong_before": self.wrong.to_json(),
+            "area": self.area.to_json(),
+            "quality": None if self.quality is None else self.quality.to_json(),
+            "curve": [each.to_json() for each in self.points],
+            "per_1000_rows": self.expected(1000),
+        }
+
+    def expected(self, rows: int) -> dict[str, float | None]:
+        """Of so many rows made: how many are kept, right among them, right ones lost, and the price of one.
+
+        The price of a right row that is kept holds making all rows and verifying the sample once; None where
+        no right row is kept.
+        """
+        if self.quality is None:
+            return {"kept": 0.0, "right_kept": 0.0, "right_lost": None, "price_per_right": None}
+        kept = rows * self.quality.kept.value
+        right = kept * self.quality.precision.value if kept else 0.0
+        recall = self.quality.recall.value
+        sample = self.reported_on + (self.chosen_on if self.target is not None else 0)
+        price = rows * self.prices.making + sample * self.prices.verifying
+        return {
+            "kept": kept,
+            "right_kept": right,
+            "right_lost": None if np.isnan(recall) or not recall else right * (1 - recall) / recall,
+            "price_per_right": price / right if right else None,
+        }
+
+
+def calibrate(
+    sample: Verified,
+    rng: np.random.Generator,
+    *,
+    threshold: float | None = None,
+    precision: float | None = None,
+    confidence: float = 0.95,
+    prices: Prices | None = None,
+) -> Calibration:
+    """A filter at a `threshold` that was given, or at the lowest one that reaches `precision`.
+
+    A given threshold is reported on the whole sample. One that is to reach a precision is chosen on half of
+    the sample (`certified`) and reported on the other half, so that its intervals are not flattered by the
+    choice. The curves are of the rows that it is reported on. Raises `InputError` where both or neither is
+    given, and for fewer than four rows to divide.
+
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(800) < 0.4
+    >>> found = calibrate(Verified(right + 0.4 * rng.normal(size=800), right), rng, precision=0.9)
+    >>> found.chosen_on, found.reported_on, bool(found.quality.precision.high > 0.9)
+    (400, 400, True)
+    """
+    if (threshold is None) == (precision is None):
+        raise InputError(
+            "a filter has a threshold or a precision to reach", given="both" if precision else "neither"
+        )
+    chosen_on, here = 0, sample
+    if precision is not None:
+        if len(sample) < 4:
+            raise InputError(
+                "too few verified rows to choose a threshold", given=len(sample), allowed="4 or more"
+            )
+        first, second = halves(len(sample), rng)
+        threshold = certified(sample.take(first), precision, confidence=confidence)
+        chosen_on, here = len(first), sample.take(second)
+    every = np.ones(len(here), dtype=bool)
+    return Calibration(
+        threshold,
+        precision,
+        confidence,
+        None if threshold is None else quality(here, threshold),
+        roc(here).area,
+        curve(here, points=25),
+        chosen_on,
+        len(here),
+        share(~here.right, every, here.weight),
+        prices or Prices(),
+    )

@@ -1,0 +1,210 @@
+"""Filters on verified samples: against loops, and intervals against how often they hold the truth."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from counterfoil.build.calibration import (
+    Prices,
+    Verified,
+    calibrate,
+    certified,
+    curve,
+    quality,
+    roc,
+    share,
+)
+from counterfoil.errors import InputError, ScoreError
+
+
+def rows(n: int, rng: np.random.Generator, *, share: float = 0.39, apart: float = 1.2, steps: int = 0):
+    """Scores and truth of n rows; with `steps` the scores are coarse and tie."""
+    right = rng.random(n) < share
+    scores = apart * right + rng.normal(size=n)
+    return (np.round(steps * scores) / steps if steps else scores), right
+
+
+def slow_wilson(k: int, n: int) -> tuple[float, float]:
+    z = 1.959963984540054
+    middle = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * sqrt(k * (n - k) / n + z * z / 4)
+    return middle - half, middle + half
+
+
+def test_quality_is_that_of_counting() -> None:
+    scores, right = rows(150, np.random.default_rng(0), steps=3)
+    for threshold in (-0.5, 0.0, 1.0, 2.0):
+        kept = [t for s, t in zip(scores, right, strict=True) if s >= threshold]
+        found = quality(Verified(scores, right), threshold)
+        for part, k, n in (
+            (found.precision, sum(kept), len(kept)),
+            (found.recall, sum(kept), int(right.sum())),
+            (found.kept, len(kept), 150),
+        ):
+            assert part.value == pytest.approx(k / n)
+            assert (part.low, part.high) == pytest.approx(slow_wilson(k, n))
+
+
+def test_what_is_not_defined_is_no_number() -> None:
+    sample = Verified(np.array([0.1, 0.2]), np.array([False, False]))
+    found = quality(sample, 0.5)
+    assert np.isnan([found.precision.value, found.recall.value]).all()
+    assert (found.precision.low, found.precision.high) == (0.0, 1.0)
+    assert found.to_json()["precision"] == [None, 0.0, 1.0]
+    assert found.kept.value == 0.0
+    assert np.isnan(roc(sample).area.value)
+    assert certified(sample, 0.9) is None
+
+
+def test_weights_are_copies_of_rows() -> None:
+    """A row of weight 3 counts as much as three rows; the interval knows that it is one."""
+    scores, right = rows(90, np.random.default_rng(1))
+    weights = np.random.default_rng(2).integers(1, 4, 90)
+    thin = Verified(scores, right, weights.astype(float))
+    copied = Verified(np.repeat(scores, weights), np.repeat(right, weights))
+    for threshold in (0.0, 1.0):
+        one, many = quality(thin, threshold), quality(copied, threshold)
+        for name in ("precision", "recall", "kept"):
+            a, b = getattr(one, name), getattr(many, name)
+            assert a.value == pytest.approx(b.value)
+            assert a.high - a.low > b.high - b.low
+    assert roc(thin).area.value == pytest.approx(roc(copied).area.value)
+    assert quality(Verified(scores, right, np.full(90, 7.0)), 0.5).precision.low == pytest.approx(
+        quality(Verified(scores, right), 0.5).precision.low
+    )
+
+
+def test_the_area_is_the_share_of_pairs_in_order() -> None:
+    scores, right = rows(60, np.random.default_rng(3), steps=2)
+    pairs = [(a, b) for a in scores[right] for b in scores[~right]]
+    found = roc(Verified(scores, right))
+    assert found.area.value == pytest.approx(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
+    for level, wrong, kept in zip(
+        sorted(set(scores), reverse=True), found.wrong_kept[1:], found.right_kept[1:], strict=True
+    ):
+        assert wrong == pytest.approx((scores[~right] >= level).mean())
+        assert kept == pytest.approx((scores[right] >= level).mean())
+    assert roc(Verified(np.array([0.0, 1.0]), np.array([False, True]))).area.value == 1.0
+
+
+def test_curve_goes_from_all_to_least() -> None:
+    sample = Verified(*rows(400, np.random.default_rng(4)))
+    points = curve(sample, points=30)
+    assert len(points) == 30
+    assert points[0].kept.value == 1.0
+    assert points[0].recall.value == 1.0
+    assert [p.recall.value for p in points] == sorted((p.recall.value for p in points), reverse=True)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
+    # A population of which samples are drawn: its own precision and recall are the truth.
+    scores, right = rows(40_000, np.random.default_rng(5))
+    threshold = 1.0
+    kept = scores >= threshold
+    truth = {"precision": right[kept].mean(), "recall": kept[right].mean(), "kept": kept.mean()}
+    area = roc(Verified(scores, right)).area.value
+    # Rows near the threshold are drawn four times as often, and weigh a quarter.
+    chance = np.where(np.abs(scores - threshold) < 0.5, 0.012, 0.003)
+    inside = {name: [0, 0] for name in (*truth, "area")}
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        plain = rng.integers(0, len(scores), 200)
+        drawn = np.flatnonzero(rng.random(len(scores)) < chance)
+        for at, sample in enumerate(
+            (
+                Verified(scores[plain], right[plain]),
+                Verified(scores[drawn], right[drawn], 1 / chance[drawn]),
+            )
+        ):
+            found = quality(sample, threshold)
+            for name, value in truth.items():
+                part = getattr(found, name)
+                inside[name][at] += part.low <= value <= part.high
+            whole = roc(sample).area
+            inside["area"][at] += whole.low <= area <= whole.high
+    # 400 repetitions know 95 % to 1.1 points.
+    for name, counts in inside.items():
+        assert min(counts) / 400 > 0.92, (name, counts)
+
+
+def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen() -> None:
+    rng = np.random.default_rng(6)
+    scores, right = rows(40_000, rng, apart=2.4)
+    order = np.argsort(-scores)
+    precision = np.cumsum(right[order]) / np.arange(1, len(right) + 1)
+    missed = naive = given = 0
+    for seed in range(300):
+        drawn = np.random.default_rng(seed).integers(0, len(scores), 400)
+        sample = Verified(scores[drawn], right[drawn])
+
+        def true(threshold: float) -> float:
+            return float(precision[(scores >= threshold).sum() - 1])
+
+        found = certified(sample, 0.85)
+        if found is not None:
+            given += 1
+            missed += true(found) < 0.85
+        ranked = np.argsort(-sample.scores)
+        seen = np.cumsum(sample.right[ranked]) / np.arange(1, 401)
+        peeked = float(sample.scores[ranked][np.flatnonzero(seen >= 0.85)[-1]])
+        naive += true(peeked) < 0.85
+    assert given > 250
+    assert missed / 300 <= 0.05
+    # The lowest threshold that looks good enough on the sample is not good enough far more often.
+    assert naive / 300 > 0.3
+
+
+def test_a_target_that_is_not_to_be_had() -> None:
+    rng = np.random.default_rng(7)
+    right = rng.random(300) < 0.4
+    assert certified(Verified(rng.normal(size=300), right), 0.9) is None
+    found = calibrate(Verified(rng.normal(size=300), right), rng, precision=0.9)
+    assert found.threshold is None
+    assert found.quality is None
+    assert found.to_json()["per_1000_rows"]["kept"] == 0.0
+    # Whole ties are kept or dropped together.
+    tied = Verified(np.repeat([1.0, 0.0], [200, 200]), np.repeat([True, False], [200, 200]))
+    assert certified(tied, 0.9) == 1.0
+
+
+def test_weighted_targets_are_kept_too() -> None:
+    scores, right = rows(40_000, np.random.default_rng(8), apart=1.6)
+    chance = np.where(scores > 1.5, 0.004, 0.016)
+    missed = 0
+    for seed in range(200):
+        drawn = np.flatnonzero(np.random.default_rng(seed).random(len(scores)) < chance)
+        found = certified(Verified(scores[drawn], right[drawn], 1 / chance[drawn]), 0.8)
+        missed += found is not None and right[scores >= found].mean() < 0.8
+    assert missed / 200 <= 0.06
+
+
+def test_cost_by_hand() -> None:
+    sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
+    found = calibrate(
+        sample, np.random.default_rng(0), threshold=0.5, prices=Prices(making=0.01, verifying=0.1)
+    )
+    assert found.expected(1000) == {
+        "kept": 500.0,
+        "right_kept": 250.0,
+        "right_lost": 250.0,
+        "price_per_right": pytest.approx((10 + 0.4) / 250),
+    }
+
+
+def test_what_cannot_be() -> None:
+    rng = np.random.default_rng(0)
+    sample = Verified(np.array([0.1, 0.4]), np.array([False, True]))
+    with pytest.raises(ScoreError, match="not finite"):
+        Verified(np.array([np.nan]), np.array([True]))
+    with pytest.raises(InputError, match="a score and a truth"):
+        Verified(np.zeros(2), np.zeros(3, dtype=bool))
+    with pytest.raises(InputError, match="weight"):
+        Verified(np.zeros(2), np.zeros(2, dtype=bool), np.array([1.0, 0.0]))
+    with pytest.raises(InputError, match="precision to reach"):
+        certified(sample, 1.0)
+    with pytest.raises(InputError, match="neither"):
+        calibrate(sample, rng)
+    with pytest.raises(InputError, match="too few verified rows"):
+        calibrate(sample, rng, precision=0.9)
+    assert np.isnan(share(sample.right, np.zeros(2, dtype=bool), np.ones(2)).value)
