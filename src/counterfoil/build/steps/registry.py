@@ -52,6 +52,12 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.read:Read",
         ),
         StepEntry(
+            "imagine",
+            "images for captions: drawn, by a diffusion pipeline, or by an endpoint",
+            "counterfoil build imagine rows.parquet --by world --k 4 --out imagined/",
+            "counterfoil.build.steps.imagine:Imagine",
+        ),
+        StepEntry(
             "assemble",
             "a benchmark or a training set of the rows",
             "counterfoil build assemble rows.parquet --images photos/ --out mine/",

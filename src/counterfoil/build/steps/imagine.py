@@ -1,0 +1,265 @@
+"""`imagine`: images for captions, by the drawn world, a diffusion pipeline or an image endpoint."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+
+from counterfoil.build.imaging import NO_CAPTION, NOT_DRAWN, NOT_READ, MadeImage, WantedImage
+from counterfoil.build.rows import keep_image
+from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.errors import DataError, InputError
+from counterfoil.world.captions import Meaning
+from counterfoil.world.compositions import imagine_caption
+from counterfoil.world.painting import STYLES, draw_many, encode
+from counterfoil.world.sample import check_size, check_styles
+from counterfoil.world.scenes import Scene
+from counterfoil.world.truth import matches, read
+
+WORLD = "world"
+#: The column of images that is made for a column of captions, and that of scenes for one of images.
+_IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
+_SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
+#: Pictures that are drawn at a time, and pixels to a side of the world's.
+_BATCH, _SIDE = 500, 96
+
+
+@dataclass(frozen=True)
+class Imagine:
+    """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
+
+    With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
+    row; with 1 rows keep their names. `X_by` says who made an image, `X_from` for which row and `X_seed` with
+    which seed. The drawn world also writes the scene that each image shows. Rows without a picture are
+    dropped with the reason.
+    """
+
+    name: ClassVar[str] = "imagine"
+    summary: ClassVar[str] = "images for captions: drawn, by a diffusion pipeline, or by an endpoint"
+    version: ClassVar[int] = 1
+
+    by: str = field(default=WORLD, metadata={"help": "Who makes the images: 'world'."})
+    column: Literal["caption", "negative_caption"] = field(
+        default="negative_caption", metadata={"help": "The captions that images are made for."}
+    )
+    k: int = field(default=1, metadata={"help": "Images for each caption."})
+    source: Literal["image", "negative_image", "generated_image"] | None = field(
+        default=None,
+        metadata={"help": "Images that are edited; without it images are drawn from captions alone."},
+    )
+    size: int | None = field(
+        default=None, metadata={"help": "Pixels to a side; default: 96 drawn, else what the model makes."}
+    )
+    style: str = field(default="synthetic", metadata={"help": f"Of the world: {' or '.join(STYLES)}."})
+    failure: float = field(default=0.0, metadata={"help": "Of the world: the share of wrong pictures."})
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError("k", given=self.k, allowed="1 or more")
+        check_styles([self.style])
+        if not 0 <= self.failure <= 1:
+            raise InputError("failure", given=self.failure, allowed="0 to 1")
+        if self.by == WORLD:
+            check_size(self.size or _SIDE)
+        elif self.failure:
+            raise InputError("failure is of the drawn world", given=f"by '{self.by}'", allowed=WORLD)
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The images with who made them, for which rows and with which seeds; of the world also scenes."""
+        target = _IMAGE_OF[self.column]
+        scenes = (_SCENE_OF[target],) if self.by == WORLD else ()
+        return (target, f"{target}_by", f"{target}_from", f"{target}_seed", *scenes)
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The captions, and what is edited."""
+        if self.source is None:
+            return (self.column,)
+        return (self.column, _SCENE_OF[self.source] if self.by == WORLD else self.source)
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """The rows with their images, k candidates for each.
+
+        Raises `DataError` where no caption can be drawn, and where candidates shall get candidates.
+        """
+        if self.k > 1 and "of" in rows.column_names:
+            raise DataError(
+                "the rows are candidates already",
+                where=f"step {work.step}",
+                hint="put 'choose' before, or make one image for each: k = 1",
+            )
+        ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
+        sources = [None] * len(rows) if self.source is None else self._sources(rows, work)
+        asked = [
+            WantedImage(row, number, text or "", work.number("image", row, number), source)
+            for row, text, source in zip(ids, texts, sources, strict=True)
+            for number in range(self.k)
+        ]
+        made = [self._nothing() if not each.text.strip() else None for each in asked]
+        wanted = [each for each, found in zip(asked, made, strict=True) if found is None]
+        coming = iter(self._made(wanted, rows, work))
+        images = [next(coming) if found is None else found for found in made]
+        table = self._candidates(rows, asked, images)
+        kept, dropped = split_rows(
+            table, [image.cell is not None for image in images], [image.reason for image in images]
+        )
+        return Output(kept, dropped, self._facts(kept, work))
+
+    def _made(self, asked: Sequence[WantedImage], rows: pa.Table, work: Work) -> Sequence[MadeImage]:
+        if self.by == WORLD:
+            return self._drawn(asked, rows, work)
+        raise InputError("no maker of images", where="by", given=self.by, allowed=WORLD)
+
+    def _nothing(self) -> MadeImage:
+        return MadeImage(None, self.by, NO_CAPTION)
+
+    def _sources(self, rows: pa.Table, work: Work) -> list[Any]:
+        assert self.source is not None
+        column = _SCENE_OF[self.source] if self.by == WORLD else self.source
+        cells = rows[column].to_pylist()
+        lacking = [row for row, cell in zip(rows["id"].to_pylist(), cells, strict=True) if not cell]
+        if lacking:
+            raise DataError(
+                f"no {column} to edit",
+                where=f"step {work.step}, row '{lacking[0]}'",
+                given=f"{len(lacking):,} of {len(rows):,} rows without one",
+                hint="without 'source' images are drawn from captions alone",
+            )
+        return cells
+
+    def _candidates(
+        self, rows: pa.Table, asked: Sequence[WantedImage], images: Sequence[MadeImage]
+    ) -> pa.Table:
+        """The rows, k times where there are several candidates, with the columns that are made."""
+        target = _IMAGE_OF[self.column]
+        if self.k > 1:
+            rows = rows.take(pa.array(np.repeat(np.arange(len(rows)), self.k)))
+            names = [f"{each.row}#{each.number}" for each in asked]
+            rows = with_column(rows, "id", pa.array(names, pa.string()))
+            rows = with_column(rows, "of", pa.array([each.row for each in asked], pa.string()))
+        columns = {
+            target: pa.array([image.cell for image in images], pa.string()),
+            f"{target}_by": pa.array([image.by for image in images], pa.string()),
+            f"{target}_from": pa.array([each.row for each in asked], pa.string()),
+            f"{target}_seed": pa.array([each.seed for each in asked], pa.int64()),
+        }
+        for name in sorted({name for image in images for name in image.facts}):
+            columns[name] = pa.array([image.facts.get(name) for image in images])
+        for name, values in columns.items():
+            rows = with_column(rows, name, values)
+        return rows
+
+    def _drawn(self, asked: Sequence[WantedImage], rows: pa.Table, work: Work) -> list[MadeImage]:
+        """The pictures of the world's generator, with their scenes."""
+        found = [self._scene(each, context) for each, context in self._contexts(asked, rows, work)]
+        if asked and all(isinstance(each, MadeImage) and each.reason == NOT_READ for each in found):
+            raise DataError(
+                "the world can read none of the captions",
+                where=f"step {work.step}",
+                given=asked[0].text,
+                hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
+            )
+        scenes = [each for each in found if isinstance(each, Scene)]
+        pictures = self._pictures(scenes, work)
+        target = _IMAGE_OF[self.column]
+        return [
+            each
+            if isinstance(each, MadeImage)
+            else MadeImage(next(pictures), self._by, facts={_SCENE_OF[target]: each.to_json()})
+            for each in found
+        ]
+
+    @property
+    def _by(self) -> str:
+        """What is written as the maker of pictures that are drawn."""
+        return " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
+
+    def _contexts(
+        self, asked: Sequence[WantedImage], rows: pa.Table, work: Work
+    ) -> Iterator[tuple[WantedImage, "_Context"]]:
+        """The requests with what is known of their rows."""
+        negative = self.column == "negative_caption"
+        names = ("caption", "scene", "subset")
+        given = {
+            name: dict(zip(rows["id"].to_pylist(), rows[name].to_pylist(), strict=True))
+            for name in names
+            if negative and name in rows.column_names
+        }
+        for each in asked:
+            said, scene, subset = (given.get(name, {}).get(each.row) for name in names)
+            where = f"step {work.step}, row '{each.row}'"
+            original = each.source or scene
+            yield (
+                each,
+                _Context(
+                    None if said is None else _meaning(said),
+                    None if original is None else Scene.from_json(original, where=where),
+                    subset or "",
+                    work.rng("image", each.row, each.number),
+                ),
+            )
+
+    def _scene(self, request: WantedImage, context: "_Context") -> "Scene | MadeImage":
+        """What is drawn, or why nothing is."""
+        meaning = _meaning(request.text)
+        if meaning is None:
+            return MadeImage(None, self._by, NOT_READ)
+        found = imagine_caption(
+            meaning,
+            context.rng,
+            unlike=context.said,
+            original=context.original,
+            adapted=request.source is not None,
+            failure=self.failure,
+            subset=context.subset,
+        )
+        return MadeImage(None, self._by, NOT_DRAWN) if found is None else found[0]
+
+    def _pictures(self, scenes: Sequence[Scene], work: Work) -> Iterator[str]:
+        """The cells of drawn pictures, in order."""
+        for start in range(0, len(scenes), _BATCH):
+            part = scenes[start : start + _BATCH]
+            for number, pixels in enumerate(draw_many(part, self.size or _SIDE, style=self.style)):
+                yield keep_image(work, encode(PIL.Image.fromarray(pixels)))
+                work.progress("drawing", start + number + 1, len(scenes))
+
+    def _facts(self, kept: pa.Table, work: Work) -> Mapping[str, Any]:
+        """How many images were made and, of those of the world, how many are right."""
+        facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(kept)}
+        if self.by == WORLD:
+            scenes = kept[_SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
+            shown = [Scene.from_json(each) for each in scenes]
+            right = [
+                matches(caption, scene)
+                for caption, scene in zip(kept[self.column].to_pylist(), shown, strict=True)
+            ]
+            if self.column == "negative_caption" and "caption" in kept.column_names:
+                said = [_meaning(each) for each in kept["caption"].to_pylist()]
+                right = [
+                    fits and not (one is not None and matches(one, scene))
+                    for fits, one, scene in zip(right, said, shown, strict=True)
+                ]
+            facts["right"] = int(sum(right))
+        return facts
+
+
+@dataclass(frozen=True, eq=False)
+class _Context:
+    """What is known of the row of a request: what the picture must not fit, what it may be made from."""
+
+    said: Meaning | None
+    original: Scene | None
+    subset: str
+    rng: np.random.Generator
+
+
+def _meaning(text: str) -> Meaning | None:
+    """What a caption claims; None where the world cannot read it."""
+    try:
+        return read(text)
+    except DataError:
+        return None

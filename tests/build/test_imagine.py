@@ -1,0 +1,139 @@
+"""The step that makes images, by the drawn world."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pytest
+
+from counterfoil.build.run import run_step
+from counterfoil.build.step import Output, Work
+from counterfoil.build.steps.imagine import Imagine
+from counterfoil.build.steps.read import Read
+from counterfoil.errors import DataError, InputError
+from counterfoil.world.scenes import Scene
+from counterfoil.world.truth import matches
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory) -> pa.Table:
+    return Read(n=70, size=48).run(pa.table({"id": []}), Work(tmp_path_factory.mktemp("read"))).kept
+
+
+def made(step: Imagine, rows: pa.Table, folder: Path, seed: int = 0) -> Output:
+    return run_step(step, rows, Work(folder, seed=seed, step="2-imagine"))
+
+
+def files(folder: Path) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "images").iterdir()}
+
+
+def test_every_negative_is_drawn_and_known(rows, tmp_path):
+    output = made(Imagine(size=48), rows, tmp_path)
+    assert output.kept["id"].to_pylist() == rows["id"].to_pylist()
+    assert (len(output.dropped), output.facts["right"]) == (0, 70)
+    for row in output.kept.to_pylist():
+        scene = Scene.from_json(row["negative_scene"])
+        assert matches(row["negative_caption"], scene)
+        assert not matches(row["caption"], scene)
+        with PIL.Image.open(tmp_path / "images" / row["negative_image"]) as picture:
+            assert picture.size == (48, 48)
+        assert (row["negative_image_by"], row["negative_image_from"]) == ("world synthetic", row["id"])
+
+
+def test_candidates(rows, tmp_path):
+    step = Imagine(k=3, size=32, failure=0.5)
+    output = made(step, rows, tmp_path)
+    kept = output.kept
+    assert kept["id"].to_pylist()[:4] == ["row-000000#0", "row-000000#1", "row-000000#2", "row-000001#0"]
+    assert kept["of"].to_pylist() == list(np.repeat(rows["id"].to_pylist(), 3))
+    assert len(set(kept["negative_image_seed"].to_pylist())) == 210
+    assert set(step.makes) <= {*kept.column_names}
+    # Three standard errors of a share of 210.
+    assert output.facts["right"] / 210 == pytest.approx(0.5, abs=0.11)
+    with pytest.raises(DataError, match=r"candidates already.*put 'choose' before"):
+        made(step, kept, tmp_path)
+
+
+def test_a_seed_gives_the_same_bytes_whatever_else_is_asked_for(rows, tmp_path):
+    first = made(Imagine(size=32, k=2), rows, tmp_path / "a", seed=5)
+    again = made(Imagine(size=32, k=2), rows, tmp_path / "b", seed=5)
+    assert first.kept.equals(again.kept)
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    # A row's images do not depend on the rows beside it, nor on how many there are of each.
+    alone = made(Imagine(size=32), rows.slice(40, 5), tmp_path / "c", seed=5).kept
+    wanted = first.kept.slice(80, 10).take([0, 2, 4, 6, 8])
+    assert alone["negative_image"].to_pylist() == wanted["negative_image"].to_pylist()
+    other = made(Imagine(size=32), rows, tmp_path / "d", seed=6).kept
+    assert other["negative_image"].to_pylist() != first.kept["negative_image"].to_pylist()[::2]
+
+
+def test_edits_keep_most_of_the_source(rows, tmp_path):
+    output = made(Imagine(size=32, source="image", style="natural"), rows, tmp_path)
+    kept = [
+        len({*Scene.from_json(row["scene"]).things} & {*Scene.from_json(row["negative_scene"]).things})
+        / len(Scene.from_json(row["scene"]).things)
+        for row in output.kept.to_pylist()
+    ]
+    assert output.facts["right"] == 70
+    assert np.mean(kept) > 0.4
+    fresh = made(Imagine(size=32), rows, tmp_path).kept.to_pylist()
+    assert not any(
+        {*Scene.from_json(row["scene"]).things} & {*Scene.from_json(row["negative_scene"]).things}
+        for row in fresh
+    )
+
+
+def test_captions_get_images_too(rows, tmp_path):
+    output = made(Imagine(column="caption", size=32), rows, tmp_path)
+    assert output.facts["right"] == 70
+    assert {"generated_image", "generated_scene", "generated_image_seed"} <= {*output.kept.column_names}
+    wrong = made(Imagine(column="caption", size=32, failure=1.0), rows, tmp_path)
+    assert wrong.facts["right"] <= 1
+
+
+def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):
+    said = rows["negative_caption"].to_pylist()
+    said[3:6] = ["A dog on a mat.", "A star is inside a heart.", None]
+    some = rows.set_column(rows.column_names.index("negative_caption"), "negative_caption", pa.array(said))
+    output = made(Imagine(k=2, size=32), some, tmp_path)
+    assert output.reasons == {
+        "no caption to draw": 2,
+        "the world cannot read the caption": 2,
+        "the world has no such scene": 2,
+    }
+    assert output.dropped["id"].to_pylist()[:2] == ["row-000003#0", "row-000003#1"]
+    assert len(output.kept) == 2 * 67
+    dogs = pa.table({"id": ["a"], "caption": ["A dog."], "negative_caption": ["A cat."]})
+    with pytest.raises(DataError, match=r"can read none of the captions; given: A cat\.; .*name a pipeline"):
+        made(Imagine(), dogs, tmp_path)
+
+
+def test_rows_without_what_is_edited(rows, tmp_path):
+    step = Imagine(source="image")
+    with pytest.raises(DataError, match="no column 'scene', which 'imagine' reads"):
+        made(step, rows.drop_columns(["scene"]), tmp_path)
+    cells = [None, *rows["scene"].to_pylist()[1:]]
+    some = rows.set_column(rows.column_names.index("scene"), "scene", pa.array(cells))
+    with pytest.raises(DataError, match=r"row 'row-000000': no scene to edit; given: 1 of 70"):
+        made(step, some, tmp_path)
+    broken = rows.set_column(rows.column_names.index("scene"), "scene", pa.array(["{}"] * 70))
+    with pytest.raises(DataError, match=r"row 'row-000000': no scene of the drawn world; given: \{\}"):
+        made(step, broken, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 0}, "k; given: 0; allowed: 1 or more"),
+        ({"style": "oil"}, "unknown style; given: oil"),
+        ({"failure": 1.5}, r"failure; given: 1\.5; allowed: 0 to 1"),
+        ({"size": 8}, "too small to see anything"),
+        ({"by": "diffusers:x", "failure": 0.5}, "failure is of the drawn world"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        Imagine(**settings)
