@@ -1,0 +1,269 @@
+"""Verified rows: the truth of drawn rows, people's answers about rows, and the error of what they let in.
+
+A row is **sound** where each of its captions is true of its own image and of no other image of the row.
+People are asked just that; in the drawn world the scenes say it. Several people may answer about a row, and a
+rule makes one verdict of their answers.
+
+People err, so some of the rows that they let in are not sound: **label noise**. How many follows from how
+people contradict each other, without any truth (`counterfoil.stats.latent_classes`), where three or more
+people answered and err independently of each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.build.calibration import Share
+from counterfoil.data.judgements import gain_of
+from counterfoil.data.tables import DataTable, booleans, floats, labels, names, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.stats.latent_classes import FEWEST, drawn_so, patterns
+from counterfoil.world.scenes import Scene
+from counterfoil.world.truth import matches
+
+#: How several answers about a row become one verdict.
+RULES = ("majority", "any", "all")
+Rule = Literal["majority", "any", "all"]
+#: The column with the scene that an image column shows, in the drawn world.
+SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
+#: Columns that say who answered; the first there is counts.
+_PEOPLE = ("annotator", "worker", "judge", "person")
+
+
+def fits(
+    rows: pa.Table, image: str, own: str, other: str | None = None, *, where: object = None
+) -> NDArray[np.bool_] | None:
+    """Whether the caption in column `own` is true of the scene that `image` shows, and that in `other` false.
+
+    None where rows have no column of scenes, which only drawn ones have. Raises `DataError` for cells that
+    are no scene.
+    """
+    column = SCENE_OF.get(image)
+    wanted = [name for name in (own, other) if name is not None]
+    if column is None or not {column, *wanted} <= set(rows.column_names):
+        return None
+    scenes: dict[str, Scene] = {}
+    found = np.zeros(len(rows), dtype=bool)
+    told = [rows[name].to_pylist() for name in wanted]
+    for at, cell in enumerate(rows[column].to_pylist()):
+        if cell is None or any(texts[at] is None for texts in told):
+            continue
+        if cell not in scenes:
+            scenes[cell] = Scene.from_json(cell, where=where)
+        true = [matches(texts[at], scenes[cell]) for texts in told]
+        found[at] = true[0] and not any(true[1:])
+    return found
+
+
+def sound(rows: pa.Table, *, where: object = None) -> NDArray[np.bool_] | None:
+    """Whether each caption of a drawn row is true of its own image only; None where scenes are not known.
+
+    Without negative images, whether the caption is true of the image and the negative caption is not.
+    """
+    found = fits(rows, "image", "caption", "negative_caption", where=where)
+    if found is None or "negative_image" not in rows.column_names:
+        return found
+    other = fits(rows, "negative_image", "negative_caption", "caption", where=where)
+    return None if other is None else np.logical_and(found, other)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Who said yes and who said no about which row: (people, rows); neither where a person was not asked."""
+
+    people: tuple[str, ...]
+    yes: NDArray[np.bool_]
+    no: NDArray[np.bool_]
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """Which rows have an answer."""
+        return np.asarray((self.yes | self.no).any(axis=0), dtype=bool)
+
+    def accepted(self, rule: Rule = "majority") -> NDArray[np.bool_]:
+        """Which rows people let in: more yes than no, any yes, or no no; never one without an answer.
+
+        >>> yes = np.array([[True, True], [True, False]])
+        >>> said = Answers(("a", "b"), yes, ~yes)
+        >>> [said.accepted(rule).tolist() for rule in RULES]
+        [[True, False], [True, True], [True, False]]
+        """
+        yes, no = self.yes.sum(axis=0), self.no.sum(axis=0)
+        kept: dict[str, NDArray[np.bool_]] = {"majority": yes > no, "any": yes > 0, "all": no == 0}
+        return np.logical_and(kept[rule], self.asked)
+
+
+def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
+    """People's answers about rows, and how many are about rows that are not among `ids`.
+
+    A table with `id` and `answer` (yes or no, or ECCV Caption's four answers: of these "100% YES" and
+    "Partially YES" are a yes) or `gain` (above 0.25 is a yes), and who answered in `annotator`, `worker`,
+    `judge` or `person`; without that column, a row's first answer counts as one person's, the second as
+    another's. Raises `DataError` for answers that cannot be read, two answers of one person about a row,
+    and where no row of `ids` has an answer.
+    """
+    table = read_table(path)
+    asked, verdict = labels(table, "id"), _verdicts(table)
+    who = next((name for name in _PEOPLE if name in table), None)
+    number = {name: at for at, name in enumerate(ids)}
+    times: dict[str, int] = {}
+    cells: dict[tuple[str, int], bool] = {}
+    named = labels(table, who) if who is not None else ()
+    stray = 0
+    for row, (name, yes) in enumerate(zip(asked, verdict, strict=True)):
+        if yes is None:
+            continue
+        at = number.get(name)
+        if at is None:
+            stray += 1
+            continue
+        times[name] = times.get(name, 0) + 1
+        person = named[row] if named else f"answer {times[name]}"
+        if (person, at) in cells:
+            raise DataError(
+                "a person answered twice about one row",
+                where=table.where(row, "id"),
+                given=f"{person}, {name}",
+            )
+        cells[person, at] = yes
+    if not cells:
+        raise DataError(
+            "no row has an answer",
+            where=table.source,
+            given=f"{len(table)} rows, such as about '{asked[0]}'",
+            allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to ask about",
+        )
+    people = tuple(dict.fromkeys(person for person, _ in cells))
+    line = {name: at for at, name in enumerate(people)}
+    yes_, no_ = (np.zeros((len(people), len(ids)), dtype=bool) for _ in range(2))
+    for (person, at), said in cells.items():
+        (yes_ if said else no_)[line[person], at] = True
+    return Answers(people, yes_, no_), stray
+
+
+def _verdicts(table: DataTable) -> list[bool | None]:
+    """Yes, no, or None where a row has no answer."""
+    if "gain" in table and "answer" not in table:
+        gains = table["gain"]
+        numbers = iter(
+            floats(DataTable({"gain": [g for g in gains if g not in (None, "")]}, table.source), "gain")
+        )
+        return [None if gain in (None, "") else float(next(numbers)) > 0.25 for gain in gains]
+    found: list[bool | None] = []
+    for row, word in enumerate(labels(table, "answer")):
+        gain = gain_of(word) if word else None
+        if word and gain is None:
+            raise DataError(
+                "an answer that cannot be read",
+                where=table.where(row, "answer"),
+                given=word,
+                allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
+            )
+        found.append(None if gain is None else gain > 0.25)
+    return found
+
+
+def read_verified(
+    path: Path, ids: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64] | None]:
+    """Positions in `ids` of the verified rows that a table names, whether each is right, and their weights.
+
+    A table with `id`, `right` (true or false) and optionally `weight`, one over the chance at which a row was
+    drawn. Rows that are not among `ids` are left out. Raises `DataError` where none is left.
+    """
+    table = read_table(path)
+    found, right = names(table, "id"), booleans(table, "right")
+    weights = floats(table, "weight") if "weight" in table else None
+    number = {name: at for at, name in enumerate(ids)}
+    at = np.array([number.get(name, -1) for name in found], dtype=np.int64)
+    kept = at >= 0
+    if not kept.any():
+        raise DataError(
+            "none of the verified rows is here",
+            where=table.source,
+            given=f"{len(table)} rows, such as '{found[0]}'",
+            allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to verify",
+        )
+    return at[kept], right[kept], None if weights is None else weights[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelNoise:
+    """The share of the rows that people let in that is not sound, with its interval, and their rates.
+
+    `hits` and `rejections` are each person's chance of a yes where the row is sound, and of a no where it is
+    not, the middle of what the answers make likely.
+    """
+
+    share: Share
+    kept: int
+    sound_before: Share
+    hits: Mapping[str, float]
+    rejections: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "label_noise": self.share.to_json(),
+            "rows_kept": self.kept,
+            "sound_before": self.sound_before.to_json(),
+            "hits": dict(self.hits),
+            "rejections": dict(self.rejections),
+            "assumes": "people err independently of each other, at rates that are the same for all rows",
+        }
+
+
+def label_noise(
+    answers: Answers,
+    rule: Rule,
+    rng: np.random.Generator,
+    *,
+    draws: int = 2000,
+    level: float = 0.95,
+) -> LabelNoise | None:
+    """How much of what people let in is not sound, from their answers alone.
+
+    The middle and the ends of draws of the number of unsound rows among those that `rule` keeps, given all
+    answers (`latent_classes.drawn_so`). Assumes that people err independently of each other and at the same
+    rates for all rows; where some rows are hard for all, people are wrong together and the estimate is
+    too low. None for fewer than three people. NaN in [0, 1] where nothing is kept.
+    """
+    asked = answers.asked
+    yes, no = answers.yes[:, asked], answers.no[:, asked]
+    if len(answers.people) < FEWEST or not asked.any():
+        return None
+    found = patterns(yes, no)
+    verdict = Answers(answers.people, found.yes.T, found.no.T).accepted(rule)
+    so = drawn_so(found, rng, draws=draws)
+    kept = int(found.counts[verdict].sum())
+    before = _drawn_share(so.sum(axis=1), int(found.counts.sum()), level)
+    noise = _drawn_share(kept - so[:, verdict].sum(axis=1), kept, level)
+    middle = so.mean(axis=0)
+    wrong = found.counts - middle
+    hits = (middle @ found.yes) / np.maximum(middle @ (found.yes | found.no), 1e-12)
+    rejections = (wrong @ found.no) / np.maximum(wrong @ (found.yes | found.no), 1e-12)
+    return LabelNoise(
+        noise,
+        kept,
+        before,
+        dict(zip(answers.people, hits.tolist(), strict=True)),
+        dict(zip(answers.people, rejections.tolist(), strict=True)),
+    )
+
+
+def _drawn_share(drawn: NDArray[np.int64], total: int, level: float) -> Share:
+    if not total:
+        return Share(float("nan"), 0.0, 1.0)
+    low, high = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2), method="inverted_cdf")
+    return Share(float(drawn.mean() / total), float(low / total), float(high / total))
+
+
+def check_rule(rule: str) -> None:
+    """Raise `InputError` for a rule that is none."""
+    if rule not in RULES:
+        raise InputError("rule for several answers", given=rule, allowed=RULES)

@@ -1,0 +1,172 @@
+"""Verified rows: truth of drawn rows, people's answers, and label noise that covers what they let through."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.build.verification import (
+    RULES,
+    Answers,
+    fits,
+    label_noise,
+    read_answers,
+    read_verified,
+    sound,
+)
+from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.world.captions import text
+from counterfoil.world.generator import imagine, shows
+from counterfoil.world.people import Annotator, annotate
+from counterfoil.world.sample import contrasts, stream
+
+#: People who err at known rates.
+CROWD = (
+    Annotator("careful", accuracy=0.95),
+    Annotator("eager", accuracy=0.85, bias=0.1),
+    Annotator("stern", accuracy=0.85, bias=-0.05),
+)
+
+
+def drawn(n: int, failure: float) -> tuple[pa.Table, list[bool]]:
+    """Rows of the world with negative images, of which a share is wrong, and which are right."""
+    made = contrasts(n, seed=3, of="contrasts")
+    scenes = [
+        imagine(each, stream("contrasts", 3, 2, 1 + at), failure=failure)[0] for at, each in enumerate(made)
+    ]
+    rows = pa.table(
+        {
+            "id": [f"row-{at}" for at in range(n)],
+            "image": ["a.png"] * n,
+            "caption": [text(each.captions[0]) for each in made],
+            "negative_caption": [text(each.captions[1]) for each in made],
+            "negative_image": ["b.png"] * n,
+            "scene": [each.scenes[0].to_json() for each in made],
+            "negative_scene": [scene.to_json() for scene in scenes],
+        }
+    )
+    return rows, [shows(each, scene) for each, scene in zip(made, scenes, strict=True)]
+
+
+def test_the_world_knows_which_rows_are_sound() -> None:
+    rows, right = drawn(80, 0.61)
+    found = sound(rows)
+    assert found is not None
+    assert found.tolist() == right
+    assert 0.2 < found.mean() < 0.6
+    own = fits(rows, "negative_image", "negative_caption")
+    assert own is not None
+    # A picture that both captions fit is one of its caption and not a sound one.
+    assert (own & ~found).any()
+    assert sound(rows.drop_columns(["negative_image"])).all()
+    assert sound(rows.drop_columns(["scene"])) is None
+    assert fits(rows, "photo", "caption") is None
+
+
+def covered(crowd: tuple[Annotator, ...], rule: str, repetitions: int) -> float:
+    """How often the interval of label noise holds the share of unsound rows among those kept."""
+    inside = 0
+    for seed in range(repetitions):
+        rng = np.random.default_rng(seed)
+        right = rng.random(500) < 0.5
+        said = annotate(right, crowd, rng).said
+        answers = Answers(tuple(a.name for a in crowd), said, ~said)
+        found = label_noise(answers, rule, np.random.default_rng(seed), draws=600)
+        wrong = (~right)[answers.accepted(rule)].mean()
+        inside += found.share.low <= wrong <= found.share.high
+    return inside / repetitions
+
+
+def test_label_noise_covers_the_truth() -> None:
+    # 40 repetitions know 95 % to 3.4 points.
+    assert covered(CROWD, "majority", 40) > 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("people", "accuracy"), [(3, None), (5, 0.8), (3, 0.95), (7, 0.7)])
+def test_label_noise_covers_the_truth_of_many_crowds(people: int, accuracy: float | None, rule: str) -> None:
+    same = tuple(Annotator(f"p{k}", accuracy=accuracy or 1.0) for k in range(people))
+    # 200 repetitions know 95 % to 1.5 points.
+    assert covered(CROWD if accuracy is None else same, rule, 200) > 0.91
+
+
+def test_rows_that_are_hard_for_all_make_the_estimate_too_low() -> None:
+    """The bias that the assumption brings, where it does not hold."""
+    rng = np.random.default_rng(0)
+    right, hard = rng.random(4000) < 0.5, rng.random(4000) < 0.15
+    easy = annotate(right, [Annotator(f"p{k}", accuracy=0.95) for k in range(3)], rng).said
+    # On hard rows people follow a wrong impression together.
+    said = np.where(hard, ~right, easy)
+    answers = Answers(("a", "b", "c"), said, ~said)
+    found = label_noise(answers, "majority", rng)
+    assert found.share.high < (~right)[answers.accepted()].mean() - 0.05
+
+
+def test_people_who_were_not_all_asked() -> None:
+    rng = np.random.default_rng(1)
+    right = rng.random(2000) < 0.6
+    crowd = [Annotator(f"p{k}", accuracy=0.9 - 0.02 * k) for k in range(6)]
+    said, there = annotate(right, crowd, rng).said, np.zeros((6, 2000), dtype=bool)
+    for row in range(2000):
+        there[rng.permutation(6)[:3], row] = True
+    answers = Answers(tuple(a.name for a in crowd), said & there, ~said & there)
+    found = label_noise(answers, "majority", rng)
+    wrong = (~right)[answers.accepted()].mean()
+    assert found.share.low <= wrong <= found.share.high
+    assert found.hits["p0"] == pytest.approx(0.9, abs=0.04)
+    assert found.sound_before.low <= right.mean() <= found.sound_before.high
+    assert json.dumps(found.to_json())
+
+
+def test_what_people_do_not_tell() -> None:
+    said = np.ones((2, 9), dtype=bool)
+    assert label_noise(Answers(("a", "b"), said, ~said), "majority", np.random.default_rng(0)) is None
+    nothing = Answers(("a", "b", "c"), np.zeros((3, 9), bool), np.ones((3, 9), bool))
+    found = label_noise(nothing, "majority", np.random.default_rng(0))
+    assert found.kept == 0
+    assert found.to_json()["label_noise"] == [None, 0.0, 1.0]
+
+
+def test_answers_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "said.csv"
+    path.write_text("id,annotator,answer\na,x,100% YES\na,y,no\nb,x,Partially YES\nz,x,yes\nb,y,\n")
+    found, stray = read_answers(path, ["a", "b", "c"])
+    assert (found.people, stray) == (("x", "y"), 1)
+    assert found.yes.tolist() == [[True, True, False], [False, False, False]]
+    assert found.no.tolist() == [[False, False, False], [True, False, False]]
+    assert found.accepted("majority").tolist() == [False, True, False]
+    assert found.accepted("any").tolist() == [True, True, False]
+    unnamed = tmp_path / "unnamed.csv"
+    unnamed.write_text("id,gain\na,1\nb,0\na,0\na,0.5\n")
+    found, _ = read_answers(unnamed, ["a", "b"])
+    assert found.people == ("answer 1", "answer 2", "answer 3")
+    assert found.accepted().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,answer\na,perhaps\n", "an answer that cannot be read"),
+        ("id,answer\nq,yes\n", "no row has an answer"),
+        ("id,annotator,answer\na,x,yes\na,x,no\n", "answered twice"),
+        ("id,verdict\na,yes\n", "no column 'answer'"),
+        ("id,gain\na,much\n", "gain"),
+    ],
+)
+def test_answers_that_cannot_be_used(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "said.csv"
+    path.write_text(content)
+    with pytest.raises(CounterfoilError, match=message):
+        read_answers(path, ["a", "b"])
+
+
+def test_verified_rows_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "verified.csv"
+    path.write_text("id,right,weight\nb,true,2\nz,false,1\na,no,0.5\n")
+    at, right, weights = read_verified(path, ["a", "b"])
+    assert (at.tolist(), right.tolist(), weights.tolist()) == ([1, 0], [True, False], [2.0, 0.5])
+    with pytest.raises(DataError, match="none of the verified rows is here"):
+        read_verified(path, ["q"])
