@@ -18,10 +18,11 @@ import pyarrow as pa
 from counterfoil.build.artefact import Artefact, StepRecord
 from counterfoil.build.recipe import Recipe
 from counterfoil.build.step import Output, Step, Work, check_columns
+from counterfoil.data.folder import BUILT
 from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, StorageError
 
-STEPS_FOLDER, IMAGES_FOLDER, BENCHMARK_FOLDER = "steps", "images", "benchmark"
+STEPS_FOLDER, IMAGES_FOLDER = "steps", "images"
 #: Rows from nowhere: what the first step takes.
 _NOTHING = "nothing"
 
@@ -41,7 +42,7 @@ class Build:
     @property
     def benchmark(self) -> Path | None:
         """The folder of the benchmark, where the recipe assembles one."""
-        folder = self.folder / BENCHMARK_FOLDER
+        folder = self.folder / BUILT
         return folder if folder.is_dir() else None
 
 

@@ -21,6 +21,7 @@ from counterfoil.cli import (
     annotation,
     audit,
     benchmark_files,
+    build,
     cache,
     captions,
     demo,
@@ -89,6 +90,7 @@ for command in (
     command.callback = command.callback and usage.with_levels(command.callback)
     command.help = _flowing((command.callback and command.callback.__doc__) or "")
     command.epilog = _flowing(command.epilog or "")
+app.add_typer(build.app, name="build")
 app.add_typer(captions.app, name="captions")
 app.add_typer(world.app, name="world")
 app.add_typer(list.app, name="list")

@@ -61,6 +61,8 @@ _FORMAT = "counterfoil benchmark"
 _MANIFEST = "manifest.json"
 _FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
+#: Where the benchmark lies in the folder of a build.
+BUILT = "benchmark"
 _CORPUS = "corpus.json"
 _CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
 #: Every table of questions that one of counterfoil's own forms has.
@@ -77,8 +79,15 @@ def _silent(stage: str, done: int, total: int) -> None:
     """Default progress: none."""
 
 
+def benchmark_folder(path: Path) -> Path:
+    """The folder itself, or of the folder of a build the one in it that holds the benchmark."""
+    inside = path / BUILT
+    return inside if not (path / _MANIFEST).is_file() and (inside / _MANIFEST).is_file() else path
+
+
 def is_benchmark_folder(path: Path) -> bool:
-    """Whether `save` finished in this folder."""
+    """Whether `save` finished in this folder, or in that of the benchmark in the folder of a build."""
+    path = benchmark_folder(path)
     if not (path / _MANIFEST).is_file():
         return False
     try:
@@ -146,7 +155,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
     most of the work). Raises `DataError` naming the file that is missing or was changed, and for a folder
     that a newer counterfoil wrote.
     """
-    folder = Path(folder)
+    folder = benchmark_folder(Path(folder))
     manifest = _read_manifest(folder)
     for name, expected in manifest.files.items():
         check_file(folder / name, expected)

@@ -11,14 +11,13 @@ import pyarrow as pa
 from counterfoil.build.step import Output, Work
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.folder import BUILT
 from counterfoil.data.readers.questions import choices, quads
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.world.training import TRAIN, VALIDATION, save_training
 
-#: Where the benchmark goes in the folder of a build.
-BENCHMARK = "benchmark"
 #: Labels of rows that become groupings of the questions.
 _LABELS = ("type", "subset", "split")
 _FORMS = Literal["auto", "quad", "choice", "training"]
@@ -79,9 +78,9 @@ class Assemble:
                 raise DataError(
                     f"a row without {name}", where=f"step {work.step}, row '{rows['id'][at].as_py()}'"
                 )
-        target = work.folder / BENCHMARK
+        target = work.folder / BUILT
         if form == "training":
-            made = tuple(f"{BENCHMARK}/{name}" for name in (TRAIN, VALIDATION))
+            made = tuple(f"{BUILT}/{name}" for name in (TRAIN, VALIDATION))
             return Output(rows, facts=self._training(rows, work), files=made)
         if "negative_caption" not in rows.column_names:
             raise DataError(
@@ -92,7 +91,7 @@ class Assemble:
             (target / name).unlink(missing_ok=True)
         benchmarks.save(built, target, progress=work.progress)
         facts = {"form": form, "questions": len(built), "benchmark": built.digest}
-        return Output(rows, facts=facts, files=(f"{BENCHMARK}/manifest.json",))
+        return Output(rows, facts=facts, files=(f"{BUILT}/manifest.json",))
 
     def _benchmark(self, rows: pa.Table, form: str, work: Work) -> Benchmark:
         ids = rows["id"].to_pylist()
@@ -141,7 +140,7 @@ class Assemble:
             },
             source=f"built by recipe, seed {work.seed}",
         )
-        target = work.folder / BENCHMARK
+        target = work.folder / BUILT
         if benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
         training, validation = save_training(made, target, share=self.validation, progress=work.progress)

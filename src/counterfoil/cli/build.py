@@ -1,0 +1,289 @@
+"""`counterfoil build`: a benchmark or a training set by a recipe, or one step on a table of one's own."""
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from counterfoil.cli import usage
+from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, Work, key_values
+from counterfoil.inputs.limits import most
+
+HELP = """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
+
+A build that was stopped goes on where it was. Recipes and steps are below; a recipe of your own is a file
+that ends in .toml."""
+EPILOG = """Examples:
+
+  counterfoil build bivlc --out build/bivlc
+
+  counterfoil build bivlc --from sugar-crepe/data --images val2017/ --out build/bivlc
+
+  counterfoil build mine.toml --out build/mine
+
+  counterfoil build refine pairs.csv --scores vera.csv --scores cola.csv --out refined.csv"""
+
+#: The options of a recipe that stand for a setting of one of its steps.
+_STANDS_FOR = {
+    "source": "read.source",
+    "layout": "read.layout",
+    "images": "read.images",
+    "n": "read.n",
+    "limit": "read.limit",
+    "llm": "negate.by",
+    "imagine": "imagine.by",
+    "people": "choose.by",
+}
+
+
+class Builds(usage.OneLine):
+    """Recipes and steps as commands, each made when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Recipes, then steps, then what else there is."""
+        from counterfoil.build.recipe import shipped
+        from counterfoil.build.steps.registry import STEPS
+
+        return [*shipped(), *STEPS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a recipe, a file with one, or a step; None for an unknown name."""
+        from counterfoil.build.recipe import shipped
+        from counterfoil.build.steps.registry import STEPS
+
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        if cmd_name in STEPS:
+            example = f"Example: {STEPS[cmd_name].example}"
+            return _command(cmd_name, _step_function(cmd_name), example, "Steps", STEPS[cmd_name].summary)
+        if cmd_name in shipped() or cmd_name.endswith(".toml"):
+            return _command(cmd_name, _recipe_function(cmd_name), _example(cmd_name), "Recipes")
+        return None
+
+
+app = typer.Typer(cls=Builds, help=HELP, epilog=EPILOG, no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """A group of commands, however few it holds itself."""
+
+
+def _command(name: str, function: Any, epilog: str, panel: str, summary: str | None = None) -> Any:
+    """The command of a function, as Typer makes them."""
+    own = typer.Typer()
+    own.command(
+        name,
+        cls=usage.Command,
+        help=inspect.cleandoc(function.__doc__ or ""),
+        short_help=summary,
+        epilog=epilog,
+        rich_help_panel=panel,
+    )(usage.with_levels(function))
+    return typer.main.get_command(own)
+
+
+def _example(name: str) -> str:
+    return f"Example: counterfoil build {name} --out build/{Path(name).stem}"
+
+
+def _recipe_function(name: str) -> Any:
+    def run(
+        out: Annotated[Path, typer.Option(help="The folder of the build; a build there goes on.")],
+        source: Annotated[
+            str | None,
+            typer.Option(
+                "--from",
+                metavar="SOURCE",
+                help="A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.",
+            ),
+        ] = None,
+        layout: Annotated[
+            str | None, typer.Option(help="The benchmark in whose layout the source is.")
+        ] = None,
+        images: Annotated[str | None, typer.Option(metavar="FOLDER", help="Folder of the images.")] = None,
+        n: Annotated[
+            int | None, typer.Option("--n", min=1, help="Of the drawn world: how many rows.")
+        ] = None,
+        limit: Annotated[int | None, typer.Option(min=1, help="Only so many rows of the source.")] = None,
+        llm: Annotated[
+            str | None,
+            typer.Option(metavar="MODEL", help="What writes negatives: an endpoint URL#MODEL, or lm:NAME."),
+        ] = None,
+        imagine: Annotated[
+            str | None, typer.Option(metavar="GENERATOR", help="What makes images, as step 'imagine' has it.")
+        ] = None,
+        people: Annotated[
+            str | None, typer.Option(metavar="TABLE", help="Answers of people, as step 'choose' has them.")
+        ] = None,
+        settings: Annotated[
+            list[str] | None,
+            typer.Option("--set", metavar="STEP.KEY=VALUE", help="A setting of a step; may be repeated."),
+        ] = None,
+        seed: Annotated[
+            int | None, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")
+        ] = None,
+        device: Device = "auto",
+        precision: Precision = "fp32",
+        html: Annotated[
+            bool, typer.Option("--html/--no-html", help="Whether the report is written, report.html.")
+        ] = True,
+        json: Json = None,
+        work: Work = Work(),
+        overwrite: Overwrite = False,
+        quiet: Quiet = False,
+    ) -> None:
+        from counterfoil.build.recipe import read_recipe
+        from counterfoil.cli import paths, terminal
+        from counterfoil.cli.tables import show
+        from counterfoil.tasks import build as task
+
+        given = {
+            "source": source,
+            "layout": layout,
+            "images": images,
+            "n": n,
+            "limit": limit,
+            "llm": _language_model(llm),
+            "imagine": imagine,
+            "people": people,
+        }
+        named = {_STANDS_FOR[key]: str(value) for key, value in given.items() if value is not None}
+        asked = named | key_values(settings or ())
+        recipe = read_recipe(name, settings=asked, seed=seed)
+        paths.check(json=json, folders=[task.declared(out)])
+        found = task.build(
+            recipe,
+            out,
+            task.BuildOptions(device=device, precision=precision, **work.asked()),
+            overwrite=overwrite,
+            feedback=terminal.feedback(quiet=quiet),
+        )
+        show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+        if json is not None:
+            terminal.write_result(json, found.to_json())
+        if found.benchmark is not None and not quiet:
+            terminal.note(f"built: {found.benchmark}")
+
+    run.__doc__ = _summary(name)
+    return run
+
+
+def _language_model(given: str | None) -> str | None:
+    """An address is an endpoint's."""
+    if given is not None and given.startswith(("http://", "https://")):
+        return f"chat:{given}"
+    return given
+
+
+def _summary(name: str) -> str:
+    from counterfoil.build.recipe import read_recipe, shipped
+
+    return read_recipe(name).summary if name in shipped() else f"The recipe of {name}."
+
+
+def _step_function(name: str) -> Any:
+    """The function of a step: its settings become options."""
+    from counterfoil.build.steps.registry import STEPS
+    from counterfoil.inputs.fields import field_types
+
+    kind = STEPS[name].kind
+    reads_rows = name != "read"
+
+    def run(**given: Any) -> None:
+        from counterfoil.cli import paths, terminal
+        from counterfoil.cli.tables import show
+        from counterfoil.tasks import build as task
+
+        out, json, quiet = given["out"], given["json"], given["quiet"]
+        folder = None if out.suffix else out
+        paths.check(json=json, table=None if folder else out, folders=[task.declared(out)] if folder else [])
+        settings = {
+            each.name: given[each.name]
+            for each in fields(kind)
+            if given[each.name] is not None and given[each.name] != []
+        }
+        options = task.BuildOptions(
+            settings={key: _text(value) for key, value in settings.items()},
+            seed=given["seed"],
+            images=given["images_"],
+            device=given["device"],
+            precision=given["precision"],
+            **given["work"].asked(),
+        )
+        found = task.apply_step(
+            name,
+            given["rows"] if reads_rows else task.nothing(),
+            options,
+            feedback=terminal.feedback(quiet=quiet),
+            folder=folder or out.parent,
+        )
+        task.save_rows(found.output.kept, out / "rows.parquet" if folder else out)
+        if given["dropped"] is not None and found.output.dropped is not None:
+            task.save_rows(found.output.dropped, given["dropped"])
+        show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+        if json is not None:
+            terminal.write_result(json, found.to_json())
+
+    options: dict[str, tuple[Any, Any]] = {}
+    if reads_rows:
+        rows = typer.Argument(help="The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.")
+        options["rows"] = (Annotated[Path, rows], inspect.Parameter.empty)
+    out = typer.Option(help="The table to write (.csv or .parquet), or a folder.")
+    options["out"] = (Annotated[Path, out], inspect.Parameter.empty)
+    types = field_types(kind)
+    for each in fields(kind):
+        text = str(each.metadata.get("help", ""))
+        default = each.default
+        shown = default if isinstance(default, str | int | float) and default != "" else None
+        if isinstance(default, tuple):
+            shown = ",".join(default) or None
+        if types[each.name] is bool:
+            flag = f"--{each.name.replace('_', '-')}"
+            option = typer.Option(f"{flag}/--no-{flag[2:]}", help=text, show_default=str(default))
+            options[each.name] = (Annotated[bool | None, option], None)
+            continue
+        several = isinstance(default, tuple)
+        option = typer.Option(
+            f"--{each.name.replace('_', '-')}",
+            help=text,
+            metavar=_metavar(types[each.name]),
+            show_default=str(shown) if shown is not None else False,
+        )
+        options[each.name] = (Annotated[list[str] | None if several else str | None, option], None)
+    if "images" not in options:
+        images = typer.Option("--images", metavar="FOLDER", help="Folder of the images that rows name.")
+        options["images_"] = (Annotated[Path | None, images], None)
+    dropped = typer.Option(help="Write the rows that were dropped, with reasons, here.")
+    options["dropped"] = (Annotated[Path | None, dropped], None)
+    seed = typer.Option(min=0, max=most("seed"), help="Seed of everything random.")
+    options["seed"] = (Annotated[int, seed], 0)
+    options |= {"device": (Device, "auto"), "precision": (Precision, "fp32"), "json": (Json, None)}
+    options |= {"work": (Work, Work()), "overwrite": (Overwrite, False), "quiet": (Quiet, False)}
+    cast(Any, run).__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=kind_, default=default)
+            for key, (kind_, default) in options.items()
+        ]
+    )
+    run.__doc__ = kind.__doc__
+    return run
+
+
+def _metavar(hint: Any) -> str:
+    from typing import Literal, get_args, get_origin
+
+    if get_origin(hint) is Literal:
+        return "|".join(get_args(hint))
+    if float in (hint, *get_args(hint)):
+        return "NUMBER"
+    return "N" if int in (hint, *get_args(hint)) else "TEXT"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,309 @@
+"""Building of a benchmark or a training set: a recipe run to its end, or one step on a table of one's own."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil import catalog
+from counterfoil.build.recipe import Recipe, read_recipe
+from counterfoil.build.rows import read_rows
+from counterfoil.build.run import Build, run_recipe, run_step
+from counterfoil.build.step import Output, Work
+from counterfoil.build.steps.registry import STEPS
+from counterfoil.engine.session import Session
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import from_text
+from counterfoil.outputs import Folder
+from counterfoil.report.markup import Cell, Column, Table, text_table
+from counterfoil.scorers.base import Options
+from counterfoil.store import begin, begun, check_writable, end, write_csv, write_parquet
+from counterfoil.tasks.evaluate import processes
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
+from counterfoil.tasks.results import Tabular
+
+#: What lies in the folder of a build; other files in it are not counterfoil's.
+FILES = ("steps", "images", "benchmark", "unfinished", "report.html", "build.json")
+_FORMAT = "counterfoil build"
+#: Kinds of file that rows are written to.
+TABLES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """Options of a build; the defaults are those of the command line."""
+
+    #: Settings of steps as texts, by "STEP.KEY" in a recipe and by KEY of one step.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    #: None takes the recipe's.
+    seed: int | None = None
+    #: The folder of the user's images, of one step.
+    images: Path | None = None
+    #: Of scorers and models that steps name.
+    device: str = "auto"
+    precision: str = "fp32"
+    cache: Path | None = None
+    batch_size: int = 32
+    #: Processes that decode images; None is one per core, at most 8.
+    workers: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BuildResult(Tabular):
+    """A finished build: what every step kept, made and dropped, and why.
+
+    Rows by "step" are one per step: `step`, `rows_in`, `rows_out`, `dropped`. Rows by "reason" are one per
+    step and reason: `step`, `reason`, `rows`.
+    """
+
+    recipe: Recipe
+    build: Build
+
+    rows_by = ("step", "reason")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the build."""
+        return self.build.folder
+
+    @property
+    def benchmark(self) -> Path | None:
+        """The folder of what was assembled, which `evaluate`, `audit`, `publish` or `train` takes."""
+        return self.build.benchmark
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "reason":
+            return pa.Table.from_pylist(
+                [
+                    {"step": each.label, "reason": reason, "rows": count}
+                    for each in self.build.records
+                    for reason, count in each.dropped.items()
+                ],
+                pa.schema([("step", pa.string()), ("reason", pa.string()), ("rows", pa.int64())]),
+            )
+        return pa.Table.from_pylist(
+            [
+                {
+                    "step": each.label,
+                    "rows_in": each.rows_in,
+                    "rows_out": each.rows_out,
+                    "dropped": sum(each.dropped.values()),
+                }
+                for each in self.build.records
+            ]
+        )
+
+    @property
+    def tables(self) -> list[Table]:
+        """The funnel: rows in and out of every step, and the most frequent reasons."""
+        return [funnel(self.recipe.title, self.build.records)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The steps as plain values, as `build --json` writes them."""
+        return {
+            "recipe": self.recipe.name,
+            "seed": self.recipe.seed,
+            "steps": [
+                {
+                    "step": each.label,
+                    "settings": dict(each.settings),
+                    "rows_in": each.rows_in,
+                    "rows_out": each.rows_out,
+                    "dropped": dict(each.dropped),
+                    "facts": dict(each.facts),
+                }
+                for each in self.build.records
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepResult(Tabular):
+    """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`.
+
+    Rows by "row" are those that were kept or made, by "dropped" those that were dropped.
+    """
+
+    step: str
+    rows_in: int
+    output: Output
+
+    rows_by = ("row", "dropped")
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "row":
+            return self.output.kept
+        return (
+            self.output.dropped if self.output.dropped is not None else self.output.kept.schema.empty_table()
+        )
+
+    @property
+    def tables(self) -> list[Table]:
+        """Rows in and out, and the reasons of those that were dropped."""
+        return [
+            text_table(
+                f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out",
+                "reason",
+                [Column("rows")],
+                [(reason, f"{count:,}") for reason, count in self.output.reasons.items()],
+            )
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Numbers of rows, reasons and facts as plain values."""
+        return {
+            "step": self.step,
+            "rows_in": self.rows_in,
+            "rows_out": len(self.output.kept),
+            "dropped": self.output.reasons,
+            "facts": dict(self.output.facts),
+        }
+
+
+def funnel(title: str, records: Sequence[Any]) -> Table:
+    """Steps with rows in and out and why rows were dropped."""
+    rows = []
+    for each in records:
+        reasons = [f"{count:,} {reason}" for reason, count in each.dropped.items()]
+        more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
+        rows.append(
+            (each.label, f"{each.rows_in:,}", f"{each.rows_out:,}", Cell(", ".join(reasons[:3]) + more))
+        )
+    columns = [Column("in"), Column("out"), Column("dropped", align="left")]
+    return text_table(title, "step", columns, rows)
+
+
+def build(
+    recipe: str | Path | Recipe,
+    out: str | Path,
+    options: BuildOptions | None = None,
+    *,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> BuildResult:
+    """Run a recipe in the folder `out`, going on where an earlier run of it was stopped.
+
+    A step whose settings, rows and seed are those of a finished one is not run again. Everything that can be
+    wrong with the recipe is found before the first step runs. Raises what reading a recipe and running a step
+    raise, and `InputError` where `out` holds files that no build made.
+    """
+    options = options or BuildOptions()
+    if not isinstance(recipe, Recipe):
+        recipe = read_recipe(recipe, settings=options.settings, seed=options.seed)
+    out = Path(out)
+    with guarded("build", overwrite=overwrite), ExitStack() as shown:
+        check_writable(out, folder=True)
+        why = why_foreign(out)
+        if why is not None and not overwrite:
+            raise InputError(why, where=out, hint="choose another folder, or replace it with --overwrite")
+        begin(out, _FORMAT)
+        progress = shown.enter_context(feedback.progress())
+        work = _work(out, options, feedback, progress)
+        made = run_recipe(recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows"))
+        end(out)
+    return BuildResult(recipe, made)
+
+
+def apply_step(
+    name: str,
+    rows: str | Path | pa.Table,
+    options: BuildOptions | None = None,
+    *,
+    feedback: Feedback = SILENT,
+    folder: Path | None = None,
+) -> StepResult:
+    """One step on a table of one's own (CSV, TSV, JSON, JSON Lines, Parquet, or an Arrow table).
+
+    Images that the step makes go to `images` in `folder`. Raises `UnknownNameError` for an unknown step, and
+    what the step raises.
+    """
+    options = options or BuildOptions()
+    entry = STEPS.find(name)
+    values = {key: from_text(entry.kind, key, text) for key, text in options.settings.items()}
+    step = entry.step(values, where=f"step {name}")
+    with ExitStack() as held:
+        if folder is None:
+            folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
+        progress = held.enter_context(feedback.progress())
+        work = _work(folder, options, feedback, progress, step=name)
+        if not isinstance(rows, pa.Table):
+            rows = read_rows(Path(rows), work)
+        output = run_step(step, rows, work)
+    return StepResult(name, len(rows), output)
+
+
+def nothing() -> pa.Table:
+    """The rows that the first step takes."""
+    return pa.table({"id": pa.array([], pa.string())})
+
+
+def save_rows(table: pa.Table, path: Path) -> None:
+    """Write rows as CSV or Parquet; raises `InputError` for another ending."""
+    if path.suffix.lower() not in TABLES:
+        raise InputError(
+            "unknown kind of table", where=path, given=path.suffix or "no ending", allowed=TABLES
+        )
+    if path.suffix.lower() == ".csv":
+        write_csv(path, table)
+    else:
+        write_parquet(path, table)
+
+
+def why_foreign(folder: Path) -> str | None:
+    """Why the folder is no build's, None where it is one's, or empty, or missing."""
+    if not folder.is_dir() or begun(folder) == _FORMAT:
+        return None
+    inside = [each.name for each in folder.iterdir()]
+    if not inside or (folder / "steps").is_dir():
+        return None
+    return "the folder holds files that no build made"
+
+
+def declared(out: Path) -> Folder:
+    """The folder of a build as an output of a command."""
+    return Folder(out, FILES, why_foreign)
+
+
+def _work(folder: Path, options: BuildOptions, feedback: Feedback, progress: Any, *, step: str = "") -> Work:
+    session = Session(
+        options.cache,
+        options.batch_size,
+        processes(options.workers),
+        progress=progress,
+        note=feedback.remark,
+    )
+    return Work(
+        folder,
+        options.seed or 0,
+        session,
+        options.images,
+        step,
+        partial(_scorer, options=options),
+        _benchmark,
+    )
+
+
+def _scorer(name: str, settings: Mapping[str, str], *, options: BuildOptions) -> Any:
+    asked = Options(
+        device=options.device,
+        precision=options.precision,
+        seed=options.seed or 0,
+        settings=dict(settings),
+    )
+    return catalog.scorer(name, asked, memory=options.cache)
+
+
+def _benchmark(name: str, data: Path | None, images: Path | None) -> Any:
+    if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
+        raise DataError(
+            "no such file, folder or benchmark",
+            where=name,
+            allowed="a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'",
+        )
+    return catalog.benchmark(name, data=data, images=images, counts=False)
