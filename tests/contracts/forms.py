@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice, Gallery, Preference, Quad, Rated, Search, Statement
+from counterfoil.data.forms import Choice, Gallery, Paraphrase, Preference, Quad, Rated, Search, Statement
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.data.references import References
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -73,6 +73,23 @@ def choices(
             candidates=candidates,
             correct=correct,
             asks=asks,
+        ),
+    )
+
+
+def paraphrases(subsets: Mapping[str, int], *, per_image: int = 1, **card: Any) -> Benchmark:
+    """Paraphrases of captions of their own, so many of each image, in subsets."""
+    labels = tuple(label for label, count in subsets.items() for _ in range(count))
+    n = len(labels)
+    return Benchmark(
+        _card("paraphrase", macro="subset", groupings=("subset",), **card),
+        tuple(Image(str(i)) for i in range(-(-n // per_image))),
+        tuple(Caption(f"c{i}", f"caption {i}") for i in range(3 * n)),
+        Paraphrase(
+            tuple(str(i) for i in range(n)),
+            groupings={"subset": labels},
+            captions=np.arange(3 * n).reshape(n, 3),
+            images=np.arange(n) // per_image,
         ),
     )
 
@@ -377,6 +394,8 @@ def perfect_of(benchmark: Benchmark) -> NDArray[np.float64]:
         found[:] = np.eye(2)
     elif isinstance(questions, Choice):
         found[:, : questions.correct] = 1
+    elif isinstance(questions, Paraphrase):
+        found[:, 0] = 1
     elif isinstance(questions, Preference):
         found[np.arange(len(found)), questions.label] = 1
     else:
@@ -420,6 +439,8 @@ def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
                 for score, true in zip(scores, questions.truth, strict=True)
             ]
         }
+    elif isinstance(questions, Paraphrase):
+        found = {"accuracy": [same > first and same > second for same, first, second in scores]}
     else:
         assert isinstance(questions, Choice)
         right = questions.correct

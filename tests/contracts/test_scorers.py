@@ -72,6 +72,19 @@ KINDS = (
     Kind("constant", "blind:constant"),
     Kind("random", "blind:random", changes=({"seed": 1},)),
     Kind("length", "blind:length"),
+    Kind("random directions", "blind:random", "paraphrases", changes=({"seed": 1},)),
+    Kind(
+        "embeddings of captions", "embeddings:{}/texts.npz", "paraphrases", other="embeddings:{}/texts-2.npz"
+    ),
+    Kind("texts of a dual encoder", "hf:{}/hf", "paraphrases", changes=(PROMPT, HALF), torch=True),
+    Kind(
+        "text encoder",
+        "text-encoder:{}/bert",
+        "paraphrases",
+        other="text-encoder:{}/gpt2",
+        changes=(PROMPT, HALF, {"settings": {"pooling": "cls"}}, {"settings": {"length": "4"}}),
+        torch=True,
+    ),
     Kind("word counts", "blind:unigram", changes=({"settings": {"captions": "{}/captions.txt"}},)),
     Kind("bag of words", "blind:bag-of-words"),
     Kind("learned", "blind:learned", "ratings"),
@@ -180,6 +193,7 @@ def benchmarks() -> dict[str, Benchmark]:
     found = {
         "quads": forms.quads(4),
         "gallery": forms.gallery(images=range(5)),
+        "paraphrases": forms.paraphrases({"swap": 5}),
         "ratings": forms.rated(forms.grades(8), per_image=2),
     }
     return {name: forms.shown(benchmark) for name, benchmark in found.items()}
@@ -219,6 +233,12 @@ def files(chat: None, tmp_path_factory: pytest.TempPathFactory, benchmarks: dict
             captions=rng.normal(size=(len(quads.captions), 5)),
             image_ids=[image.id for image in quads.images],
             caption_ids=[caption.id for caption in quads.captions],
+        )
+        texts = benchmarks["paraphrases"].captions
+        np.savez(
+            folder / f"texts{end}.npz",
+            captions=rng.normal(size=(len(texts), 5)),
+            caption_ids=[caption.id for caption in texts],
         )
         every = rng.normal(size=forms.shape_of(gallery))
         np.save(folder / f"all{end}.npy", every)

@@ -25,6 +25,7 @@ def test_the_benchmarks_there_are() -> None:
         "sugarcrepe",
         "sugarcrepe-unrefined",
         "sugarcrepe-pp",
+        "sugarcrepe-pp-tot",
         "aro-vg-relation",
         "aro-vg-attribution",
         "aro-coco-order",

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from counterfoil.data.forms import Choice, Gallery, Judged, Listed, Preference, Quad, Rated, Statement
+from counterfoil.data.forms import (
+    Choice,
+    Gallery,
+    Judged,
+    Listed,
+    Paraphrase,
+    Preference,
+    Quad,
+    Rated,
+    Statement,
+)
 from counterfoil.data.forms.base import one_of
 from counterfoil.data.forms.registry import FormName
 from counterfoil.data.records import Caption, Image
@@ -82,7 +92,7 @@ class Benchmark:
     card: Card
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
-    questions: Quad | Choice | Gallery | Rated | Preference | Statement
+    questions: Quad | Choice | Paraphrase | Gallery | Rated | Preference | Statement
     source: str = ""
     #: The folder or file a user named with --data, so that a report can find the pictures again.
     path: Path | None = None
@@ -126,7 +136,7 @@ class Benchmark:
         )
 
     @property
-    def listed(self) -> Quad | Choice | Rated | Preference | Statement:
+    def listed(self) -> Quad | Choice | Paraphrase | Rated | Preference | Statement:
         """The questions, where they list their pairs; raises `DataError` for a gallery, which lists none."""
         return one_of(
             self.questions,

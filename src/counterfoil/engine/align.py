@@ -266,33 +266,32 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
 
 def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
     questions = benchmark.listed
-    captions, images = questions.pairs()
-    where = given.identity.name
+    texts = questions.text_pairs()
+    captions, others = texts or questions.pairs()
+    where, name = given.identity.name, benchmark.name
     used_captions, used_images = questions.used()
-    image_rows = used_rows(
-        "image", benchmark.images, used_images, given.image_ids, len(given.images), benchmark.name, where
+    rows = used_rows(
+        "caption", benchmark.captions, used_captions, given.caption_ids, len(given.captions), name, where
     )
-    caption_rows = used_rows(
-        "caption",
-        benchmark.captions,
-        used_captions,
-        given.caption_ids,
-        len(given.captions),
-        benchmark.name,
-        where,
-    )
-    values = _cosines(given, caption_rows[captions.ravel()], image_rows[images.ravel()]).reshape(
-        captions.shape
-    )
-    return Scores(questions.collect(values)).check(benchmark, where=where)
+    other_rows, embeddings = rows, given.captions
+    if texts is None:
+        embeddings = given.images
+        other_rows = used_rows(
+            "image", benchmark.images, used_images, given.image_ids, len(given.images), name, where
+        )
+    values = _cosines(given, rows[captions.ravel()], other_rows[others.ravel()], embeddings)
+    return Scores(questions.collect(values.reshape(captions.shape))).check(benchmark, where=where)
 
 
-def _cosines(given: GivenEmbeddings, captions: ndarray, images: ndarray) -> Float64[ndarray, "pairs"]:
+def _cosines(
+    given: GivenEmbeddings, captions: ndarray, others: ndarray, embeddings: ndarray
+) -> Float64[ndarray, "pairs"]:
+    """The cosine of captions with rows of `embeddings`, those of images or of captions."""
     scores = np.empty(len(captions), dtype=np.float64)
-    step = max(1, _BLOCK // given.images.shape[1])
+    step = max(1, _BLOCK // given.captions.shape[1])
     for start in range(0, len(scores), step):
         block = slice(start, start + step)
-        scores[block] = given.compare(given.captions[captions[block]], given.images[images[block]])
+        scores[block] = given.compare(given.captions[captions[block]], embeddings[others[block]])
     return scores
 
 

@@ -59,11 +59,12 @@ class Answering:
 #: The forms that each ability answers. Of a scorer with several abilities the first that fits is used.
 ANSWERS: Mapping[Ability, Answering] = {
     "embeds": Answering("a dual encoder"),
-    "scores_pairs": Answering("a scorer of pairs"),
+    "scores_pairs": Answering("a scorer of pairs", without=("paraphrase",)),
+    "embeds_texts": Answering("a text encoder", ("paraphrase",)),
     "picks": Answering("a scorer that picks options", ("quad", "choice")),
     "classifies": Answering("a detector", ("quad", "choice")),
-    "reads_references": Answering("a caption metric", without=("gallery",)),
-    "learns": Answering("a scorer that learns from other questions", without=("gallery",)),
+    "reads_references": Answering("a caption metric", without=("gallery", "paraphrase")),
+    "learns": Answering("a scorer that learns from other questions", without=("gallery", "paraphrase")),
     "given_scores": Answering("a table of answers (csv, json, parquet)", without=("gallery",)),
     "given_embeddings": Answering("embeddings (npz)"),
     "given_similarity": Answering("a similarity (npy)", ("gallery",)),

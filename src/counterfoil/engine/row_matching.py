@@ -172,7 +172,7 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     names: Sequence[Sequence[str]]
     if asked.shape[1] <= 2:
         names = _TWO[: asked.shape[1]]
-    elif asked.shape[1] == 3 and questions.correct == 2:
+    elif asked.shape[1] == 3 and questions.true_captions == 2:
         names = _THREE
     else:
         names = [(f"caption_{slot}",) for slot in range(asked.shape[1])]

@@ -15,12 +15,20 @@ from counterfoil.engine.align import align
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.picks import pick, score_or_refuse
-from counterfoil.engine.plan import ScoringPlan, ability_for, check_at_hand, items, signed, with_pairs
+from counterfoil.engine.plan import ability_for, check_at_hand, items, signed, with_pairs
 from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import detection
-from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
+from counterfoil.scorers.base import (
+    Ability,
+    Classifier,
+    Embedder,
+    PairScorer,
+    Scorer,
+    TextEmbedder,
+    abilities,
+)
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.given_galleries import GivenEmbeddings
@@ -76,7 +84,7 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: Embedder
+    scorer: TextEmbedder
     | PairScorer
     | Scorer
     | QuestionScorer
@@ -90,6 +98,7 @@ def run(
     """What `scorer` answers to every question of `benchmark`.
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
+    * A `TextEmbedder` embeds each distinct caption once, where captions are compared with captions.
     * A `PairScorer` or `Scorer` scores each distinct pair once.
     * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
       `unanswered`) may have no score (`counterfoil.engine.picks`).
@@ -151,7 +160,7 @@ def score_items(
     kept = session.shards_of(scorer) if reads else Cache(None, scorer.identity)
     if able[0] == "embeds":
         assert isinstance(scorer, Embedder)
-        values = _compare(scorer, work, *session.embed(scorer, work, kept))
+        values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))
     else:
         assert not isinstance(scorer, Embedder)
         values = session.score_pairs(scorer, work, kept)
@@ -167,9 +176,22 @@ _OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
 
 def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Scores:
     """Every distinct pair compared, each distinct item embedded once."""
+    if benchmark.questions.text_pairs() is not None:
+        return _texts(benchmark, scorer, session=session)
     work, kept = session.prepare(benchmark, scorer)
-    values = _compare(scorer, work, *session.embed(scorer, work, kept))
+    values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))
     return _signed(benchmark, scorer, work.spread(values), session)
+
+
+def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> Scores:
+    """Captions compared with captions, each distinct one embedded once; no image is looked at."""
+    asked = benchmark.questions.text_pairs()
+    assert asked is not None
+    work, kept = session.prepare(benchmark, scorer)
+    captions = session.embed_captions(scorer, work, kept)
+    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    pairs = np.stack([work.caption_of[side].ravel() for side in asked], axis=1)
+    return _signed(benchmark, scorer, _compare(scorer, pairs, captions, captions), session)
 
 
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
@@ -199,6 +221,7 @@ def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, sessi
 #: The functions that answer questions of forms other than galleries, by ability.
 _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
     "embeds": _embedded,
+    "embeds_texts": _texts,
     "scores_pairs": _paired,
     "picks": pick,
     "classifies": detect,
@@ -211,7 +234,7 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
 
 def _signed(
     benchmark: Benchmark,
-    scorer: Embedder | PairScorer | Scorer | LearnedScorer,
+    scorer: TextEmbedder | PairScorer | Scorer | LearnedScorer,
     scores: Float64[ndarray, "..."],
     session: Session,
 ) -> Scores:
@@ -222,15 +245,15 @@ def _signed(
 
 
 def _compare(
-    scorer: Embedder,
-    work: ScoringPlan,
+    scorer: TextEmbedder,
+    pairs: Int64[ndarray, "pairs 2"],
     captions: Float32[ndarray, "captions width"],
     images: Float32[ndarray, "images width"],
 ) -> Float64[ndarray, "pairs"]:
-    """One score per distinct pair; never more than a block of rows is gathered at once."""
-    scores = np.empty(len(work.pairs), dtype=np.float64)
+    """One score per pair; never more than a block of rows is gathered at once."""
+    scores = np.empty(len(pairs), dtype=np.float64)
     step = max(1, _BLOCK // max(1, captions.shape[1]))
     for start in range(0, len(scores), step):
-        block = work.pairs[start : start + step]
+        block = pairs[start : start + step]
         scores[start : start + step] = scorer.compare(captions[block[:, 0]], images[block[:, 1]])
     return scores

@@ -33,7 +33,15 @@ from counterfoil.engine.plan import (
     warn,
 )
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Classifier, Embedder, PairScorer, Scorer, abilities, stream_pairs
+from counterfoil.scorers.base import (
+    Classifier,
+    Embedder,
+    PairScorer,
+    Scorer,
+    TextEmbedder,
+    abilities,
+    stream_pairs,
+)
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
@@ -87,7 +95,7 @@ class Session:
     def prepare(
         self,
         benchmark: Benchmark,
-        scorer: Embedder | PairScorer | Scorer | Classifier,
+        scorer: TextEmbedder | PairScorer | Scorer | Classifier,
         *,
         reads: Collection[str] | None = None,
         pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
@@ -100,7 +108,7 @@ class Session:
         reads = getattr(scorer, "needs", ("images", "captions")) if reads is None else reads
         check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in used_images(benchmark)]
-        if "images" in reads:
+        if "images" in reads or not images:
             return plan(benchmark, self.keys(images), pairs=pairs), self.shards_of(scorer)
         # Images are not opened, so ids tell them apart. An id means something in its own benchmark only, so
         # scores of such pairs are not kept; those of captions alone are, where a model computes them.
@@ -130,7 +138,7 @@ class Session:
         return self._images(lambda batches: embedder.embed_images(batches, workers=self.workers), work, kept)
 
     def embed_captions(
-        self, embedder: Embedder, work: ScoringPlan, kept: Cache
+        self, embedder: TextEmbedder, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "captions width"]:
         """The embeddings of the distinct captions."""
         return self._captions(embedder.embed_captions, embedder.lengths, work, kept)

@@ -8,6 +8,8 @@
   score of candidate c of question q. SugarCrepe has k = 2, m = 1; ARO's order sets k = 5, m = 1;
   SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative). Where questions have different numbers
   of candidates (CREPE's systematicity), minus infinity stands behind the last: it beats and ties nothing.
+* **Paraphrase**: three captions, the first two of one meaning. `scores[q]` are the similarities of captions 0
+  and 1, 0 and 2, 1 and 2, and the first is the right candidate of three (SugarCrepe++'s text-only task).
 * **Preference**: of two candidates, whether the one that people preferred scores higher. `scores[q, c]`, or
   `scores[q, c, d]` with one score per draw of references; `label[q]` is the preferred candidate. A value per
   question is the mean over draws.
@@ -279,6 +281,28 @@ CHOICE: Mapping[str, Measure] = by_name(
         "1/k^4",
         choice_accuracy,
         within=("quartet", 4),
+    ),
+)
+
+
+#: The measures of paraphrases by name.
+PARAPHRASE: Mapping[str, Measure] = by_name(
+    Measure(
+        "accuracy",
+        "paraphrase",
+        "Accuracy",
+        "the two captions of one meaning are more alike than either is to the third",
+        "1/3",
+        choice_accuracy,
+        main=True,
+    ),
+    Measure(
+        "accuracy_macro",
+        "paraphrase",
+        "Accuracy (macro)",
+        "accuracy averaged over groups, each counting the same",
+        "1/3",
+        macro_of="accuracy",
     ),
 )
 

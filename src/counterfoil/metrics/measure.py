@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from counterfoil.errors import InputError
 
 #: counterfoil's own forms of question, in the order of lists.
-FORMS = ("quad", "choice", "preference", "statement", "rated", "gallery")
+FORMS = ("quad", "choice", "paraphrase", "preference", "statement", "rated", "gallery")
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,9 @@ class Measure(Declared):
       depends on the question.
     * `per_item(...)` gives an array of one value in [0, 1] per question, `of_all(scores, ratings)` one number
       of all of them, `of_all(scores, truth)` of statements. What `per_item` takes depends on the form: scores
-      (n, 2, 2) of quads; scores (n, k) and `correct` of choices; scores (n, 2) and the preferred
-      candidates of preferences; `Ranks` of galleries;
-      all of them `ties`. `macro_of` names another measure instead: then the value is the mean over the
-      benchmark's groups of that measure's means.
+      (n, 2, 2) of quads; scores (n, k) and `correct` of choices and paraphrases; scores (n, 2) and the
+      preferred candidates of preferences; `Ranks` of galleries; all of them `ties`. `macro_of` names another
+      measure instead: then the value is the mean over the benchmark's groups of that measure's means.
     * `range` holds all values; only that of an `of_all` is not [0, 1].
     * `main` measures are those that comparisons test where a benchmark's card names none.
     * `within` names a grouping of the benchmark, and how many questions each of its groups has: a question's

@@ -43,7 +43,7 @@ class MeasureRegistry(Registry[Declared]):
 
 
 def _own() -> Iterable[Declared]:
-    contrasts = (contrast.QUAD, contrast.CHOICE, contrast.PREFERENCE)
+    contrasts = (contrast.QUAD, contrast.CHOICE, contrast.PARAPHRASE, contrast.PREFERENCE)
     others = (
         statements.MEASURES,
         correlation.MEASURES,

@@ -164,6 +164,7 @@ def _digest(value: Any) -> str:
 #: What a scorer can do; a scorer declares its abilities in a class attribute `does`.
 Ability = Literal[
     "embeds",
+    "embeds_texts",
     "scores_pairs",
     "picks",
     "classifies",
@@ -182,6 +183,7 @@ _METHODS: Mapping[str, Ability] = {
     "of_parts": "reads_references",
     "image_probabilities": "classifies",
     "embed_images": "embeds",
+    "embed_captions": "embeds_texts",
     "pick": "picks",
     "score_pairs": "scores_pairs",
     "score": "scores_pairs",
@@ -200,7 +202,9 @@ def abilities(scorer: Any) -> tuple[Ability, ...]:
     declared: Sequence[Ability] | None = getattr(scorer, "does", None)
     if declared is not None:
         return tuple(declared)
-    return tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
+    found = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
+    # An embedder of images and captions answers what one of captions does.
+    return tuple(able for able in found if able != "embeds_texts" or "embeds" not in found)
 
 
 class Identified(Protocol):
@@ -259,18 +263,8 @@ def stream_pairs(
 
 
 @runtime_checkable
-class Embedder(Identified, Protocol):
-    """Once per item, compared in blocks: a dual encoder, a file of embeddings.
-
-    The engine cuts the items into batches; an embedder yields one array per batch, in order. An embedder
-    may prepare later batches while an earlier one is computed.
-    """
-
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
-        """One float32 array per batch of images, decoded in `workers` processes."""
-        ...
+class TextEmbedder(Identified, Protocol):
+    """Once per caption, compared in blocks with other captions: an encoder of sentences."""
 
     def embed_captions(
         self, batches: Sequence[Sequence[Caption]]
@@ -285,7 +279,22 @@ class Embedder(Identified, Protocol):
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
-        """One float64 score per row: captions[i] with images[i]."""
+        """One float64 score per row: captions[i] with images[i], or with other captions in their place."""
+        ...
+
+
+@runtime_checkable
+class Embedder(TextEmbedder, Protocol):
+    """Once per item, compared in blocks: a dual encoder, a file of embeddings.
+
+    The engine cuts the items into batches; an embedder yields one array per batch, in order. An embedder
+    may prepare later batches while an earlier one is computed.
+    """
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One float32 array per batch of images, decoded in `workers` processes."""
         ...
 
 

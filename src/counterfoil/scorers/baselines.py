@@ -31,6 +31,7 @@ from counterfoil.scorers.base import (
     Options,
     ScorerSettings,
     abilities,
+    cosines,
     identity_of,
     reject_unused_options,
     stream_pairs,
@@ -41,12 +42,29 @@ from counterfoil.scorers.learned import FITS, LearnedScorer, Unigram
 from counterfoil.scorers.learned import load as load_learned
 from counterfoil.store import digest, digest_value
 
+#: Numbers in a random direction.
+_WIDTH = 32
+
+
+class _Alike:
+    """Rows of captions that are compared by cosine, without a model."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs", "embeds_texts")
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """All alike."""
+        return [0] * len(captions)
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """The cosine of row i with row i."""
+        return cosines(captions, images)
+
 
 @dataclass(frozen=True)
-class Constant:
-    """Every pair scores 0: all ties. Strict comparison gives it 0, half points give it exactly chance."""
-
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+class Constant(_Alike):
+    """Every pair scores the same: all ties. Strict comparison gives it 0, half points exactly chance."""
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -56,16 +74,21 @@ class Constant:
         """Zeros."""
         return np.zeros(len(captions), dtype=np.float64)
 
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """The same row for every caption."""
+        for batch in batches:
+            yield np.ones((len(batch), 1), dtype=np.float32)
+
 
 @dataclass(frozen=True)
-class Random:
+class Random(_Alike):
     """Every pair draws its score from [0, 1) by a digest of seed, caption and image id.
 
     The same pair gets the same score whatever the order, the batch or the other pairs; another seed gives
-    other scores.
+    other scores. Compared with each other, captions are random directions.
     """
-
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -79,16 +102,28 @@ class Random:
             dtype=np.float64,
         )
 
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """A random unit vector for every text: of three captions any two are as likely the nearest."""
+        for batch in batches:
+            drawn = [np.random.default_rng(self._number(caption)).normal(size=_WIDTH) for caption in batch]
+            rows = np.array(drawn).reshape(len(batch), _WIDTH)
+            yield (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
     def _draw(self, image: Image, caption: Caption) -> float:
-        # Captions that are not at hand are told apart by their ids; lengths keep the three parts apart.
+        return float((self._number(caption, image.id, repr(image.crop)) >> 11) * 2.0**-53)
+
+    def _number(self, caption: Caption, *more: str) -> int:
+        """64 bits for a caption and what else is given."""
+        # Captions that are not at hand are told apart by their ids; lengths keep the parts apart.
         caption_key = ("text", caption.text) if caption.text is not None else ("id", caption.id)
-        parts = [str(self.seed), *caption_key, image.id, repr(image.crop)]
         state = hashlib.blake2b(digest_size=8)
-        for part in parts:
+        for part in (str(self.seed), *caption_key, *more):
             data = part.encode("utf-8", "surrogatepass")
             state.update(struct.pack("<q", len(data)) + data)
         (number,) = struct.unpack("<Q", state.digest())
-        return float((number >> 11) * 2.0**-53)
+        return int(number)
 
 
 @dataclass(frozen=True)

@@ -73,16 +73,19 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbedding
 
     Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
     float32 or float64, with optional `image_ids` and `caption_ids` of integers or strings, one per row.
-    float16 becomes float32. Raises `DataError` for files that are no npz, cut off, of other names, shapes or
-    types, with rows that are not finite or all zero, and with ids that are doubled or too few.
+    float16 becomes float32. Of captions alone they answer questions that compare captions with each other.
+    Raises `DataError` for files that are no npz, cut off, of other names, shapes or types, with rows that
+    are not finite or all zero, and with ids that are doubled or too few.
     """
     reject_unused_options(f"embeddings:{argument}", options)
     path = Path(argument)
     arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
-    image_name, images = _one_of(arrays, IMAGES, path)
     caption_name, captions = _one_of(arrays, CAPTIONS, path)
-    images = _checked(images, f"{path}, array '{image_name}'")
     captions = _checked(captions, f"{path}, array '{caption_name}'")
+    image_name, images = "", captions[:0]
+    if any(name.lower() not in (*CAPTIONS, *CAPTION_IDS) for name in arrays):
+        image_name, images = _one_of(arrays, IMAGES, path)
+        images = _checked(images, f"{path}, array '{image_name}'")
     if images.shape[1] != captions.shape[1]:
         raise DataError(
             "image and caption embeddings differ in width",

@@ -159,6 +159,15 @@ _ENTRIES = (
         ("score", "end", "kind"),
     ),
     ScorerEntry(
+        "text-encoder",
+        "NAME_OR_FOLDER",
+        "an encoder of sentences of transformers, where captions are compared with captions; sees no image",
+        "text-encoder:sentence-transformers/all-mpnet-base-v2",
+        "counterfoil.scorers.text_encoder:load",
+        "models",
+        ("pooling", "length"),
+    ),
+    ScorerEntry(
         "text-classifier",
         "NAME_OR_FOLDER",
         "the probability of a class by a classifier of texts, such as one of grammar; sees no image",
@@ -206,6 +215,7 @@ NO_MODELS = (
     "metric",
     "world",
     "lm",
+    "text-encoder",
     "text-classifier",
     "plausibility",
     "vqa",

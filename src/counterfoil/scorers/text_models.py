@@ -212,7 +212,9 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
         raise InputError("only a causal model has an end token to count", where=where, given="end")
     auto = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}[kind]
     rule = _summed({"causal": likelihood, "masked": pseudo_likelihood}[kind], score)
-    found = _loaded(library, argument, where, options, auto, rule, {"kind": kind, "score": score, "end": end})
+    found = load_model(
+        library, argument, where, options, auto, rule, {"kind": kind, "score": score, "end": end}
+    )
     return _with_start(found, where, end) if kind == "causal" else _with_mask(found, where)
 
 
@@ -262,7 +264,7 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
         return torch.cat(numbers)[:, label].cpu()
 
     auto = "AutoModelForSequenceClassification"
-    return _loaded(library, argument, where, options, auto, rule, {"label": names[label], "score": score})
+    return load_model(library, argument, where, options, auto, rule, {"label": names[label], "score": score})
 
 
 def _label(names: Sequence[str], wanted: str, where: str) -> int:
@@ -310,7 +312,9 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
             )
         return torch.cat(numbers).cpu()
 
-    found = _loaded(library, argument, where, options, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
+    found = load_model(
+        library, argument, where, options, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS
+    )
     table = found.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
         raise ModelError(
@@ -322,7 +326,7 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     return found
 
 
-def _loaded(
+def load_model(
     library: Any,
     argument: str,
     where: str,
@@ -330,9 +334,12 @@ def _loaded(
     auto: str,
     rule: Rule,
     facts: dict[str, Any],
-    longest: int = _TOKENS,
+    longest: int | None = None,
 ) -> TextModel:
-    """The model that the class `auto` of transformers reads, ready to answer by `rule`."""
+    """The model that the class `auto` of transformers reads, ready to answer by `rule`.
+
+    It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
+    """
     reject_unused_options(where, options, "precision", "prompt", "settings")
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
@@ -340,12 +347,15 @@ def _loaded(
     with loading.quiet(library):
         model, revision = loading.weights_of(library, argument, where, kind=getattr(library, auto))
         tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
-    weights = digest_tensors(model.state_dict())
+    # No rule looks at the pooler of a model without a head; where a checkpoint has none it is random.
+    kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
+    weights = digest_tensors(kept)
     model, _ = to_device(model, device, dtype)
     if hasattr(model.config, "max_position_embeddings"):
         length = loading.length_of(model.config, tokenizer)
     else:
-        length = min(longest, int(tokenizer.model_max_length))
+        length = min(_TOKENS, int(tokenizer.model_max_length))
+    length = length if longest is None else min(length, longest)
     identity = loading.model_identity(
         where,
         options,

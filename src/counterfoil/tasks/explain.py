@@ -293,7 +293,12 @@ def prepared(
                 pictures = options.images.images_of(key)
                 benchmark = inputs.benchmark(key, options.data.of(key, many=False), pictures, None)
         outputs.read(*existing_paths([benchmark.path] if benchmark.path is not None else []))
-    _ = benchmark.listed
+    if benchmark.listed.text_pairs() is not None:
+        raise DataError(
+            "explains images with captions, and these questions compare captions",
+            where=benchmark.name,
+            allowed="quads, choices and statements",
+        )
     if benchmark.card.shows == "video" or any(isinstance(image, Video) for image in benchmark.images):
         raise DataError("explains pictures, not videos", where=benchmark.name)
     if isinstance(scorer, str):

@@ -1,6 +1,7 @@
 """SugarCrepe's seven files, and SugarCrepe++'s five."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Card, card
 from counterfoil.data.forms import Choice
 from counterfoil.data.readers import sugarcrepe
 from counterfoil.errors import DataError
+from counterfoil.evaluation.evaluate import evaluate
 
 
 def _item(name: str, number: int) -> dict[str, Any]:
@@ -168,3 +171,37 @@ def test_each_file_alone(shared_data: Path) -> None:
     for name, count in (("swap_obj", 245), ("add_att", 692)):
         alone = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe" / f"{name}.json", None)
         assert len(alone) == count
+
+
+def alike(first: str, second: str) -> float:
+    """The share of words that two captions have in common."""
+    a, b = (set(re.findall(r"\w+", text.lower())) for text in (first, second))
+    return len(a & b) / len(a | b)
+
+
+def test_the_text_only_task_compares_captions(shared_data: Path) -> None:
+    """Given similarities of the real files against a loop over the released items."""
+    counts = {"swap_obj": (245, 12), "swap_att": (666, 93), "replace_att": (788, 151)}
+    for name, (size, by_words) in counts.items():
+        file = shared_data / "sugarcrepe_pp" / f"{name}.json"
+        found = sugarcrepe.read_pp_texts(card("sugarcrepe-pp-tot"), file, None)
+        items = json.loads(file.read_text())
+        assert len(found) == len(items) == size
+        right = 0
+        for item in items:
+            c1, c2, wrong = (item[key] for key in ("caption", "caption2", "negative_caption"))
+            right += alike(c1, c2) > alike(c1, wrong) and alike(c1, c2) > alike(c2, wrong)
+        assert right == by_words
+        texts = [caption.text or "" for caption in found.captions]
+        sides = found.questions.text_pairs()
+        assert sides is not None
+        pairs = zip(*(side.ravel().tolist() for side in sides), strict=True)
+        scores = np.array([alike(texts[a], texts[b]) for a, b in pairs]).reshape(-1, 3)
+        result = evaluate(found, Scores(scores), scorer="words", draws=10)
+        assert result["accuracy"].value == right / size
+        assert result["accuracy"].chance == pytest.approx(1 / 3)
+        for ties, expected in (("strict", 0.0), ("half", 1 / 3), ("optimistic", 1.0)):
+            none = evaluate(found, Scores(np.ones((size, 3))), scorer="constant", ties=ties, draws=10)
+            assert none["accuracy"].value == pytest.approx(expected, abs=1e-12)
+        # Nothing is missing without images.
+        assert found.available() is found

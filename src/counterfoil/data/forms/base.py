@@ -112,7 +112,17 @@ class Form(ABC):
 
     @abstractmethod
     def pairs(self) -> tuple[Ids, Ids]:
-        """(caption, image) positions of every score asked for, both of one shape; empty in a gallery."""
+        """(caption, image) positions of every score asked for, both of one shape; empty in a gallery.
+
+        Empty too where captions are compared with captions (`text_pairs`).
+        """
+
+    def text_pairs(self) -> tuple[Ids, Ids] | None:
+        """(caption, caption) positions of every score asked for, where captions are compared with captions.
+
+        Then `pairs` has none, and no image is `used`. None where captions are compared with images.
+        """
+        return None
 
     @abstractmethod
     def captions_of(self, question: int) -> list[int]:
@@ -285,6 +295,11 @@ class Listed(Form):
     def correct(self) -> int:
         """How many of a question's candidates are right."""
         return 1
+
+    @property
+    def true_captions(self) -> int:
+        """How many of the captions that a question shows are true of its image, the first ones."""
+        return self.correct
 
     @property
     def references(self) -> References | None:

@@ -4,14 +4,14 @@ Ids become positions once, in bulk: a benchmark of 25,000 captions is a few arra
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice, Gallery, Ids, Quad, Search
+from counterfoil.data.forms import Choice, Gallery, Ids, Paraphrase, Quad, Search
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
@@ -88,6 +88,31 @@ def choices(
         source=source,
         path=path,
     )
+
+
+def paraphrases(
+    card: Card,
+    ids: Sequence[str],
+    captions: Sequence[Sequence[str]],
+    images: Sequence[Image],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    source: str,
+    path: Path | None = None,
+) -> Benchmark:
+    """Three captions per question, the first two of one meaning, and the image that they were written of.
+
+    `captions` holds three columns of n texts; caption j of question "17" is called "17_c{j}". Images of one
+    id are one item.
+    """
+    found = choices(card, ids, captions, images, groupings, source=source, path=path)
+    questions = Paraphrase(
+        tuple(ids),
+        groupings=groupings,
+        captions=found.choices.candidates,
+        images=found.choices.query,
+    )
+    return replace(found, questions=questions)
 
 
 def image_choices(

@@ -4,13 +4,14 @@ SugarCrepe has seven files, each an object keyed by item number; SugarCrepe++ fi
 captions and a negative one per image.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.bivlc import kinds
-from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.questions import check_counts, choices, paraphrases
 from counterfoil.data.readers.rows import Photos, hub_rows, not_on_hub
 from counterfoil.data.records import Image, words
 from counterfoil.data.tables import DataTable, names, read_table, stack, texts
@@ -77,11 +78,11 @@ def of_rows(
     candidates: Sequence[str],
     images: Path | None,
     *,
-    correct: int = 1,
+    build: Callable[..., Benchmark] = choices,
     part: bool = False,
     path: Path | None = None,
 ) -> Benchmark:
-    """Rows with columns subset, filename and one per candidate caption, as a benchmark."""
+    """Rows with columns subset, filename and one per caption, as a benchmark that `build` makes of them."""
     subsets = tuple(str(name) for name in rows["subset"])
     names = texts(rows, "filename")
     sources = Photos(images).sources(names)
@@ -90,19 +91,9 @@ def of_rows(
     if len(columns) == 2:
         same = (sorted(words(a)) == sorted(words(b)) for a, b in zip(*columns, strict=True))
         groupings["words"] = tuple("same words" if each else "" for each in same)
-    return check_counts(
-        choices(
-            card,
-            ids,
-            columns,
-            [Image(name, sources[name]) for name in names],
-            groupings,
-            correct=correct,
-            source=rows.source,
-            path=path,
-        ),
-        part=part,
-    )
+    pictures = [Image(name, sources[name]) for name in names]
+    found = build(card, ids, columns, pictures, groupings, source=rows.source, path=path)
+    return check_counts(found, part=part)
 
 
 def captions_only(card: Card, table: DataTable, images: Path | None = None) -> Benchmark:
@@ -138,6 +129,15 @@ def read_pp(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     `images` (all, where it is None) are left out. Groupings: `subset` and `type` ("replace", "swap").
     Raises `DataError` naming a file that is missing or miscounted, or the item that does not fit.
     """
+    return _pp(card, data, images, partial(choices, correct=2))
+
+
+def read_pp_texts(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """SugarCrepe++'s text-only task, from the same files as `read_pp`; no image is needed."""
+    return _pp(card, data, images, paraphrases)
+
+
+def _pp(card: Card, data: Path | None, images: Path | None, build: Callable[..., Benchmark]) -> Benchmark:
     if data is None:
         subsets: list[str] = list(PP_SUBSETS)
         tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
@@ -149,5 +149,5 @@ def read_pp(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     source = str(data) if data is not None else card.hub
     rows = stack(tables, source=source, column="subset", values=subsets)
     return of_rows(
-        card, ids, rows, _CANDIDATES, images, correct=2, part=data is not None and data.is_file(), path=data
+        card, ids, rows, _CANDIDATES, images, build=build, part=data is not None and data.is_file(), path=data
     )

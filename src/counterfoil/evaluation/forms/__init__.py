@@ -13,6 +13,7 @@ FORMS: Forms[FormEvaluation] = Forms(
     {
         "quad": QuadEvaluation(),
         "choice": ChoiceEvaluation(),
+        "paraphrase": ChoiceEvaluation(),
         "preference": PreferenceEvaluation(),
         "statement": StatementEvaluation(),
         "gallery": GalleryEvaluation(),

@@ -294,19 +294,19 @@ class QuadEvaluation(ContrastEvaluation):
 
 
 class ChoiceEvaluation(ContrastEvaluation):
-    """Choices."""
+    """Choices, and paraphrases: of three pairs of captions the first is right."""
 
     def values(
         self, measure: Measure, benchmark: Benchmark, scores: NDArray[np.float64], ties: Ties
     ) -> NDArray[np.float64]:
-        return measure(scores, correct=benchmark.choices.correct, ties=ties)
+        return measure(scores, correct=benchmark.listed.correct, ties=ties)
 
     def tied(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[Any]:
-        return contrast.choice_tied(scores, correct=benchmark.choices.correct)
+        return contrast.choice_tied(scores, correct=benchmark.listed.correct)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """The least right score less the highest wrong one."""
-        return {"accuracy": contrast.choice_margin(scores, correct=benchmark.choices.correct)}
+        return {"accuracy": contrast.choice_margin(scores, correct=benchmark.listed.correct)}
 
 
 class PreferenceEvaluation(ContrastEvaluation):

@@ -3,7 +3,7 @@
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Forms
 from counterfoil.report.forms.base import FormReport
-from counterfoil.report.forms.contrast import ChoiceReport, QuadReport
+from counterfoil.report.forms.contrast import ChoiceReport, ParaphraseReport, QuadReport
 from counterfoil.report.forms.gallery import GalleryReport
 from counterfoil.report.forms.rated import PreferenceReport, RatedReport
 from counterfoil.report.forms.statement import StatementReport
@@ -13,6 +13,7 @@ FORMS: Forms[FormReport] = Forms(
     {
         "quad": QuadReport(),
         "choice": ChoiceReport(),
+        "paraphrase": ParaphraseReport(),
         "statement": StatementReport(),
         "gallery": GalleryReport(),
         "rated": RatedReport(),

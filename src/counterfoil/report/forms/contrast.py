@@ -168,6 +168,43 @@ class ChoiceReport(ContrastReport):
         return f"{len(benchmark):,} questions. Each holds {held} and {number} {others} to choose from."
 
 
+class ParaphraseReport(ContrastReport):
+    """Paraphrases; in the browser a candidate is a pair of captions."""
+
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "A question is right only where the two captions of one meaning are more alike than "
+        "either is to the third; a tie is wrong.",
+        "half": "A question is right where the two captions of one meaning are more alike than either is "
+        "to the third; a tie is worth what a random order of the tied would give.",
+        "optimistic": "A question is right unless the third caption is nearer to one of the two of one "
+        "meaning than they are to each other; a tie is right.",
+    }
+
+    def about(self, benchmark: Benchmark) -> str:
+        return (
+            f"{len(benchmark):,} questions. Each holds two captions of one meaning and a third of another, "
+            "which are compared with each other; no image is looked at."
+        )
+
+    def questions_data(
+        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        """With pairs of captions in place of captions."""
+        data = super().questions_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        first, second = benchmark.questions.text_pairs() or ((), ())
+        sides = list(zip(np.ravel(first).tolist(), np.ravel(second).tolist(), strict=True))
+        named = data["captions"]
+        return {
+            **data,
+            "asks": "image",
+            "captions": [
+                [f"{named[a][0]} ~ {named[b][0]}" if captions else None, f"{named[a][1]} ~ {named[b][1]}"]
+                for a, b in sides
+            ],
+            "captionAt": np.arange(len(sides)).reshape(-1, 3).tolist(),
+        }
+
+
 def below_one(run: Run) -> Int[ndarray, "questions"]:
     """1 where a run's accuracy is below 1, which the half of a tie is too, else 0."""
     return (run.items["accuracy"] < 1).astype(np.int64)
