@@ -109,7 +109,8 @@ def test_predictable_rows_go_until_the_interval_reaches_chance() -> None:
     rng = np.random.default_rng(0)
     signal = rng.normal(0.6, 1, 2_000)
 
-    def interval(rows: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    def interval(rows: np.ndarray, gaps: np.ndarray) -> tuple[float, float]:
+        right = accuracies(gaps)
         half = 1.96 * (0.25 / len(right)) ** 0.5
         return right.mean() - half, right.mean() + half
 

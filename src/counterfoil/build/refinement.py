@@ -183,7 +183,7 @@ def filter_predictable(
     """Which of `n` rows are kept so that a blind scorer's interval reaches chance, and what each round did.
 
     `answer` gives the gaps of rows by their positions; a scorer that learns is to learn from some of these
-    rows and to answer others. `interval` gives (low, high) of its accuracy from positions and `accuracies`.
+    rows and to answer others. `interval` gives (low, high) of its accuracy from positions and gaps.
     While the interval lies above 1/2, the rows that are answered right with the largest gaps are dropped, at
     most `share` of what is left and no more than bring the accuracy down to 1/2; ties are broken by `order`,
     a permutation. The end comes with an interval that reaches 1/2 or lies below it, where fewer than `least`
@@ -194,7 +194,7 @@ def filter_predictable(
 
     >>> gaps = np.linspace(-1, 3, 401)
     >>> kept, done = filter_predictable(
-    ...     401, lambda rows: gaps[rows], lambda rows, right: (right.mean() - 0.1, 1.0), np.arange(401))
+    ...     401, lambda rows: gaps[rows], lambda rows, gaps: ((gaps > 0).mean() - 0.1, 1.0), np.arange(401))
     >>> int(kept.sum()), len(done), round(done[0].accuracy, 3), round(done[-1].accuracy, 3)
     (243, 11, 0.749, 0.586)
     """
@@ -211,7 +211,7 @@ def filter_predictable(
             raise ScoreError("the blind scorer gave no finite number for some row")
         right = accuracies(gaps)
         accuracy = float(right.mean())
-        low, high = interval(rows, right)
+        low, high = interval(rows, gaps)
         # Dropping r of R rights of n rows leaves (R - r) / (n - r), which is 1/2 at r = 2 R - n.
         surplus = round(2 * right.sum() - len(rows))
         most = min(max(1, int(share * len(rows))), surplus, len(rows) - least)

@@ -12,7 +12,6 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.records import Caption, Image
 from counterfoil.engine.align import align
-from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.picks import pick, score_or_refuse
 from counterfoil.engine.plan import ability_for, check_at_hand, items, signed, with_pairs
@@ -155,9 +154,8 @@ def score_items(
         images, captions, used_images=everything[0], image_keys=image_keys, used_captions=everything[1]
     )
     work = with_pairs(found, *pairs)
-    # As `Session.prepare`: an id names an image in one place only.
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
-    kept = session.shards_of(scorer) if reads else Cache(None, scorer.identity)
+    kept = session.shards_of(scorer) if reads else session.blind_shards_of(scorer)
     if able[0] == "embeds":
         assert isinstance(scorer, Embedder)
         values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))

@@ -110,11 +110,16 @@ class Session:
         images = [benchmark.images[position] for position in used_images(benchmark)]
         if "images" in reads or not images:
             return plan(benchmark, self.keys(images), pairs=pairs), self.shards_of(scorer)
-        # Images are not opened, so ids tell them apart. An id means something in its own benchmark only, so
-        # scores of such pairs are not kept; those of captions alone are, where a model computes them.
+        return plan(benchmark, [id_key(image) for image in images], pairs=pairs), self.blind_shards_of(scorer)
+
+    def blind_shards_of(self, scorer: Any) -> Cache:
+        """The finished shards of a scorer that opens no images.
+
+        Ids tell images apart then. An id means something in its own benchmark only, so scores of such pairs
+        are not kept; those of captions alone are, where a model computes them.
+        """
         alone = "classifies" in abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
-        kept = self.shards_of(scorer) if alone else Cache(None, scorer.identity)
-        return plan(benchmark, [id_key(image) for image in images], pairs=pairs), kept
+        return self.shards_of(scorer) if alone else Cache(None, scorer.identity)
 
     def embed(
         self, embedder: Embedder, work: ScoringPlan, kept: Cache

@@ -63,5 +63,17 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil build assemble rows.parquet --images photos/ --out mine/",
             "counterfoil.build.steps.assemble:Assemble",
         ),
+        StepEntry(
+            "rate",
+            "scores of captions by any scorer",
+            "counterfoil build rate pairs.csv --scorer lm:gpt2 --out rated.csv",
+            "counterfoil.build.steps.rate:Rate",
+        ),
+        StepEntry(
+            "refine",
+            "rows dropped until blind scores tell nothing",
+            "counterfoil build refine pairs.csv --scores vera.csv cola.csv --out refined.csv",
+            "counterfoil.build.steps.refine:Refine",
+        ),
     ),
 )

@@ -1,0 +1,231 @@
+"""Scores of rows' captions by any scorer, and how well a blind scorer tells right captions from wrong ones.
+
+A scorer called NAME puts its scores of column `caption` into column NAME and those of `negative_caption` into
+`negative_NAME`; the gap of a row is their difference.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.build.refinement import accuracies
+from counterfoil.build.step import Work
+from counterfoil.data.contrasts import Contrasts
+from counterfoil.data.records import Caption, Image
+from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.engine.run import score_items
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.result import Estimate
+from counterfoil.scorers.base import abilities
+from counterfoil.stats.intervals import Spread
+
+NEGATIVE = "negative_"
+#: Stands for all images where a scorer looks at none.
+_NO_IMAGE = Image("no image")
+
+
+def score_column(name: str, caption_column: str) -> str:
+    """The column with a scorer's scores of a column of captions.
+
+    >>> score_column("vera", "caption"), score_column("vera", "negative_caption")
+    ('vera', 'negative_vera')
+    """
+    return caption_column.removesuffix("caption") + name
+
+
+def looks(scorer: Any) -> bool:
+    """Whether a scorer opens images."""
+    return "learns" not in abilities(scorer) and "images" in getattr(scorer, "needs", ("images", "captions"))
+
+
+def texts_of(rows: pa.Table, column: str) -> list[str]:
+    """A column of captions; raises `DataError` naming the first row without one."""
+    cells: list[str | None] = rows[column].to_pylist()
+    for id_, cell in zip(rows["id"], cells, strict=True) if rows[column].null_count else ():
+        if cell is None:
+            raise DataError(f"no {column}", where=f"row '{id_}'", hint="drop such rows first")
+    return [cell or "" for cell in cells]
+
+
+def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
+    """A number per row, equal for rows of one image; of one caption where there is no column of images."""
+    column = "image" if "image" in rows.column_names and not rows["image"].null_count else "caption"
+    coded = rows[column].combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    found: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def caption_scores(scorer: Any, texts: Sequence[str], work: Work) -> Float[ndarray, "rows"]:
+    """One score per text by a scorer that opens no images, each distinct text once and through the cache.
+
+    Raises `InputError` for scorers that score no new captions, `ScoreError` for numbers that are not finite.
+    """
+    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+    everything = np.arange(len(captions)), np.zeros(len(captions), dtype=np.int64)
+    return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=work.session)
+
+
+def pair_scores(
+    scorer: Any, images: Sequence[str], texts: Sequence[str], work: Work
+) -> Float[ndarray, "rows"]:
+    """One score per image (a cell of the rows) and text, each distinct pair once and through the cache.
+
+    Raises `DataError` where an image is not at hand, and what `caption_scores` raises.
+    """
+    cells = dict.fromkeys(images)
+    shown = tuple(work.image(cell) for cell in cells)
+    number = dict(zip(cells, range(len(cells)), strict=True))
+    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+    places = np.array([number[cell] for cell in images], dtype=np.int64)
+    keys = work.session.keys(shown)
+    return score_items(
+        scorer, shown, keys, captions, (np.arange(len(captions)), places), session=work.session
+    )
+
+
+def learned_scores(
+    scorer: Any, right: Sequence[str], wrong: Sequence[str], clusters: Int[ndarray, "rows"]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The scores of right and wrong captions by a scorer that learns from the other rows.
+
+    A row is answered by what was learned from rows that share neither its cluster nor one of its captions.
+    """
+    n = len(right)
+    asked = Contrasts(
+        [text for pair in zip(right, wrong, strict=True) for text in pair],
+        np.repeat(np.arange(n), 2),
+        np.tile([1.0, 0.0], n),
+        np.unique(clusters, return_inverse=True)[1].reshape(-1),
+    )
+    scores = scorer.answer(asked)
+    return scores[::2], scores[1::2]
+
+
+@dataclass(frozen=True, eq=False)
+class BlindGaps:
+    """The gaps of rows by one blind scorer: its score of the right caption less that of the wrong one.
+
+    One that learns (`blind:learned`) learns from some of the rows that are asked about and answers others;
+    any other scores every caption once. Raises `InputError` for a scorer that looks at images.
+    """
+
+    scorer: Any
+    name: str
+    right: Sequence[str]
+    wrong: Sequence[str]
+    clusters: NDArray[np.int64]
+    work: Work
+
+    def __post_init__(self) -> None:
+        if looks(self.scorer) or not {"learns", "scores_pairs"}.intersection(abilities(self.scorer)):
+            raise InputError(
+                "is no blind scorer of captions",
+                where=self.name,
+                allowed="blind:..., lm:..., text-classifier:..., plausibility:...",
+            )
+
+    def of(self, rows: Int[ndarray, "rows"]) -> Float[ndarray, "rows"]:
+        """The gaps of rows by their positions."""
+        if "learns" not in abilities(self.scorer):
+            return self._fixed[rows]
+        places = rows.tolist()
+        right, wrong = learned_scores(
+            self.scorer,
+            [self.right[row] for row in places],
+            [self.wrong[row] for row in places],
+            self.clusters[rows],
+        )
+        return right - wrong
+
+    @cached_property
+    def _fixed(self) -> NDArray[np.float64]:
+        scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.work)
+        n = len(self.right)
+        found: NDArray[np.float64] = scores[:n] - scores[n:]
+        return found
+
+
+def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
+    """How often a blind scorer prefers the right caption, ties being one half, with its 95 % interval.
+
+    `clusters` gives equal numbers to rows that depend on each other. The variance is that of sums over
+    clusters, and the interval Wilson's for as many rows as would vary as much by themselves.
+
+    Raises `InputError` for no rows.
+
+    >>> print(blind_accuracy(np.array([0.5, 0.1, -0.2, 0.0] * 25), np.arange(100)))
+    0.6250 [0.5412, 0.7023]
+    """
+    n = len(gaps)
+    if not n:
+        raise InputError("no rows to measure a blind scorer on")
+    right = accuracies(gaps)
+    value = float(right.mean())
+    units = np.unique(clusters, return_inverse=True)[1].reshape(-1)
+    sums = np.bincount(units, weights=right - value)
+    c = len(sums)
+    variance = float((sums**2).sum()) / n**2 * (c / max(c - 1, 1))
+    found = Spread(*(np.array([each]) for each in (value, variance, float(max(c - 1, 1)), float(c))))
+    low, high = found.wilson(0.95)
+    return Estimate(value, float(low[0]), float(high[0]), n, 0.5, float(found.effective()[0]))
+
+
+def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
+    """Both estimates as plain values, and whether the interval of what is left contains one half."""
+    return {
+        "before": asdict(before),
+        "after": asdict(after),
+        "chance_after": before.n > 0 and after.low <= 0.5 <= after.high,
+    }
+
+
+def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:
+    """The scores in a table: by name the columns of the right and of the wrong captions' numbers.
+
+    >>> rows = pa.table({"id": ["a"], "caption": ["x"], "negative_caption": ["y"], "vera": [1.0],
+    ...                  "negative_vera": [0.5], "year": [7]})
+    >>> dict(score_pairs_of(rows))
+    {'vera': ('vera', 'negative_vera')}
+    """
+    names = set(rows.column_names) - {*CAPTION_ROLES, *IMAGE_ROLES, "scene"}
+    return {
+        name: (name, NEGATIVE + name)
+        for name in rows.column_names
+        if name in names
+        and NEGATIVE + name in names
+        and all(_numeric(rows.schema.field(each).type) for each in (name, NEGATIVE + name))
+    }
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.float64]:
+    """A column of numbers, NaN where a row has none or one that is not finite.
+
+    Raises `DataError` for a column that is not there, or of something else.
+    """
+    if column not in rows.column_names:
+        raise DataError(
+            f"no column '{column}'",
+            where=where,
+            given=", ".join(rows.column_names),
+            hint="put a step that makes it before, such as rate",
+        )
+    if not _numeric(rows.schema.field(column).type):
+        raise DataError(
+            f"column '{column}' holds no numbers", where=where, given=str(rows.schema.field(column).type)
+        )
+    found = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(found), found, np.nan)

@@ -1,0 +1,128 @@
+"""A step that scores captions: plausibility, grammar, likelihood, or how well they fit an image."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.build.rating import (
+    caption_scores,
+    clusters_of,
+    learned_scores,
+    looks,
+    pair_scores,
+    score_column,
+    texts_of,
+)
+from counterfoil.build.step import Output, Work, with_column
+from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.errors import DataError, InputError
+from counterfoil.scorers.base import abilities, identity_of
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Columns of scores by one scorer, through the session's cache: no caption is scored twice."""
+
+    name: ClassVar[str] = "rate"
+    summary: ClassVar[str] = "scores of captions by any scorer"
+    version: ClassVar[int] = 1
+
+    scorer: str = field(
+        default="blind:length",
+        metadata={
+            "help": "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL."
+        },
+    )
+    score: str | None = field(
+        default=None, metadata={"help": "What the columns of scores are called; by default as the scorer."}
+    )
+    columns: tuple[str, ...] = field(
+        default=("caption", "negative_caption"), metadata={"help": "The columns of captions to score."}
+    )
+    image: str = field(
+        default="image", metadata={"help": "The column of images that the captions are scored with."}
+    )
+    set: tuple[str, ...] = field(default=(), metadata={"help": "Settings of the scorer, KEY=VALUE."})
+
+    def __post_init__(self) -> None:
+        odd = [each for each in self.columns if each not in CAPTION_ROLES]
+        if odd or not self.columns:
+            raise InputError("columns of captions", given=odd[0] if odd else "none", allowed=CAPTION_ROLES)
+        if self.image not in IMAGE_ROLES:
+            raise InputError("column of images", given=self.image, allowed=IMAGE_ROLES)
+        for each in self.set:
+            if not each.partition("=")[0] or "=" not in each:
+                raise InputError("setting of the scorer", given=each, allowed="KEY=VALUE")
+        if {*self.makes} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
+            raise InputError("name of the scores", given=self.called, allowed="another than that of a role")
+
+    @property
+    def called(self) -> str:
+        """The name of the scores: `blind:length` makes `length`, `lm:gpt2` makes `lm`."""
+        prefix, _, argument = self.scorer.partition(":")
+        return self.score or (argument if prefix == "blind" and argument else prefix).replace("-", "_")
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The captions; images are read where the scorer looks at them."""
+        return self.columns
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """A column of scores for each column of captions."""
+        return tuple(score_column(self.called, each) for each in self.columns)
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """The rows with the columns of scores, none dropped.
+
+        A scorer that learns scores `caption` and `negative_caption` of a row by what it learned from others.
+        Raises what loading the scorer raises, `InputError` for one that scores no new captions, `DataError`
+        where a caption, or an image that it looks at, is not at hand.
+        """
+        scorer = work.scorer(self.scorer, dict(each.split("=", 1) for each in self.set))
+        texts = [texts_of(rows, each) for each in self.columns]
+        numbers = self._scored(scorer, texts, rows, work)
+        facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
+        for column, values in zip(self.makes, numbers, strict=True):
+            rows = with_column(rows, column, pa.array(values, pa.float64()))
+            facts["scores"][column] = (
+                {"mean": float(values.mean()), "low": float(values.min()), "high": float(values.max())}
+                if len(values)
+                else {}
+            )
+        return Output(rows, facts=facts)
+
+    def _scored(
+        self, scorer: Any, texts: list[list[str]], rows: pa.Table, work: Work
+    ) -> list[NDArray[np.float64]]:
+        if "learns" in abilities(scorer):
+            if self.columns != ("caption", "negative_caption"):
+                raise InputError(
+                    "learns what tells right captions from wrong ones",
+                    where=self.scorer,
+                    given=", ".join(self.columns),
+                    allowed="caption, negative_caption",
+                )
+            return list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
+        flat = [text for column in texts for text in column]
+        if looks(scorer):
+            cells = self._cells(rows)
+            scores = pair_scores(scorer, cells * len(texts), flat, work)
+        else:
+            scores = caption_scores(scorer, flat, work)
+        return list(scores.reshape(len(texts), len(rows)))
+
+    def _cells(self, rows: pa.Table) -> list[str]:
+        if self.image not in rows.column_names or rows[self.image].null_count:
+            raise DataError(
+                f"the scorer looks at images, and rows have no '{self.image}'",
+                where=self.scorer,
+                given=", ".join(rows.column_names),
+                hint="give rows with images, or choose a scorer of texts",
+            )
+        cells: list[str] = rows[self.image].to_pylist()
+        return cells

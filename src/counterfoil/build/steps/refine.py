@@ -1,0 +1,326 @@
+"""A step of adversarial refinement: rows are dropped until blind scores give nothing away."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterfoil.build.rating import (
+    NEGATIVE,
+    BlindGaps,
+    accuracy_facts,
+    blind_accuracy,
+    clusters_of,
+    numbers_of,
+    score_pairs_of,
+    texts_of,
+)
+from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
+from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.data.tables import DataTable, floats, names, read_table
+from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.errors import DataError, InputError
+
+_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+#: Reasons for which rows are dropped.
+NO_SCORE, SURPLUS, PREDICTABLE = "no score", "more rows in its cell than mirrored", "predictable"
+
+
+@dataclass(frozen=True)
+class Refine:
+    """SugarCrepe's refinement over any number of scores, and filtering against a blind scorer before it."""
+
+    name: ClassVar[str] = "refine"
+    summary: ClassVar[str] = "drop rows until blind scores tell nothing"
+    version: ClassVar[int] = 1
+
+    scores: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
+            "by default all that the rows have.",
+            "file": True,
+        },
+    )
+    within: str | None = field(
+        default=None, metadata={"help": "A column of labels; rows of each label are balanced by themselves."}
+    )
+    scales: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
+            "whose gaps are in [-1, 1], else the largest gap."
+        },
+    )
+    bins: int = field(default=BINS, metadata={"help": "Bins of a gap between 0 and its scale."})
+    edge_bins: int = field(
+        default=EDGE_BINS, metadata={"help": "The same in rows where some other gap is 0."}
+    )
+    against: str | None = field(
+        default=None,
+        metadata={"help": "A blind scorer whose surest right answers are dropped first: blind:learned."},
+    )
+    share: float = field(
+        default=0.05, metadata={"help": "With 'against': the share of rows dropped in a round, at most."}
+    )
+    least: int = field(default=50, metadata={"help": "With 'against': rows that are left, at least."})
+    held_out: tuple[str, ...] = field(
+        default=("blind:length", "blind:bag-of-words"),
+        metadata={"help": "Blind scorers that take no part and are measured before and after."},
+    )
+    sample: int = field(
+        default=20_000, metadata={"help": "Rows on which blind scorers other than 'scores' are measured."}
+    )
+
+    def __post_init__(self) -> None:
+        for what, number in (("bins", self.bins), ("edge_bins", self.edge_bins), ("sample", self.sample)):
+            if number < 1:
+                raise InputError(what, given=number, allowed="1 or more")
+        if self.bins > 10_000 or self.edge_bins > 10_000:
+            raise InputError("bins", given=max(self.bins, self.edge_bins), allowed="at most 10,000")
+        if self.least < 0:
+            raise InputError("least", given=self.least, allowed="0 or more")
+        if not 0 < self.share < 1:
+            raise InputError("share", given=self.share, allowed="between 0 and 1")
+        self._scales()
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns of the scores that are named, and the captions where a blind scorer reads them."""
+        named = [each for each in self.scores if not _is_file(each)]
+        columns = [column for name in named for column in (name, NEGATIVE + name)]
+        if self.against or self.held_out:
+            columns += ["caption", "negative_caption"]
+        return (*columns, *([self.within] if self.within else []))
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.
+
+        Raises `DataError` where scores are missing, do not fit the rows or are no numbers, `InputError` for
+        scales that are no numbers or of unknown scores, and for scorers that look at images.
+        """
+        gaps = self._gaps(rows)
+        if not gaps and self.against is None:
+            raise DataError(
+                "no scores to balance",
+                where="refine",
+                given=", ".join(rows.column_names),
+                hint="rate the rows first, name files with --scores, or a blind scorer with --against",
+            )
+        n = len(rows)
+        reasons = np.full(n, "", dtype=object)
+        table = np.column_stack([*gaps.values()]) if gaps else np.zeros((n, 0))
+        reasons[np.isnan(table).any(axis=1)] = NO_SCORE
+        scored = np.flatnonzero(reasons == "")
+        clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
+        others = self._others(rows, scored, clusters, work)
+        facts: dict[str, Any] = {"scores": {}, "held_out": {}}
+        left = scored
+        if self.against is not None:
+            left, facts["against"] = self._filtered(others[self.against], scored, clusters, work)
+            reasons[np.setdiff1d(scored, left)] = PREDICTABLE
+        if gaps:
+            left, facts["grid"] = self._balanced(tuple(gaps), table, left, rows, work)
+            reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
+        if len(left):
+            for at, name in enumerate(gaps):
+                facts["scores"][name] = _before_and_after(table[:, at], scored, left, clusters)
+            for name, gap in others.items():
+                measured = self._measured(gap, scored, left, clusters, work)
+                (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
+                    measured
+                )
+        kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
+        return Output(kept, dropped, facts)
+
+    def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
+        """The gaps of every row by score; NaN where it has none."""
+        found: dict[str, NDArray[np.float64]] = {}
+        own = score_pairs_of(rows)
+        for each in self.scores or tuple(own):
+            if _is_file(each):
+                read = _of_file(Path(each), rows)
+            else:
+                pair = own.get(each, (each, NEGATIVE + each))
+                right, wrong = (numbers_of(rows, column, where="refine") for column in pair)
+                read = {each: right - wrong}
+            double = [name for name in read if name in found]
+            if double:
+                raise InputError("two scores of one name", where="--scores", given=double[0])
+            found |= read
+        return found
+
+    def _scales(self) -> dict[str, float]:
+        found = {}
+        for each in self.scales:
+            name, sign, number = each.partition("=")
+            try:
+                found[name] = float(number)
+            except ValueError:
+                sign = ""
+            if not name or not sign or not 0 < found[name] < np.inf:
+                raise InputError("scale of a score", given=each, allowed="NAME=NUMBER, a positive number")
+        return found
+
+    def _balanced(
+        self,
+        names: Sequence[str],
+        table: NDArray[np.float64],
+        left: NDArray[np.int64],
+        rows: pa.Table,
+        work: Work,
+    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """The rows of `left` that balance mirrored cells, and what the grid was."""
+        scales = dict(zip(names, largest_gaps(table[left]), strict=True))
+        unknown = [name for name in self._scales() if name not in scales]
+        if unknown:
+            raise InputError("a scale of no score", given=unknown[0], allowed=list(scales))
+        scales |= self._scales()
+        groups = None
+        if self.within is not None:
+            coded = rows[self.within].combine_chunks().dictionary_encode(null_encoding="encode")
+            groups = pc.cast(coded.indices, pa.int64()).to_numpy(zero_copy_only=False)[left]
+        how: dict[str, Any] = {
+            "scales": tuple(scales.values()),
+            "bins": self.bins,
+            "edge_bins": self.edge_bins,
+            "groups": groups,
+        }
+        gaps = table[left]
+        kept = refine(gaps, work.rng("refine").permutation(len(left)), **how)
+        cell, side = cells(gaps, **how)
+        sides = np.stack(
+            [np.bincount(cell[side == each], minlength=int(cell.max(initial=-1)) + 1) for each in (1, -1)]
+        )
+        facts = {
+            "scales": scales,
+            "cells": int((sides.sum(axis=0) > 0).sum()),
+            "rows_without_mirror": int(sides.sum(axis=0)[(sides == 0).any(axis=0)].sum()),
+            "rows_without_gaps": int((side == 0).sum()),
+        }
+        return left[kept], facts
+
+    def _others(
+        self, rows: pa.Table, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
+    ) -> dict[str, BlindGaps]:
+        """The blind scorers that read captions: the one that is filtered against, and those held out."""
+        named = [*([self.against] if self.against else []), *self.held_out]
+        if len(set(named)) < len(named):
+            raise InputError(
+                "a scorer that takes part is not held out", where="--held-out", given=self.against
+            )
+        if not named or not len(scored):
+            return {}
+        right, wrong = (texts_of(rows, each) for each in ("caption", "negative_caption"))
+        return {name: BlindGaps(work.scorer(name, {}), name, right, wrong, clusters, work) for name in named}
+
+    def _filtered(
+        self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
+    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        done = 0
+
+        def answer(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+            nonlocal done
+            work.progress("filtering predictable rows", done, len(scored))
+            done = len(scored) - len(rows)
+            return gap.of(scored[rows])
+
+        kept, rounds = filter_predictable(
+            len(scored),
+            answer,
+            lambda rows, gaps: _interval(gaps, clusters[scored[rows]]),
+            work.rng("filter").permutation(len(scored)),
+            share=self.share,
+            least=self.least,
+        )
+        return scored[kept], {"scorer": gap.name, "rounds": [asdict(each) for each in rounds]}
+
+    def _measured(
+        self,
+        gap: BlindGaps,
+        scored: NDArray[np.int64],
+        left: NDArray[np.int64],
+        clusters: NDArray[np.int64],
+        work: Work,
+    ) -> dict[str, Any]:
+        """The accuracy of a blind scorer before and after, on samples where there are more rows."""
+        parts = []
+        for when, rows in (("before", scored), ("after", left)):
+            if len(rows) > self.sample:
+                rows = np.sort(work.rng("sample", when).choice(rows, self.sample, replace=False))
+            parts.append(blind_accuracy(gap.of(rows), clusters[rows]))
+        return accuracy_facts(*parts)
+
+
+def _before_and_after(
+    gaps: NDArray[np.float64], scored: NDArray[np.int64], left: NDArray[np.int64], clusters: NDArray[np.int64]
+) -> Mapping[str, Any]:
+    before, after = (blind_accuracy(gaps[rows], clusters[rows]) for rows in (scored, left))
+    return accuracy_facts(before, after)
+
+
+def _interval(gaps: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float, float]:
+    found = blind_accuracy(gaps, clusters)
+    return found.low, found.high
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).suffix.lower() in _FILES
+
+
+def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
+    """The gaps of the rows by the scores of a file: columns NAME and negative_NAME, or `gap`.
+
+    Columns `score` and `negative_score`, and `gap`, are called as the file is. Rows are matched by `id`, and
+    without such a column by their order. Raises `DataError` naming the file for scores that are missing.
+    """
+    table = read_table(path)
+    places = _places(table, path, rows)
+    found: dict[str, NDArray[np.float64]] = {}
+    taken = {*CAPTION_ROLES, *IMAGE_ROLES, "id"}
+    for name in table.columns:
+        if name in taken or (name != "gap" and NEGATIVE + name not in table.columns):
+            continue
+        gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
+        found[path.stem if name in ("gap", "score") else name] = gap[places]
+    if not found:
+        raise DataError(
+            "no scores of right and wrong captions",
+            where=path,
+            given=", ".join(table.columns),
+            allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
+        )
+    return found
+
+
+def _places(table: DataTable, path: Path, rows: pa.Table) -> NDArray[np.int64]:
+    """For every row its place in a table of scores."""
+    if "id" not in table:
+        if len(table) != len(rows):
+            raise DataError(
+                "not as many scores as rows",
+                where=path,
+                given=f"{len(table):,} scores of {len(rows):,} rows",
+                hint="give the scores a column 'id'",
+            )
+        return np.arange(len(rows))
+    place = {name: at for at, name in enumerate(names(table, "id"))}
+    ids = rows["id"].to_pylist()
+    missing = [name for name in ids if name not in place]
+    if missing:
+        raise DataError(
+            "rows without a score",
+            where=path,
+            given=f"{len(missing):,} of {len(ids):,}, first: {missing[0]}",
+        )
+    return np.array([place[name] for name in ids], dtype=np.int64)
