@@ -164,7 +164,7 @@ def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"])
     Raises `InputError` for no rows.
 
     >>> print(blind_accuracy(np.array([0.5, 0.1, -0.2, 0.0] * 25), np.arange(100)))
-    0.6250 [0.5412, 0.7023]
+    0.6250 [0.5399, 0.7030]
     """
     n = len(gaps)
     if not n:

@@ -285,21 +285,24 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
     without such a column by their order. Raises `DataError` naming the file for scores that are missing.
     """
     table = read_table(path)
-    places = _places(table, path, rows)
-    found: dict[str, NDArray[np.float64]] = {}
     taken = {*CAPTION_ROLES, *IMAGE_ROLES, "id"}
-    for name in table.columns:
-        if name in taken or (name != "gap" and NEGATIVE + name not in table.columns):
-            continue
-        gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
-        found[path.stem if name in ("gap", "score") else name] = gap[places]
-    if not found:
+    scored = [
+        name
+        for name in table.columns
+        if name not in taken and (name == "gap" or NEGATIVE + name in table.columns)
+    ]
+    if not scored:
         raise DataError(
             "no scores of right and wrong captions",
             where=path,
             given=", ".join(table.columns),
             allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
         )
+    places = _places(table, path, rows)
+    found = {}
+    for name in scored:
+        gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
+        found[path.stem if name in ("gap", "score") else name] = gap[places]
     return found
 
 

@@ -1,0 +1,281 @@
+"""Rating and refining: real captions to the end, scores from files, blind scorers held out and not."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil import catalog
+from counterfoil.build.rating import blind_accuracy
+from counterfoil.build.rows import of_benchmark
+from counterfoil.build.run import run_step
+from counterfoil.build.step import Output, Work
+from counterfoil.build.steps.rate import Rate
+from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
+from counterfoil.build.steps.registry import STEPS
+from counterfoil.data.records import Caption, Image
+from counterfoil.engine.session import Session
+from counterfoil.errors import DataError, InputError
+from counterfoil.scorers.base import Options
+from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.tasks.audit import AuditOptions, audit
+from counterfoil.world.sample import quads
+
+
+def work_in(folder: Path, **more: object) -> Work:
+    def scorer(name: str, settings: object) -> object:
+        return catalog.scorer(name, Options(device="cpu", settings=dict(settings)), memory=folder / "cache")
+
+    # Captions that are too long for a tiny model are noted, which is no matter here.
+    session = Session(folder / "cache", batch_size=256, note=lambda text: None)
+    return Work(folder, step="1-refine", scorer=scorer, session=session, **more)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Language models of random weights."""
+    pytest.importorskip("torch")
+    pytest.importorskip("open_clip")
+    from tiny_families import save_text_models
+
+    place = tmp_path_factory.mktemp("models")
+    save_text_models(place)
+    return place
+
+
+def pairs(n: int = 400, seed: int = 0) -> pa.Table:
+    """Rows of which the wrong caption is told by a word in two thirds, with a score that knows nothing."""
+    rng = np.random.default_rng(seed)
+    nouns = ["cat", "dog", "bus", "cup", "hat", "car", "tree", "boat", "bird", "lamp"]
+    right = [f"a {a} and a {b} by a {c} {at}" for at, (a, b, c) in enumerate(rng.choice(nouns, (n, 3)))]
+    told = rng.random(n) < 2 / 3
+    wrong = [f"{text} {'oddly' if odd else 'calmly'}" for text, odd in zip(right, told, strict=True)]
+    right = [
+        f"{text} calmly" if odd else f"{text} oddly"
+        for text, odd in zip(right, rng.random(n) < 0.8, strict=True)
+    ]
+    return pa.table(
+        {
+            "id": [f"r{at}" for at in range(n)],
+            "image": [f"{at // 2}.jpg" for at in range(n)],
+            "caption": right,
+            "negative_caption": wrong,
+            "subset": rng.choice(["one", "two"], n).tolist(),
+            "noise": rng.random(n),
+            "negative_noise": rng.random(n),
+        }
+    )
+
+
+@pytest.mark.models
+def test_the_seven_files_of_sugarcrepe_are_rated_refined_and_audited(
+    shared_data: Path, models: Path, tmp_path: Path
+) -> None:
+    bench = catalog.benchmark("sugarcrepe", data=shared_data / "sugarcrepe")
+    work = work_in(tmp_path)
+    rows = of_benchmark(bench, work)
+    assert (len(rows), len(rows["subset"].unique())) == (7_511, 7)
+    classifier = f"text-classifier:{models / 'cola'}"
+    for scorer, name in (("blind:length", "length"), ("blind:unigram", "unigram"), (classifier, "cola")):
+        rows = run_step(Rate(scorer=scorer, score=name), rows, work).kept
+    step = Refine(within="subset", held_out=("blind:bag-of-words",))
+    output = run_step(step, rows, work)
+    kept = output.kept
+    assert output.reasons == {SURPLUS: len(rows) - len(kept)}
+    # Mirrored cells, counted once more from the numbers that were kept.
+    scales = output.facts["grid"]["scales"]
+    gaps = [(np.array(kept[name]) - np.array(kept[f"negative_{name}"])) / scales[name] for name in scales]
+
+    def cell(row: np.ndarray) -> tuple[int, ...]:
+        bins = 10 if (row == 0).any() else 50
+        return tuple(int(np.sign(g)) * min(int(abs(g) * bins) + 1, bins) for g in row)
+
+    counted = Counter(zip(kept["subset"].to_pylist(), map(cell, np.stack(gaps, axis=1)), strict=True))
+    assert all(counted[label, tuple(-each for each in key)] == n for (label, key), n in counted.items())
+    for name, facts in output.facts["scores"].items():
+        assert facts["after"]["value"] == 0.5, name
+        assert facts["chance_after"]
+    assert not facts["before"]["low"] <= 0.5 <= output.facts["scores"]["length"]["before"]["high"]
+    bag = output.facts["held_out"]["blind:bag-of-words"]
+    assert bag["before"]["value"] > bag["after"]["value"]
+    # The same bytes once more, and an audit of what is left of the benchmark.
+    again = run_step(step, rows, work)
+    assert again.kept.equals(kept)
+    assert json.dumps(again.facts) == json.dumps(output.facts)
+    ids = set(kept["id"].to_pylist())
+    left = bench.select(np.array([name in ids for name in bench.questions.ids]))
+    options = AuditOptions(
+        scorers=(catalog.scorer(classifier),), pictures=False, draws=200, cache=tmp_path / "cache"
+    )
+    with pytest.warns(UserWarning, match="longer than the model reads"):
+        found = audit([left], options)
+    blind = {result.scorer: result["accuracy"] for result in found.audits[0].blind}
+    for name, estimate in blind.items():
+        if name.startswith(("blind:length", "text-classifier")):
+            assert estimate.value == 0.5
+            assert estimate.low <= 0.5 <= estimate.high
+    assert sum(name.startswith(("blind:length", "text-classifier")) for name in blind) == 2
+
+
+@pytest.mark.models
+def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models: Path, tmp_path: Path) -> None:
+    rows = pairs(12)
+    rate = Rate(scorer=f"lm:{models / 'gpt2'}", set=("score=mean",))
+    made = run_step(rate, rows, work_in(tmp_path))
+    assert made.kept.column_names == [*rows.column_names, "lm", "negative_lm"]
+    scorer = catalog.scorer(f"lm:{models / 'gpt2'}", Options(device="cpu", settings={"score": "mean"}))
+    for column, score in (("caption", "lm"), ("negative_caption", "negative_lm")):
+        batch = [(Image("x"), Caption("x", text)) for text in rows[column].to_pylist()]
+        assert np.allclose(made.kept[score], next(iter(scorer.score_pairs([batch]))), atol=1e-5)
+
+    def refuse(name: str, settings: object) -> object:
+        found = catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
+
+        class Stopped:
+            does, needs, identity = ("scores_pairs",), ("captions",), found.identity
+
+            def score_pairs(self, batches: object, *, workers: int = 0) -> object:
+                assert not list(batches), "scored twice"
+                return iter(())
+
+        return Stopped()
+
+    cached = Work(tmp_path, step="1-refine", scorer=refuse, session=Session(tmp_path / "cache"))
+    assert run_step(rate, rows, cached).kept.equals(made.kept)
+
+
+def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path: Path) -> None:
+    bench = quads(7, size=48)
+    work = work_in(tmp_path)
+    rows = of_benchmark(bench, work)
+    rated = run_step(Rate(scorer="pixels:colours"), rows, work).kept
+    swapped = Rate(scorer="pixels:colours", image="negative_image", score="other")
+    rated = run_step(swapped, rated, work).kept
+    answers = np.asarray(
+        [
+            catalog.scorer("pixels:colours").score(
+                [bench.images[image]] * 2, [bench.captions[at] for at in captions]
+            )
+            for (image, _), captions in zip(bench.questions.images, bench.questions.captions, strict=True)
+        ]
+    )
+    assert np.array(rated["pixels"]).tolist() == answers[:, 0].tolist()
+    assert np.array(rated["negative_pixels"]).tolist() == answers[:, 1].tolist()
+    assert np.array(rated["other"]).tolist() != np.array(rated["pixels"]).tolist()
+    with pytest.raises(DataError, match="looks at images"):
+        run_step(Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
+
+
+def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path: Path) -> None:
+    rows, work = pairs(300), work_in(tmp_path)
+    step = Refine(against="blind:bag-of-words", share=0.1, held_out=("blind:learned",), scores=("noise",))
+    output = run_step(step, rows, work)
+    facts = output.facts
+    rounds = facts["against"]["rounds"]
+    assert rounds[0]["low"] > 0.5 >= rounds[-1]["low"]
+    assert facts["against"]["before"]["value"] == rounds[0]["accuracy"]
+    assert set(output.reasons) == {PREDICTABLE, SURPLUS}
+    assert output.reasons[PREDICTABLE] == sum(each["dropped"] for each in rounds)
+    assert facts["scores"]["noise"]["after"]["value"] == 0.5
+    held_out = facts["held_out"]["blind:learned"]
+    assert held_out["before"]["low"] > 0.5
+    assert held_out["after"]["value"] < held_out["before"]["value"]
+    assert run_step(step, rows, work).kept.equals(output.kept)
+    other = run_step(step, rows, work_in(tmp_path, seed=1))
+    assert other.kept["id"].to_pylist() != output.kept["id"].to_pylist()
+
+
+def refined_ids(scores: tuple[str, ...], rows: pa.Table, folder: Path, **more: object) -> list[str]:
+    return run_step(Refine(scores=scores, held_out=(), **more), rows, work_in(folder)).kept["id"].to_pylist()
+
+
+def test_scores_come_from_files_by_id_or_by_order(tmp_path: Path) -> None:
+    rows = pairs(50)
+    right, wrong = np.array(rows["noise"]), np.array(rows["negative_noise"])
+    by_order, by_id, gap = (tmp_path / name for name in ("noise.csv", "ids.jsonl", "gap.csv"))
+    by_order.write_text(
+        "score,negative_score\n" + "".join(f"{a},{b}\n" for a, b in zip(right, wrong, strict=True))
+    )
+    lines = [
+        json.dumps({"id": f"r{at}", "noise": right[at], "negative_noise": wrong[at]}) for at in range(50)
+    ]
+    by_id.write_text("\n".join(lines[::-1]))
+    gap.write_text("gap\n" + "".join(f"{a - b}\n" for a, b in zip(right, wrong, strict=True)))
+    expected = refined_ids(("noise",), rows, tmp_path)
+    plain = rows.drop_columns(["noise", "negative_noise"])
+    for path in (by_order, by_id, gap):
+        assert refined_ids((str(path),), plain, tmp_path) == expected
+    assert refined_ids((), rows, tmp_path) == expected
+    two = run_step(Refine(scores=("noise", str(gap)), held_out=()), rows, work_in(tmp_path)).facts
+    assert set(two["scores"]) == {"noise", "gap"}
+
+
+def test_rows_without_a_score_are_dropped_with_that_reason(tmp_path: Path) -> None:
+    rows = pairs(50)
+    gone = [None if at < 5 else value for at, value in enumerate(rows["noise"].to_pylist())]
+    at = rows.column_names.index("noise")
+    output = run_step(Refine(held_out=()), rows.set_column(at, "noise", pa.array(gone)), work_in(tmp_path))
+    assert output.reasons[NO_SCORE] == 5
+    assert output.dropped.filter(pa.compute.equal(output.dropped["reason"], NO_SCORE))["id"].to_pylist() == [
+        f"r{at}" for at in range(5)
+    ]
+
+
+def outcome(rows: pa.Table, folder: Path, **settings: object) -> Output:
+    return run_step(Refine(**{"held_out": (), **settings}), rows, work_in(folder))
+
+
+def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:
+    rows = pairs(20)
+    short, other, odd = (tmp_path / name for name in ("short.csv", "other.csv", "odd.csv"))
+    short.write_text("score,negative_score\n1,2\n")
+    other.write_text("id,score,negative_score\nr1,1,2\n")
+    odd.write_text("score,caption\n1,2\n")
+    plain = rows.drop_columns(["noise", "negative_noise"])
+    for given, settings, match in [
+        (plain, {}, "no scores to balance"),
+        (plain, {"scores": (str(short),)}, "1 scores of 20 rows"),
+        (plain, {"scores": (str(other),)}, "19 of 20, first: r0"),
+        (plain, {"scores": (str(odd),)}, "no scores of right and wrong"),
+        (plain, {"scores": (str(tmp_path / "none.csv"),)}, "none.csv"),
+        (rows, {"scores": ("noise", "noise")}, "two scores of one name"),
+        (plain, {"scores": ("noise",)}, "no column 'noise'"),
+        (rows, {"scores": ("subset",)}, "negative_subset"),
+        (rows, {"scales": ("vera=2",)}, "a scale of no score"),
+        (rows, {"against": "pixels:colours"}, "no blind scorer"),
+        (rows, {"against": "blind:length", "held_out": ("blind:length",)}, "not held out"),
+    ]:
+        with pytest.raises(InputError, match=match) as error:
+            outcome(given, tmp_path, **settings)
+        assert "\n" not in str(error.value)
+    for name, settings, match in [
+        ("refine", {"scales": ["noise=x"]}, "scale of a score"),
+        ("refine", {"bins": 0}, "bins"),
+        ("refine", {"share": 1}, "share"),
+        ("refine", {"least": -1}, "least"),
+        ("rate", {"columns": ["image"]}, "columns of captions"),
+        ("rate", {"image": "caption"}, "column of images"),
+        ("rate", {"set": ["end"]}, "KEY=VALUE"),
+        ("rate", {"score": "caption", "columns": ["caption"]}, "name of the scores"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            STEPS[name].step(settings, where="recipe")
+    with pytest.raises(InputError, match="learns"):
+        run_step(Rate(scorer="blind:learned", columns=("caption",)), rows, work_in(tmp_path))
+
+
+def test_the_interval_is_that_of_a_bootstrap_of_clusters() -> None:
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(120), 3)
+    gaps = np.round(rng.normal(0.2, 1, 120).repeat(3) + rng.normal(0, 1, 360), 1)
+    found = blind_accuracy(gaps, clusters)
+    right = (gaps > 0) + 0.5 * (gaps == 0)
+    low, high = cluster_bootstrap(right[:, None], clusters, seed=0, draws=20_000)
+    assert found.value == right.mean()
+    assert found.low == pytest.approx(low[0], abs=0.004)
+    assert found.high == pytest.approx(high[0], abs=0.004)
+    alone = blind_accuracy(gaps, np.arange(360))
+    assert alone.high - alone.low < found.high - found.low
