@@ -52,6 +52,12 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.read:Read",
         ),
         StepEntry(
+            "format",
+            "captions in one form: capitals, final stop, spaces, quotes, spelling",
+            "counterfoil build format rows.parquet --spelling american --out formatted/",
+            "counterfoil.build.steps.format:Format",
+        ),
+        StepEntry(
             "imagine",
             "images for captions: drawn, by a diffusion pipeline, or by an endpoint",
             "counterfoil build imagine rows.parquet --by world --k 4 --out imagined/",

@@ -1,0 +1,182 @@
+"""`format`: captions made uniform, so that their form does not tell right ones from wrong ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.build.step import Output, Work, with_column
+from counterfoil.errors import DataError, InputError
+
+Spelling = Literal["keep", "american", "british"]
+
+#: Typographic marks and what stands for them.
+_QUOTES = (
+    ("[\u2018\u2019\u201b\u0060\u00b4]", "'"),
+    ("[\u201c\u201d\u201f\u00ab\u00bb]", '"'),
+    ("\u2026", "..."),
+)
+#: Spaces within, at the ends, before marks, and behind commas that lack one.
+_SPACES = (
+    (r"[\s\x{00a0}\x{200b}\x{feff}]{2,}|[^\S ]|[\x{00a0}\x{200b}\x{feff}]", " "),
+    (r"^ | $", ""),
+    (r" +([.,;:!?])(\s|$)", r"\1\2"),
+    (r",([A-Za-z])", r", \1"),
+)
+#: British and American spellings, with the endings that words of captions have.
+_LISTED = (
+    "grey/gray greyish/grayish colour/color coloured/colored colours/colors colourful/colorful "
+    "multicoloured/multicolored colouring/coloring centre/center centred/centered theatre/theater "
+    "neighbourhood/neighborhood neighbour/neighbor neighbours/neighbors harbour/harbor favourite/favorite "
+    "flavour/flavor flavoured/flavored travelling/traveling traveller/traveler travelled/traveled "
+    "jewellery/jewelry pyjamas/pajamas tyre/tire tyres/tires kerb/curb aeroplane/airplane "
+    "aeroplanes/airplanes doughnut/donut doughnuts/donuts moustache/mustache plough/plow metre/meter "
+    "metres/meters litre/liter catalogue/catalog cosy/cozy mould/mold organised/organized fibre/fiber "
+    "parlour/parlor armour/armor sombre/somber storey/story ageing/aging modelling/modeling "
+    "panelled/paneled panelling/paneling defence/defense chequered/checkered draught/draft "
+    "sceptical/skeptical disc/disk yoghurt/yogurt "
+)
+_SPELLINGS = tuple(tuple(pair.split("/")) for pair in _LISTED.split())
+_CHANGES = ("spaces", "quotes", "spelling", "capitals", "first letter", "final stop")
+
+
+def uniform(
+    captions: pa.Array | pa.ChunkedArray, *, case: bool = True, stop: bool = True, spelling: Spelling = "keep"
+) -> tuple[pa.ChunkedArray, dict[str, int]]:
+    """Captions in one form, and how many each kind of change changed; what is missing or empty stays so.
+
+    Runs of spaces become one, typographic quotes plain ones. With `case` captions of three words or more in
+    capitals throughout, or with a capital at every word of four or more, become lower case, and the first
+    letter a capital; other capitals stay, as those of names. With `stop` a full stop ends what ends without
+    . ! or ?. `spelling` turns what is known of one spelling into the other.
+
+    Source: Miranda et al., BiVLC, 2024, section 3.1, step 1.
+
+    >>> captions, counts = uniform(pa.array(["two  DOGS on grass", "A MAN AND A DOG .", "A cat.", None]))
+    >>> captions.to_pylist()
+    ['Two DOGS on grass.', 'A man and a dog.', 'A cat.', None]
+    >>> counts
+    {'spaces': 2, 'quotes': 0, 'spelling': 0, 'capitals': 1, 'first letter': 1, 'final stop': 1}
+    """
+    texts = captions if isinstance(captions, pa.ChunkedArray) else pa.chunked_array([captions])
+    texts = texts.cast(pa.string())
+    counts = dict.fromkeys(_CHANGES, 0)
+
+    def changed(kind: str, made: pa.ChunkedArray) -> pa.ChunkedArray:
+        counts[kind] += pc.sum(pc.not_equal(made, texts)).as_py() or 0
+        return made
+
+    texts = changed("spaces", _edited(texts, _SPACES))
+    texts = changed("quotes", _edited(texts, _QUOTES))
+    if spelling != "keep":
+        texts = changed("spelling", _spelt(texts, spelling))
+    if case:
+        shouted = pc.and_(pc.utf8_is_upper(texts), pc.match_substring_regex(texts, r"\S \S+ \S"))
+        titled = pc.and_(pc.utf8_is_title(texts), pc.match_substring_regex(texts, r"\S \S+ \S+ \S"))
+        loud = pc.fill_null(pc.or_(shouted, titled), False)
+        texts = changed("capitals", _where(texts, loud, _capitalised(pc.utf8_lower(texts.filter(loud)))))
+        texts = changed("first letter", _capitalised(texts))
+    if stop:
+        ended = pc.match_substring_regex(texts, r"[.!?][\"')\]]*$")
+        empty = pc.equal(pc.utf8_length(texts), 0)
+        open_ = pc.fill_null(pc.invert(pc.or_(ended, empty)), False)
+        bare = pc.utf8_rtrim(texts.filter(open_), " ,;:-")
+        texts = changed("final stop", _where(texts, open_, pc.binary_join_element_wise(bare, ".", "")))
+    return texts, counts
+
+
+def _capitalised(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    first = pc.utf8_upper(pc.utf8_slice_codeunits(texts, 0, 1))
+    return pc.binary_join_element_wise(first, pc.utf8_slice_codeunits(texts, 1), "")
+
+
+def _spelt(texts: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
+    """The texts in one spelling; those without a word of the other stay."""
+    pairs = (
+        _SPELLINGS if spelling == "american" else tuple((b, a) for a, b in _SPELLINGS if a not in _ONE_WAY)
+    )
+    other = pc.match_substring_regex(texts, rf"\b(?i:{'|'.join(old for old, _ in pairs)})\b")
+    other = pc.fill_null(other, False)
+    some = texts.filter(other)
+    for old, new in pairs:
+        some = pc.replace_substring_regex(some, rf"\b{old}\b", new)
+        some = pc.replace_substring_regex(some, rf"\b{old.capitalize()}\b", new.capitalize())
+    return _where(texts, other, some)
+
+
+def _edited(texts: pa.ChunkedArray, rules: Sequence[tuple[str, str]]) -> pa.ChunkedArray:
+    """The texts after every rule (a pattern and what it becomes); texts that none fits stay."""
+    some = pc.fill_null(pc.match_substring_regex(texts, "|".join(pattern for pattern, _ in rules)), False)
+    made = texts.filter(some)
+    for pattern, new in rules:
+        made = pc.replace_substring_regex(made, pattern, new)
+    return _where(texts, some, made)
+
+
+def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The texts with those where the mask is true replaced, in order."""
+    if not len(new):
+        return texts
+    made = pc.replace_with_mask(texts.combine_chunks(), mask.combine_chunks(), new.combine_chunks())
+    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+
+
+#: British words whose American spelling has other meanings too.
+_ONE_WAY = frozenset({"storey", "tyre", "tyres", "kerb", "disc", "draught", "metre", "metres", "mould"})
+
+
+@dataclass(frozen=True)
+class Format:
+    """Captions in one form: case of the first letter, final stop, spaces, quotes, spelling.
+
+    What was there is kept in `X_original`; facts count each kind of change.
+    """
+
+    name: ClassVar[str] = "format"
+    summary: ClassVar[str] = "captions in one form: capitals, final stop, spaces, quotes, spelling"
+    version: ClassVar[int] = 1
+
+    columns: tuple[str, ...] = field(
+        default=("caption", "negative_caption"),
+        metadata={"help": "The columns that are made uniform, of those that rows have."},
+    )
+    case: bool = field(default=True, metadata={"help": "Begin with a capital; no captions all in capitals."})
+    stop: bool = field(default=True, metadata={"help": "End with a full stop."})
+    spelling: Spelling = field(default="keep", metadata={"help": "'american', 'british', or 'keep'."})
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise InputError("no columns to format", allowed="caption, negative_caption, generated_caption")
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """Nothing that must be there: columns that rows lack are left out."""
+        return ()
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The columns, and what they held before."""
+        return tuple(name for column in self.columns for name in (column, f"{column}_original"))
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """All rows; raises `DataError` where they have none of the columns, or one that is no text."""
+        found = [column for column in self.columns if column in rows.column_names]
+        if not found:
+            raise DataError(
+                "no column to format",
+                where=f"step {work.step}",
+                given=rows.column_names,
+                allowed=self.columns,
+            )
+        facts: dict[str, dict[str, int]] = {}
+        for column in found:
+            before = rows[column]
+            if not (pa.types.is_string(before.type) or pa.types.is_large_string(before.type)):
+                raise DataError("captions are no text", where=f"column '{column}'", given=str(before.type))
+            texts, facts[column] = uniform(before, case=self.case, stop=self.stop, spelling=self.spelling)
+            if f"{column}_original" not in rows.column_names:
+                rows = with_column(rows, f"{column}_original", before)
+            rows = with_column(rows, column, texts)
+        return Output(rows, facts={"changed": facts})
