@@ -249,12 +249,15 @@ def vl_checklist(into: Released) -> None:
     files = {
         "Attribute/vg/color": "Attribute/color",
         "Object/Location/swig_location/swig_agent/swig_agent_mid": "Object/Location/mid",
+        "Object/Location/swig_location/swig_item/swig_item_mid": "Object/Location/mid",
+        "Object/Location/vg_location/vg_obj_mid": "Object/Location/mid",
+        "Object/Size/hake_size/hake_obj_small": "Object/Size/small",
         "Relation/swig_action": "Relation/action",
     }
     for n, (name, kind) in enumerate(files.items()):
         rows = []
-        for row in range(2):
-            image = into.picture(f"images/{n}/{row}.jpg", 2 * n + row)
+        for row in range(2 + n % 2):
+            image = into.picture(f"images/{n}/{row}.jpg", 3 * n + row)
             texts = {"POS": [f"right {n} {row}", "another"], "NEG": [f"wrong {n} {row}", "another"]}
             rows.append([f"VG_100K/{image}", texts])
             into.ids.append(f"{name}/{row}")
@@ -265,15 +268,17 @@ def vl_checklist(into: Released) -> None:
 
 
 def spec(into: Released, *, texts: bool) -> None:
-    """Two subsets of three options each; the right one is not always the first."""
+    """Two subsets, of four and of three options; the right one is not always the first."""
     for n, subset in enumerate(("relative_size", "existence")):
         rows: list[dict[str, Any]] = []
         for row in range(3):
             images = [
-                into.picture(f"{subset}/images/{row}_{k}.jpg", 9 * n + 3 * row + k).removeprefix(f"{subset}/")
-                for k in range(1 if texts else 3)
+                into.picture(f"{subset}/images/{row}_{k}.jpg", 12 * n + 4 * row + k).removeprefix(
+                    f"{subset}/"
+                )
+                for k in range(1 if texts else 4 - n)
             ]
-            keys = [f"{subset} {row} {k}" for k in range(3)]
+            keys = [f"{subset} {row} {k}" for k in range(4 - n)]
             query = {"query": images[0], "keys": keys} if texts else {"query": keys[0], "keys": images}
             rows.append({**query, "label": row})
             into.ids.append(f"{subset}/{row}")
@@ -296,6 +301,30 @@ def crepe(into: Released) -> None:
             into.right.add((f"right {number}", f"{number}.jpg#4,2,24,{12 + row}"))
             into.group(f"{kind}_{complexity}", kind, f"complexity {complexity}")
         into.csv(f"{kind}/prod_vg_hard_negs_{kind}_complexity_{complexity}.csv", rows)
+
+
+def crepe_systematicity(into: Released, *, of: str) -> None:
+    """Both splits, with one to six negatives of a type; a caption has none. Other sets' files lie beside."""
+    for n, split in enumerate(("seen_compounds", "unseen_compounds")):
+        rows = []
+        for row in range(3):
+            number = 10 * n + row
+            into.picture(f"VG_100K{'_2' if row else ''}/{number}.jpg", number, (40, 30))
+            rows.append({"region_id": 7 * number, "caption": f"right {number}"})
+            rows[-1] |= {"x": 4, "y": 2, "width": 20, "height": 10 + row}
+            for k, kind in enumerate(("comp", "atom")):
+                wrong = [f"wrong {kind} {number} {at}" for at in range(2 * row + k + n)]
+                rows[-1][f"valid_hard_negs_{kind}"] = str(wrong)
+            rows[-1] |= {"image_id": number, "valid_hard_negs_combined": "[]"}
+        for kind in ("atom", "comp"):
+            for row, each in enumerate(rows):
+                if each[f"valid_hard_negs_{kind}"] != "[]":
+                    into.ids.append(f"{split}_{kind}/{row}")
+                    into.group(f"{split}_{kind}", split.replace("_", " "), kind)
+        into.right |= {(f"right {10 * n + row}", f"{10 * n + row}.jpg#4,2,24,{12 + row}") for row in range(3)}
+        for other in ("cc12m", "yfcc", "laion"):
+            found = rows if other == of else [{**each, "caption": f"of {other}"} for each in rows]
+            into.csv(f"syst_hard_negatives/syst_vg_hard_negs_{split}_in_{other}.csv", found)
 
 
 def svo_probes(into: Released) -> None:
@@ -341,5 +370,6 @@ LAYOUTS: dict[str, Callable[[Released], None]] = {
     "spec-i2t": partial(spec, texts=True),
     "spec-t2i": partial(spec, texts=False),
     "crepe-productivity": crepe,
+    **{f"crepe-systematicity-{of}": partial(crepe_systematicity, of=of) for of in ("cc12m", "yfcc", "laion")},
     "svo-probes": svo_probes,
 }

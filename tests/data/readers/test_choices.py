@@ -111,7 +111,93 @@ def test_svo_probes_of_images_at_hand(tmp_path: Path) -> None:
     assert found.choices.asks == "caption"
 
 
-def test_spec_has_one_number_of_options(tmp_path: Path) -> None:
+def _of_official_code(found: Any, scores: np.ndarray) -> float:
+    """SPEC's average: how often the label is the first of the largest scores, of each folder; their mean."""
+    right: dict[str, list[bool]] = {}
+    for name, row in zip(found.questions.ids, scores, strict=True):
+        subset, at = name.split("/")
+        own = row[: 4 if subset == "relative_size" else 3].tolist()
+        # In the file the label of row 2 stands third, with the others in their order.
+        in_file = own[1 : int(at) + 1] + own[:1] + own[int(at) + 1 :]
+        right.setdefault(subset, []).append(int(np.argmax(in_file)) == int(at))
+    return float(np.mean([np.mean(each) for each in right.values()]))
+
+
+@pytest.mark.parametrize("name", ["spec-i2t", "spec-t2i"])
+def test_spec_is_one_number(name: str, tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS[name](made)
+    found = benchmark(name, data=tmp_path)
+    assert found.choices.counts.tolist() == [4, 4, 4, 3, 3, 3]
+    assert found.images_at_hand
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        scores = found.choices.collect(rng.normal(size=21))
+        result = evaluate(found, Scores(scores), scorer="random", draws=20)
+        assert result["accuracy_macro"].value == pytest.approx(_of_official_code(found, scores))
+        assert {name: each["accuracy"].chance for name, each in result.groups.items()} == pytest.approx(
+            {"relative_size": 1 / 4, "existence": 1 / 3}
+        )
+    assert result["accuracy_macro"].chance == pytest.approx((1 / 4 + 1 / 3) / 2)
+
+
+def test_vl_checklist_averages_within_larger_groups(tmp_path: Path) -> None:
+    """Files within sources within kinds within aspects, against the released code's loops."""
+    made = Released(tmp_path)
+    LAYOUTS["vl-checklist"](made)
+    found = benchmark("vl-checklist", data=tmp_path)
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2, len(found)).astype(float)
+    tree: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = {}
+    of = found.questions.groupings
+    for at, value in enumerate(values.tolist()):
+        kinds = tree.setdefault(of["aspect"][at], {})
+        sources = kinds.setdefault(of["kind"][at], {})
+        source = of["subset"][at].split("/")[2 if of["aspect"][at] == "Object" else 1].split("_")[0]
+        sources.setdefault(source, {}).setdefault(of["subset"][at], []).append(value)
+
+    def mean(tree: Any) -> float:
+        return float(np.mean([mean(each) for each in tree.values()] if isinstance(tree, dict) else tree))
+
+    assert len(tree["Object"]["Object/Location/mid"]["swig"]) == 2
+    scores = Scores(np.stack([values, np.full(len(values), 0.5)], axis=1))
+    result = evaluate(found, scores, scorer="scorer", draws=200)
+    assert result["accuracy_macro"].value == pytest.approx(mean(tree))
+    assert result["accuracy_macro"].value != pytest.approx(values.mean())
+    for aspect, kinds in tree.items():
+        assert result.groups[aspect]["accuracy_macro"].value == pytest.approx(mean(kinds))
+        for kind, sources in kinds.items():
+            assert result.groups[kind]["accuracy_macro"].value == pytest.approx(mean(sources))
+    estimate = result["accuracy_macro"]
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.n == len(found)
+
+
+def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-systematicity-yfcc"](made)
+    found = benchmark("crepe-systematicity-yfcc", data=tmp_path)
+    assert "seen_compounds_comp/0" not in found.questions.ids
+    counts = dict(zip(found.questions.ids, found.choices.counts.tolist(), strict=True))
+    assert counts["seen_compounds_atom/0"] == 2
+    assert counts["unseen_compounds_atom/2"] == 7
+    assert set(found.questions.groupings["split"]) == {"seen compounds", "unseen compounds"}
+    last = found.choices.candidates[-1]
+    assert [found.captions[at].text for at in last[last >= 0]] == [
+        "right 12",
+        *(f"wrong comp 12 {k}" for k in range(5)),
+    ]
+    # One image for both questions of a caption.
+    assert len(found.images) == 6
+    own = benchmark("crepe-systematicity-yfcc", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
+    assert set(own.questions.groupings["split"]) == {"unseen compounds"}
+    by_chance = chance(found)["accuracy"]
+    assert by_chance == pytest.approx(np.mean([1 / each for each in counts.values()]))
+    with pytest.raises(DataError, match=r"no file of CREPE, systematicity \(CC12M\) here"):
+        benchmark("crepe-systematicity-cc12m", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
+
+
+def test_spec_from_one_folder(tmp_path: Path) -> None:
     made = Released(tmp_path)
     LAYOUTS["spec-i2t"](made)
     alone = benchmark("spec-i2t", data=tmp_path / "existence")
@@ -124,7 +210,8 @@ def test_spec_has_one_number_of_options(tmp_path: Path) -> None:
     rows = json.loads(path.read_text())
     path.write_text(json.dumps([{**row, "keys": row["keys"][:2], "label": 0} for row in rows]))
     assert benchmark("spec-i2t", data=tmp_path / "existence").choices.shape == (3, 2)
-    with pytest.raises(DataError, match="questions of different numbers of options; given: 2, and 3 in rel"):
+    path.write_text(json.dumps([{**row, "keys": row["keys"][:1], "label": 0} for row in rows]))
+    with pytest.raises(DataError, match="row 1, column 'keys': fewer than two options"):
         benchmark("spec-i2t", data=tmp_path)
     path.write_text(json.dumps([{**row, "label": 3} for row in rows]))
     with pytest.raises(DataError, match="row 1, column 'label': no such option; given: 3; allowed: 0 to 2"):
@@ -139,7 +226,7 @@ def test_spec_has_one_number_of_options(tmp_path: Path) -> None:
         ("['a', 'b'", "row 1, column 'hard_negs': not a list of texts"),
         ("[open('x')]", "row 1, column 'hard_negs': not a list of texts"),
         ("(" * 500, "row 1, column 'hard_negs': not a list of texts"),
-        ("['a']", "questions of different numbers of negatives; given: 5, and 1"),
+        ("[]", "row 1, column 'hard_negs': not a list of texts"),
     ],
 )
 def test_odd_negatives(negatives: str, message: str, tmp_path: Path) -> None:
@@ -152,6 +239,16 @@ def test_odd_negatives(negatives: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         benchmark("crepe-productivity", data=tmp_path)
     assert message in str(caught.value)
+
+
+def test_productivity_may_have_fewer_negatives(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-productivity"](made)
+    (path,) = (tmp_path / "atom").glob("*.csv")
+    lines = path.read_text().splitlines()
+    lines[1] = "0,right,4,2,20,10,\"['a']\""
+    path.write_text("\n".join(lines))
+    assert benchmark("crepe-productivity", data=tmp_path).choices.counts.tolist() == [2, 6, 6, 6, 6, 6]
 
 
 def test_crepe_crops(tmp_path: Path) -> None:

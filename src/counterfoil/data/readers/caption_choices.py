@@ -30,6 +30,7 @@ VALSE = {
 #: VL-CheckList's aspects, and the rows of each file that its configuration keeps: MAX_NUM is 2,000, and a row
 #: is two of those.
 ASPECTS = ("Attribute", "Object", "Relation")
+SOURCES = ("vg", "vaw", "swig", "hake")
 FIRST_ROWS = 1000
 
 _NEGBENCH = ("image_path", "caption_0", "caption_1", "caption_2", "caption_3")
@@ -97,8 +98,9 @@ def read_vl_checklist(card: Card, data: Path | None, images: Path | None) -> Ben
     `data` is the folder `data` of the repository, with Attribute, Object and Relation. A row is [path of the
     image, {"POS": texts, "NEG": texts}], of which the official code takes the first text each. Question
     "Attribute/vg/color/17" is row 17, from 0, of that file; empty files are passed over. Images are called
-    by their paths. Groupings: `subset` (the file), `kind` ("Attribute/color", "Object/Location/center") and
-    `aspect`. Raises `DataError` naming the row that does not fit.
+    by their paths. Groupings: `subset` (the file), `source` ("Object/Location/center: swig", of up to four
+    files), `kind` ("Attribute/color", "Object/Location/center") and `aspect`. Raises `DataError` naming the
+    row that does not fit.
     """
     return _vl_checklist(card, data, images, FIRST_ROWS)
 
@@ -129,6 +131,7 @@ def _vl_checklist(card: Card, data: Path | None, images: Path | None, most: int 
     subsets = tuple(found["subset"])
     groupings = {
         "subset": subsets,
+        "source": tuple(f"{_kind(name)}: {_source(name)}" for name in subsets),
         "kind": tuple(map(_kind, subsets)),
         "aspect": tuple(name.split("/")[0] for name in subsets),
     }
@@ -152,6 +155,16 @@ def _kind(subset: str) -> str:
     """
     parts = subset.split("/")
     return "/".join((*parts[: 2 if parts[0] == "Object" else 1], parts[-1].rsplit("_", 1)[-1]))
+
+
+def _source(subset: str) -> str:
+    """The data set that a file's images are of, by which the released charts average.
+
+    >>> _source("Object/Location/swig_location/swig_agent/swig_agent_mid"), _source("Attribute/vaw/color")
+    ('swig', 'vaw')
+    """
+    words = [part.split("_")[0] for part in subset.split("/")[1:]]
+    return next((word for word in words if word in SOURCES), subset)
 
 
 def _two(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
 from counterfoil.data.benchmark import Benchmark, Card
@@ -138,19 +139,19 @@ SPEC = (
 
 
 def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """SPEC from images to texts: `image2text.json` of one of its six folders, or of those that agree in k.
+    """SPEC from images to texts: `image2text.json` of its six folders, or of those of them that are there.
 
-    `data` is a folder such as `count`, or a folder of such folders: all of them must have equally many
-    options, since a benchmark has one number of them. Rows are {query: path of the image, keys: texts,
-    label}; the labelled text comes first here, the others in their order. Question "count/17" is row 17,
-    from 0. Images are called "count/PATH". Grouping: `subset`. Raises `DataError` for rows that do not fit.
+    `data` is the folder of the six, or one of them, such as `count`. Rows are {query: path of the image,
+    keys: texts, label}; the labelled text comes first here, the others in their order, as many as the row
+    has. Question "count/17" is row 17, from 0. Images are called "count/PATH". Grouping: `subset`. Raises
+    `DataError` for rows that do not fit.
     """
     rows = _spec_rows(card, data, "image2text.json")
-    (queries,) = _spec_images(rows, [[row.query for row in rows]], data, images)
+    queries = [each for (each,) in _spec_images(rows, [[row.query] for row in rows], data, images)]
     found = choices(
         card,
         [row.id for row in rows],
-        list(zip(*(row.keys for row in rows), strict=True)),
+        list(zip_longest(*(row.keys for row in rows))),
         queries,
         {"subset": tuple(row.subset for row in rows)},
         source=str(data),
@@ -162,12 +163,12 @@ def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Be
 def read_spec_images(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """SPEC from texts to images: `text2image.json`; else as `read_spec_captions`."""
     rows = _spec_rows(card, data, "text2image.json")
-    columns = list(zip(*(row.keys for row in rows), strict=True))
+    options = _spec_images(rows, [row.keys for row in rows], data, images)
     found = image_choices(
         card,
         [row.id for row in rows],
         [row.query for row in rows],
-        _spec_images(rows, columns, data, images),
+        list(zip_longest(*options)),
         {"subset": tuple(row.subset for row in rows)},
         source=str(data),
         path=data,
@@ -199,6 +200,8 @@ def _spec_rows(card: Card, data: Path | None, name: str) -> list[SpecRow]:
         for row, (query, keys, right) in enumerate(zip(queries, table["keys"], answers, strict=True)):
             if not isinstance(keys, list) or not all(isinstance(key, str) and key.strip() for key in keys):
                 raise DataError("not a list of texts", where=table.where(row, "keys"), given=shown(keys))
+            if len(keys) < 2:
+                raise DataError("fewer than two options", where=table.where(row, "keys"), given=shown(keys))
             if not 0 <= right < len(keys):
                 raise DataError(
                     "no such option",
@@ -206,22 +209,14 @@ def _spec_rows(card: Card, data: Path | None, name: str) -> list[SpecRow]:
                     given=right,
                     allowed=f"0 to {len(keys) - 1}",
                 )
-            if rows and len(keys) != len(rows[0].keys):
-                raise DataError(
-                    "questions of different numbers of options",
-                    where=table.where(row, "keys"),
-                    given=f"{len(keys)}, and {len(rows[0].keys)} in {rows[0].id}",
-                    hint=f"name one of its folders with --data, such as {data / files[0].parent.name}",
-                )
             rows.append(SpecRow(f"{subset}/{row}", subset, query, right_first(keys, right)))
     return rows
 
 
 def _spec_images(
-    rows: Sequence[SpecRow], columns: Sequence[Sequence[str]], data: Path | None, images: Path | None
+    rows: Sequence[SpecRow], paths: Sequence[Sequence[str]], data: Path | None, images: Path | None
 ) -> list[list[Image]]:
-    """The images of columns of paths, which are relative to the folder of each row."""
-    names = [f"{row.subset}/{path}" for column in columns for row, path in zip(rows, column, strict=True)]
-    sources = located(names, data, images)
-    found = [Image(name, sources[name]) for name in names]
-    return [found[at : at + len(rows)] for at in range(0, len(found), len(rows))]
+    """The images of some paths of each row, which are relative to its folder."""
+    names = [[f"{row.subset}/{path}" for path in own] for row, own in zip(rows, paths, strict=True)]
+    sources = located((name for own in names for name in own), data, images)
+    return [[Image(name, sources[name]) for name in own] for own in names]
