@@ -753,6 +753,7 @@ def train_model(
     *,
     out: str | Path | None = None,
     images: str | Path | None = None,
+    regions: str | Path | None = None,
     validation: str | Path | None = None,
     validation_share: float | None = None,
     changed: Mapping[str, Any] | None = None,
@@ -774,7 +775,8 @@ def train_model(
     `recipe` is a name of `counterfoil list recipes`, a .toml file (whose table [run] says what is not given
     here), or a `Recipe`; `changed` are fields of it and their values, such as `{"steps": 500}`. `model` is
     open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, small, or the folder of a
-    checkpoint. `data` are rows to train on, `validation` those that decide which weights are kept, by
+    checkpoint. `data` are rows to train on, `regions` features of their images' regions in place of pictures,
+    `validation` those that decide which weights are kept, by
     default a share of the rows. The checkpoint is written to the folder `out`, which `evaluate` takes as
     `ckpt:OUT`; a training that was stopped goes on where it was. The benchmark `guard` is measured along the
     way. Raises `DataError` for what cannot be read, `InputError` for rows and recipes that do not fit.
@@ -784,6 +786,7 @@ def train_model(
         "model": model,
         "data": _path(data),
         "images": _path(images),
+        "regions": _path(regions),
         "validation": _path(validation),
         "out": _path(out),
         "guard_images": _path(guard_images),

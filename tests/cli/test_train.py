@@ -95,7 +95,9 @@ def test_recurrent_encoders_train_and_are_measured(counterfoil, train, tmp_path:
     assert json.loads((tmp_path / "ckpt" / "card.json").read_text())["card"]["kind"] == model
 
 
-@pytest.mark.parametrize("name", ["coco", "negclip", "trohn-text", "pac", "vse0", "vse++", "pvse", "pcme"])
+@pytest.mark.parametrize(
+    "name", ["coco", "negclip", "trohn-text", "pac", "vse0", "vse++", "vse++-warm", "pvse", "pcme"]
+)
 def test_every_recipe_trains(train, tmp_path: Path, name: str) -> None:
     said = train(name, "--steps", 2, "--set", "augment=none", "--json", "-", "--quiet")
     assert said.code == 0, said.err

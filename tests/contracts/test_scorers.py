@@ -146,6 +146,13 @@ KINDS = (
         torch=True,
     ),
     Kind("checkpoint", "ckpt:{}/small", other="ckpt:{}/small-2", changes=(PROMPT,), torch=True),
+    Kind(
+        "regions of a checkpoint",
+        "ckpt:{}/vsrn",
+        options={"settings": {"regions": "{}/regions.npz"}},
+        changes=(PROMPT, {"settings": {"regions": "{}/regions-2.npz"}}),
+        torch=True,
+    ),
     Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
     Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
     Kind("detector", "ckpt:{}/detector", other="ckpt:{}/detector-2", torch=True),
@@ -270,7 +277,8 @@ def _models(folder: Path, texts: list[str]) -> None:
     except ModuleNotFoundError:
         return
     import tiny_matchers
-    from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, small
+    from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, recurrent, small
+    from counterfoil.scorers.region_files import read_regions
     from tiny_families import family, save_clip, save_text_models, save_words
 
     open_clip_loading.write_random_checkpoint(folder / "open-clip")
@@ -296,6 +304,8 @@ def _models(folder: Path, texts: list[str]) -> None:
             saved(f"small{end}", small.backbone(texts, seed=seed))
             saved(f"detector{end}", networks.detector(small.backbone(texts, seed=seed)))
         saved("pvse", pcme.pvse(small.backbone(texts)))
+        regions = read_regions(folder / "regions.npz")
+        saved("vsrn", recurrent.backbone(texts, kind="vsrn", regions=regions))
         saved("pcme", pcme.pcme(small.backbone(texts)))
 
 

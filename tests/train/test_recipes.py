@@ -28,6 +28,7 @@ def test_all_that_the_papers_train_is_there() -> None:
         "pac",
         "vse0",
         "vse++",
+        "vse++-warm",
         "pvse",
         "pcme",
         "detector",
@@ -35,6 +36,15 @@ def test_all_that_the_papers_train_is_there() -> None:
     assert list(RECIPES) == expected
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.about and recipe.source and recipe.left_open for recipe in RECIPES.values())
+
+
+def test_networks_from_scratch_meet_all_negatives_first() -> None:
+    # Adam at 2e-4, batches of 128, 30 epochs, a margin of 0.2 and gradients clipped at 2: VSE++'s defaults.
+    first, second = RECIPES["vse++-warm"].staged()
+    assert (first.mining, first.steps, second.mining, second.epochs) == ("sum", 500, "hardest", 30)
+    for stage in (first, second):
+        assert (stage.optimiser, stage.lr, stage.batch_size, stage.clip_norm) == ("adam", 2e-4, 128, 2.0)
+        assert (stage.trains, stage.margin, stage.augment) == ("all", 0.2, "none")
 
 
 @pytest.mark.parametrize(("name", "batch"), [("coco", 400), ("trohn-text", 200), ("trohn-img", 200)])
@@ -200,7 +210,7 @@ def test_recipes_load_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["coco", "trohn-text", "negclip", "pac", "vse++", "pvse"])
+@pytest.mark.parametrize("name", ["coco", "trohn-text", "negclip", "pac", "vse++", "vse++-warm", "pvse"])
 def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
     with pytest.raises(InputError, match=r"nothing to choose among.*given: 1; allowed: 2 or more"):
         replace(RECIPES[name], batch_size=1)

@@ -23,7 +23,7 @@ EPILOG = """Examples:
 
 
 @usage.panels(
-    Model_and_data="model data images validation validation_share out",
+    Model_and_data="model data images regions validation validation_share out",
     Recipe="steps epochs batch_size lr precision seed settings guard guard_images",
     Work="resume device devices workers cache tensorboard dry_run json quiet",
 )
@@ -51,6 +51,12 @@ def command(
     ] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder of the images, where the data name files.")
+    ] = None,
+    regions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn."
+        ),
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Rows that decide which weights are kept.")] = None,
     validation_share: Annotated[
@@ -128,6 +134,7 @@ def command(
             "model": model,
             "data": data,
             "images": images,
+            "regions": regions,
             "validation": validation,
             "validation_share": validation_share,
             "out": out,

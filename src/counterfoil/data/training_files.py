@@ -339,7 +339,7 @@ def _check_at_hand(benchmark: Benchmark, rows: dict[str, Ids], missing_images: M
     for role, positions in rows.items():
         kind = "image" if role.endswith("image") else "caption"
         missing = lacks[kind][positions]
-        if missing.any() and not (kind == "image" and missing_images == "keep"):
+        if missing.any() and not (kind == "image" and missing_images != "refuse"):
             item = (benchmark.images if kind == "image" else benchmark.captions)[
                 int(positions[np.argmax(missing)])
             ]

@@ -23,8 +23,9 @@ from counterfoil.errors import DataError, InputError
 IMAGE_ROLES = ("image", "negative_image", "generated_image")
 CAPTION_ROLES = ("caption", "negative_caption", "generated_caption")
 
-#: What readers do with an image whose file is not there: raise, or keep it, to raise when it is decoded.
-Missing = Literal["refuse", "keep"]
+#: What readers do with an image whose file is not there: raise, or keep it, to raise when it is decoded; of
+#: images that will never be opened ("unread") none need be there, nor any folder of them.
+Missing = Literal["refuse", "keep", "unread"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -246,8 +246,10 @@ class _Pictures:
             raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
         source = self.photos.source(cell)
         folder = self.photos.folder
-        if source is None and folder is not None and self.missing == "keep":
+        if source is None and folder is not None and self.missing != "refuse":
             return FileSource(folder / cell)
+        if source is None and self.missing == "unread":
+            return FileSource(Path(cell))
         if source is None:
             raise DataError(
                 "an image that is only named" if folder is None else "no such image file",

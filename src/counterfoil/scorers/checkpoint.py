@@ -27,7 +27,7 @@ from counterfoil.errors import (
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.outputs import overwriting
-from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
 from counterfoil.scorers.runtime import digest_tensors, import_torch
 from counterfoil.store import UNFINISHED, begin, begun, canonical_json, digest_file, end, writing
@@ -168,13 +168,17 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
 def load(argument: str, options: Options = DEFAULT) -> Any:
     """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors.
 
+    The setting `regions` names the files of regions, which a network needs that was trained on regions.
     Raises what `read` raises, and `InputError` for options that mean nothing to the model.
     """
     from counterfoil.scorers.networks import network_scorer
 
     where = f"ckpt:{argument}"
     import_torch()
+    settings = ScorerSettings(where, options.settings)
+    settings.only("regions")
     backbone, said = _read(Path(argument))
+    backbone = regions_of(backbone, settings.get("regions"), where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
     files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
     recipe = said["facts"].get("recipe") or {}
@@ -186,6 +190,21 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
         files=files,
         recipe=str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "",
     )
+
+
+def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, hint: str) -> "Backbone":
+    """The network with the regions that `path` names, where it reads regions; itself where it reads pixels.
+
+    Raises `InputError` where only one of network and path is there, and what reading the files raises.
+    """
+    if not path and "images" in backbone.needs:
+        return backbone
+    if not path:
+        raise InputError("the regions of the images are missing", where=where, hint=f"give them with {hint}")
+    from counterfoil.scorers import recurrent
+    from counterfoil.scorers.region_files import read_regions
+
+    return recurrent.with_regions(backbone, read_regions(path))
 
 
 def check_target(folder: Path) -> None:

@@ -239,6 +239,8 @@ class DualEncoder:
     #: Facts for a run's manifest that change scores by rounding at most: versions, device, towers used.
     provenance: Mapping[str, Any] = field(default_factory=dict)
     comparison: RowSimilarity | None = None
+    #: What is opened of a pair: images are not where something else is read by their ids.
+    needs: tuple[str, ...] = ("images", "captions")
 
     def embed_images(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0

@@ -35,6 +35,26 @@ class Preparation(Protocol):
         ...
 
 
+@runtime_checkable
+class ImageReader(Protocol):
+    """A preparation that takes an image itself, in place of its decoded picture: its id says what is read."""
+
+    def read(self, image: Image) -> ndarray:
+        """What a network is given of the image; raises `DataError` where that is not there."""
+        ...
+
+    def sample(self) -> ndarray:
+        """An array as `read` gives them, of no image: it shows a network's shapes."""
+        ...
+
+
+def inputs_of(preparation: Preparation, image: Image) -> ndarray:
+    """What a preparation makes of an image, decoded unless it is an `ImageReader`."""
+    if isinstance(preparation, ImageReader):
+        return preparation.read(image)
+    return preparation(image.decode())
+
+
 @dataclass(frozen=True)
 class Untouched:
     """All pixels as decoded, for models that bring their own processing."""
@@ -80,12 +100,12 @@ def prepared(
     """Each batch of images as a list of pixel arrays, in order.
 
     With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
-    asked for; a single batch is prepared here, which takes less than a process takes to start. Processes do
-    not import the script that runs, so it needs no `if __name__ == "__main__"`, except where sources of
-    images are defined in it. Raises what decoding raises (`DataError` naming the file) when the batch's turn
-    comes.
+    asked for; a single batch is prepared here, which takes less than a process takes to start, and so is what
+    an `ImageReader` reads, which may hold all of it in memory. Processes do not import the script that runs,
+    so it needs no `if __name__ == "__main__"`, except where sources of images are defined in it. Raises what
+    decoding raises (`DataError` naming the file) when the batch's turn comes.
     """
-    if not workers or len(batches) < 2:
+    if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:
             yield _prepare(preparation, batch)
         return
@@ -126,7 +146,7 @@ def prepared(
 
 
 def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
-    return [preparation(image.decode()) for image in batch]
+    return [inputs_of(preparation, image) for image in batch]
 
 
 def _start_method() -> str:

@@ -67,8 +67,8 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
             "identity": loaded.identity.to_json(),
             "provenance": dict(getattr(loaded, "provenance", {})),
         }
+        known["needs"] = list(getattr(loaded, "needs", _Lazy.needs))
         if does == LazyPairScorer.does:
-            known["needs"] = list(getattr(loaded, "needs", LazyPairScorer.needs))
             known["limited"] = hasattr(loaded, "over_limit")
         else:
             local = getattr(loaded, "local", None)
@@ -80,12 +80,11 @@ def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path)
 
 def _remembered(known: Any, load: Callable[[], Any], memo: Path) -> Any:
     """The scorer that a memo is of; raises `KeyError` or `TypeError` where it lacks something."""
-    identity, provenance = Identity(**known["identity"]), known["provenance"]
+    shared = Identity(**known["identity"]), known["provenance"], load, memo, tuple(known["needs"])
     if tuple(known["does"]) == LazyPairScorer.does:
-        needs, limited = tuple(known["needs"]), bool(known["limited"])
-        return LazyPairScorer(identity, provenance, load, memo, needs, limited)
+        return LazyPairScorer(*shared, bool(known["limited"]))
     parts = None if known["parts"] is None else Identity(**known["parts"])
-    return LazyEmbedder(identity, provenance, load, memo, bool(known["cosine"]), parts)
+    return LazyEmbedder(*shared, bool(known["cosine"]), parts)
 
 
 @dataclass(eq=False)
@@ -97,6 +96,7 @@ class _Lazy:
     provenance: Mapping[str, Any]
     _load: Callable[[], Any]
     _memo: Path
+    needs: tuple[str, ...] = ("images", "captions")
     _loaded: Any = field(default=None, init=False)
 
     def model(self) -> Any:
@@ -120,7 +120,6 @@ class LazyPairScorer(_Lazy):
 
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
-    needs: tuple[str, ...] = ("images", "captions")
     #: Whether the model counts the captions that it cuts off.
     limited: bool = False
 

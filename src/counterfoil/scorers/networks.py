@@ -24,7 +24,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Ability, Identity, Options, prompt_of, reject_unused_options, text_of
 from counterfoil.scorers.dual import DualEncoder, Towers
-from counterfoil.scorers.images import Preparation, prepared
+from counterfoil.scorers.images import ImageReader, Preparation, prepared
 from counterfoil.scorers.matching_probability import RowSimilarity
 from counterfoil.scorers.runtime import device_of, precision_of, to_device
 from counterfoil.store import digest_value
@@ -200,6 +200,18 @@ class Backbone:
         """The network's device."""
         return self.network.logit_scale.device
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What is opened of a pair: not the image, where something else is read by its id."""
+        return ("captions",) if isinstance(self.preparation, ImageReader) else ("images", "captions")
+
+    def sample(self) -> Tensor:
+        """A batch of one, of a grey picture: it shows the shapes of what the network gives."""
+        prepare = self.preparation
+        if isinstance(prepare, ImageReader):
+            return self.pixels([prepare.sample()])
+        return self.pixels([prepare(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
+
 
 class DetectorNetwork(Network):
     """A unit per modality on top of a network that stays as it is, whatever mode this one is put into.
@@ -248,11 +260,12 @@ def detector(backbone: Backbone) -> Backbone:
     """
     if isinstance(backbone.network, DetectorNetwork):
         raise InputError("a detector stands on an encoder", where=backbone.name, given="a detector")
+    if "images" not in backbone.needs:
+        raise InputError("a detector looks at pictures", where=backbone.name, given="a network of regions")
     network, device = backbone.network.eval(), backbone.device()
-    picture = backbone.preparation(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))
     with torch.inference_mode():
         # Captions are as wide, or nothing could be compared.
-        width = unit_input(network.encode_images(backbone.pixels([picture]).to(device))).shape[1]
+        width = unit_input(network.encode_images(backbone.sample().to(device))).shape[1]
     made = DetectorNetwork(network, width).to(device)
     card = {"kind": "detector", "on": backbone.card}
     return replace(backbone, name=f"detector({backbone.name})", network=made, card=card)
@@ -312,7 +325,7 @@ def network_scorer(
     device that is not available.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
-    reject_unused_options(where, options, "precision", *(() if detects else ("prompt",)))
+    reject_unused_options(where, options, "precision", "settings", *(() if detects else ("prompt",)))
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
     prompt = prompt_of(options, where=where)
@@ -341,4 +354,6 @@ def network_scorer(
         "towers": network.towers(backbone, device, computed, options.precision),
         "provenance": provenance,
     }
-    return Detector(**shared) if detects else DualEncoder(comparison=comparison, **shared)
+    if detects:
+        return Detector(**shared)
+    return DualEncoder(comparison=comparison, needs=backbone.needs, **shared)

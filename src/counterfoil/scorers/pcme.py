@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-import PIL.Image
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -298,8 +297,7 @@ def _shown(backbone: Backbone) -> tuple[Local, Local]:
             given=backbone.card.get("kind", type(network).__name__),
             allowed="one point per item",
         )
-    pixels = backbone.pixels([backbone.preparation(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
-    tokens = backbone.tokens([_SENTENCE])
+    pixels, tokens = backbone.sample(), backbone.tokens([_SENTENCE])
     training, device = network.training, backbone.device()
     network.eval()
     try:

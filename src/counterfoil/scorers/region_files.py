@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 from jaxtyping import Float32
 from numpy import ndarray
 
 from counterfoil.data.records import FileSource, Image
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import regular, unreadable
 from counterfoil.store import digest_file, digest_value
@@ -48,6 +49,18 @@ class Regions:
 
     features: Float32[ndarray, "regions width"]
     boxes: Float32[ndarray, "regions 4"] | None
+
+    def within(self, width: int, where: object) -> Float32[ndarray, "regions width"]:
+        """The features, which must be `width` wide; raises `ModelError` where they are not."""
+        if self.features.shape[1] != width:
+            raise ModelError(
+                "the regions do not fit the model",
+                where=where,
+                given=f"features {self.features.shape[1]:,} wide",
+                allowed=f"{width:,} wide",
+                hint="the model needs the regions of the detector that it was trained with",
+            )
+        return self.features
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +86,15 @@ class RegionFile:
             hint="images are found by id or by the name of their file without the ending",
         )
 
+    @property
+    def width(self) -> int:
+        """The width of the first image's features."""
+        return self.first().features.shape[1]
+
+    def first(self) -> Regions:
+        """The regions of the first image, which show whether they fit a model."""
+        return next(iter(self.found.values()))()
+
     def batches(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
     ) -> Generator[list[Any], None, None]:
@@ -85,6 +107,48 @@ class RegionFile:
                 self.of(image)
         for batch in batches:
             yield [self.of(image) for image in batch]
+
+
+@dataclass(frozen=True, repr=False)
+class RegionReader:
+    """The `ImageReader` of networks on regions: features by an image's id, (regions, width) float32.
+
+    A network that is not told where its regions lie has None in their place. It prints as the digest of the
+    regions, which identities of scorers and of trainings have in them.
+    """
+
+    width: int
+    regions: RegionFile | None = None
+
+    def read(self, image: Image) -> Float32[ndarray, "regions width"]:
+        """The features of an image's regions.
+
+        Raises `DataError` where there are none for it, `ModelError` for features of another width, and
+        `InputError` where no file was named.
+        """
+        if self.regions is None:
+            raise InputError(
+                "the network reads regions of images, and no file of them is named",
+                given=f"image '{image.id}'",
+                hint="give them with --set regions=PATH, in training with --regions PATH",
+            )
+        return self.regions.of(image).within(self.width, self.regions.where)
+
+    def check(self) -> None:
+        """Raise `ModelError` where the first image's regions do not fit the network."""
+        if self.regions is not None:
+            self.regions.first().within(self.width, self.regions.where)
+
+    def sample(self) -> Float32[ndarray, "regions width"]:
+        """One region of zeros."""
+        return np.zeros((1, self.width), dtype=np.float32)
+
+    def __call__(self, picture: PIL.Image.Image) -> ndarray:
+        """Pixels are of no use: raises `InputError`, as for a frame of a video."""
+        raise InputError("the network reads regions of images by their ids, and no pictures")
+
+    def __repr__(self) -> str:
+        return f"regions({self.width}, {'' if self.regions is None else self.regions.digest})"
 
 
 def names_of(image: Image) -> list[str]:

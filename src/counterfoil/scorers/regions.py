@@ -55,15 +55,7 @@ class RegionFamily(Matcher):
         most = max(len(each.features) for each in regions)
         features, boxes, masks = [], [], []
         for each in regions:
-            allowed = int(getattr(self.model.config, self.width))
-            if each.features.shape[1] != allowed:
-                raise ModelError(
-                    "the regions do not fit the model",
-                    where=self.where,
-                    given=f"features {each.features.shape[1]:,} wide",
-                    allowed=f"{allowed:,} wide",
-                    hint="the model needs the regions of the detector that it was trained with",
-                )
+            each.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and each.boxes is None:
                 raise DataError(
                     "the regions have no boxes, which the model reads",
@@ -226,7 +218,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         },
     )
     # The first image shows whether regions and model fit.
-    scorer.try_out(next(iter(regions.found.values()))())
+    scorer.try_out(regions.first())
     return scorer
 
 

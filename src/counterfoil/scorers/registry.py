@@ -96,6 +96,7 @@ _ENTRIES = (
         "ckpt:runs/trohn-img",
         "counterfoil.scorers.checkpoint:load",
         "models",
+        ("regions",),
     ),
     ScorerEntry(
         "vqa",

@@ -148,7 +148,7 @@ def prepare(recipe: Recipe, options: TrainOptions, *, feedback: Feedback = SILEN
     with feedback.busy(f"reading {options.data}"):
         rows = inputs.data(options, recipe)
     with feedback.busy(f"loading {options.model}"):
-        backbone = inputs.model(options.model, rows.training, recipe=recipe)
+        backbone = inputs.model(options.model, rows.training, recipe, regions=options.regions)
     many = _processes(options.devices)
     stages = inputs.stages(recipe, backbone, len(rows.training), processes=many)
     return Training(recipe, options, rows, backbone, stages, guarded)

@@ -44,6 +44,8 @@ class TrainOptions:
     model: str | None = None
     data: Path | None = None
     images: Path | None = None
+    #: Region features of the images, in place of their pictures.
+    regions: Path | None = None
     validation: Path | None = None
     validation_share: float | None = None
     out: Path | None = None
@@ -59,7 +61,7 @@ class TrainOptions:
     @property
     def reads(self) -> list[Path]:
         """What is read, in whichever place it was named."""
-        named = [self.data, self.images, self.validation, self.guard_images]
+        named = [self.data, self.images, self.regions, self.validation, self.guard_images]
         paths = [path for path in named if path is not None]
         return paths + existing_paths(text for text in (self.model, self.guard) if text is not None)
 
@@ -73,6 +75,7 @@ class TrainOptions:
             ("images", "folder"),
             ("validation", "file or folder"),
             ("data", "file or folder"),
+            ("regions", "file or folder"),
         ):
             path: Path | None = getattr(self, name)
             # A pattern of shards, train-{000..015}.tar, names files that are.
@@ -98,7 +101,7 @@ _NUMBERS = {
     "devices": (*RANGES["devices"], "a whole number, 1 to {1:,}".format(*RANGES["devices"])),
     "workers": (*RANGES["workers"], "a whole number, 0 to {1:,}".format(*RANGES["workers"])),
 }
-_PATHS = ("data", "images", "validation", "out", "cache")
+_PATHS = ("data", "images", "regions", "validation", "out", "cache")
 
 
 def train_options(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> TrainOptions:
@@ -154,8 +157,9 @@ def data(wanted: TrainOptions, recipe: Recipe) -> Data:
     shelf = None if wanted.cache is None else wanted.cache / "training"
     path, images, share = wanted.data, wanted.images, wanted.validation_share
     assert path is not None
-    # What the training will leave out may as well not be there.
+    # What the training will leave out, or not look at, may as well not be there.
     missing: Missing = "keep" if recipe.unreadable == "skip" else "refuse"
+    missing = missing if wanted.regions is None else "unread"
     read = partial(training_files.read, images=images, shelf=shelf, missing=missing)
     whole = read(path)
     held: TrainingSet | None
@@ -246,28 +250,44 @@ def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | N
     return found
 
 
-def model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
+def model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
     """The network to start from: a checkpoint's folder, or what KIND:WHAT names, with the recipe's heads.
 
-    Weights that are random are those of the recipe's seed.
+    Weights that are random are those of the recipe's seed. Raises `InputError` for regions that the network
+    does not read or the recipe would crop, and where a network of regions is given none.
     """
     from counterfoil.scorers.runtime import import_torch
 
     import_torch().manual_seed(recipe.seed)
     from counterfoil.train.objectives import with_heads
 
-    return with_heads(_model(spec, data, recipe), recipe)
+    if regions is not None:
+        for stage in recipe.staged():
+            for name, none in (("augment", "none"), ("erasing", 0)):
+                if getattr(stage, name) != none:
+                    raise InputError(
+                        "regions are read as they are, and not as a part of a picture",
+                        where=f"recipe {recipe.name}, {name}",
+                        given=getattr(stage, name),
+                        hint=f"--set {name}={none}",
+                    )
+    return with_heads(_model(spec, data, recipe, regions), recipe)
 
 
-def _model(spec: str, data: TrainingSet, recipe: Recipe) -> "Backbone":
+def _model(spec: str, data: TrainingSet, recipe: Recipe, regions: Path | None) -> "Backbone":
     if spec in SCRATCH and not _is_folder(spec):
         from counterfoil.scorers import recurrent, small
 
         captions = [caption.text or "" for caption in data.captions]
-        if spec == "small":
-            return small.backbone(captions, seed=recipe.seed)
-        return recurrent.backbone(captions, kind=spec, seed=recipe.seed)
-    return network(spec, allowed=MISSING["model"].removeprefix("name "))
+        if spec != "small":
+            from counterfoil.scorers.region_files import read_regions
+
+            found = None if regions is None else read_regions(regions)
+            return recurrent.backbone(captions, kind=spec, seed=recipe.seed, regions=found)
+        backbone = small.backbone(captions, seed=recipe.seed)
+    else:
+        backbone = network(spec, allowed=MISSING["model"].removeprefix("name "))
+    return checkpoint.regions_of(backbone, regions, where=spec, hint="--regions PATH")
 
 
 def network(spec: str, *, allowed: str) -> "Backbone":
@@ -276,8 +296,6 @@ def network(spec: str, *, allowed: str) -> "Backbone":
     Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
     """
     if _is_folder(spec):
-        from counterfoil.scorers import checkpoint
-
         return checkpoint.read(Path(spec.removeprefix("ckpt:")))
     if ":" not in spec:
         hint = None

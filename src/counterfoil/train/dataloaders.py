@@ -315,7 +315,7 @@ def dataloaders(
     lost = sorted({position for pictures in shared.values() for position in pictures.unreadable})
     if lost:
         gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
-        say_unreadable(data.images, lost, int(gone.sum()), note)
+        say_unreadable(data.images, lost, int(gone.sum()), note, preparation=backbone.preparation)
         rows = rows[~gone]
     tokens = TokenTable(data.captions, backbone.tokens)
     finish = _pinned if pin else _as_is

@@ -14,7 +14,7 @@ from numpy import ndarray
 from counterfoil.data.records import FileSource, Image
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.images import Preparation, prepared
+from counterfoil.scorers.images import ImageReader, Preparation, Untouched, inputs_of, prepared
 from counterfoil.train.recipes.base import Recipe
 
 #: Share of the picture's area that a crop covers, and its proportions, as torchvision's defaults have them.
@@ -169,6 +169,7 @@ def _rectangle(
 KEPT = 1 << 30
 #: Pictures that are prepared at a time before training starts.
 _AT_ONCE = 64
+_AS_DECODED = Untouched()
 
 
 @dataclass(frozen=True)
@@ -206,19 +207,23 @@ class ImageStore:
         self.unreadable: tuple[int, ...] = ()
         self._pixels: ndarray | None = None
         self._places = np.full(len(images), -1, dtype=np.int64)
-        shape = self._probe(used, skip)
+        first = self._probe(used, skip)
+        shape = first.shape
         self._size = (shape[1], shape[0])
-        keeps = not varies and len(used) * int(np.prod(shape)) <= kept
+        keeps = not varies and len(used) * first.nbytes <= kept
         if not keeps and not skip:
             return
-        way: Preparation = _Lenient(preparation, seen_only=not keeps) if skip else preparation
-        pixels = np.empty((len(used), *shape), dtype=np.uint8) if keeps else None
+        if skip and isinstance(preparation, ImageReader):
+            preparation = _LenientReader(preparation, seen_only=not keeps)
+        elif skip:
+            preparation = _Lenient(preparation, seen_only=not keeps)
+        pixels = np.empty((len(used), *shape), dtype=first.dtype) if keeps else None
         cuts = [used[at : at + _AT_ONCE] for at in range(0, len(used), _AT_ONCE)]
         batches = [[_tried(images[i]) if skip else images[i] for i in cut] for cut in cuts]
         failed: list[int] = []
         done = 0
         progress("preparing pictures", 0, len(used))
-        for cut, batch in zip(cuts, prepared(batches, way, workers=workers), strict=True):
+        for cut, batch in zip(cuts, prepared(batches, preparation, workers=workers), strict=True):
             for position, picture in zip(cut, batch, strict=True):
                 if not picture.size:
                     failed.append(int(position))
@@ -248,36 +253,43 @@ class ImageStore:
                 _Images(self._images, asked, self._size), self._preparation, workers=self._workers
             )
 
-    def _probe(self, used: ndarray, skip: bool) -> tuple[int, ...]:
-        """The shape of a prepared picture: that of the first one that can be read."""
+    def _probe(self, used: ndarray, skip: bool) -> ndarray:
+        """A prepared picture: the first one that can be read."""
         for position in used:
             try:
-                return self._preparation(self._images[position].decode()).shape
+                return inputs_of(self._preparation, self._images[position])
             except DataError:
                 if not skip:
                     raise
         raise InputError("no image can be read", given=f"{len(used)} images", hint="check the image folder")
 
 
-def why(image: Image) -> str:
+def why(image: Image, preparation: Preparation = _AS_DECODED) -> str:
     """What is wrong with an image that cannot be read, "" where nothing is."""
     try:
-        image.decode()
+        inputs_of(preparation, image)
     except DataError as error:
         return str(error)
     return ""
 
 
-def say_unreadable(images: Sequence[Image], positions: Sequence[int], rows: int, note: Note = warn) -> None:
+def say_unreadable(
+    images: Sequence[Image],
+    positions: Sequence[int],
+    rows: int,
+    note: Note = warn,
+    *,
+    preparation: Preparation = _AS_DECODED,
+) -> None:
     """One line that counts and names the images whose rows are left out, and why the first one is."""
     names = ", ".join(str(images[i].source or images[i].id) for i in positions[:3])
     more = ", ..." if len(positions) > 3 else ""
-    first = why(images[positions[0]])
+    first = why(images[positions[0]], preparation)
     if len(positions) == 1:
         # The reason begins with the name.
         names, first = first or names, ""
     many = f"{len(positions):,} image{'s' if len(positions) > 1 else ''} cannot be read"
-    gone = sum(not _there(images[i]) for i in positions)
+    gone = 0 if isinstance(preparation, ImageReader) else sum(not _there(images[i]) for i in positions)
     many += f" ({gone:,} of them {'are' if gone > 1 else 'is'} not there)" if gone else ""
     left = f"{rows:,} row{'s are' if rows > 1 else ' is'} left out"
     note(f"{many}, {left}: {names}{more}" + (f" ({first})" if first else ""))
@@ -335,3 +347,24 @@ class _Lenient:
         if not picture.width:
             return np.empty((0, 0, 3), dtype=np.uint8)
         return np.zeros((1, 1, 3), dtype=np.uint8) if self.seen_only else self.preparation(picture)
+
+
+@dataclass(frozen=True)
+class _LenientReader:
+    """The same of images that are not decoded."""
+
+    reader: ImageReader
+    seen_only: bool
+
+    def read(self, image: Image) -> ndarray:
+        try:
+            found = self.reader.read(image)
+        except DataError:
+            return np.empty((0, 0), dtype=np.float32)
+        return np.zeros((1, 1), dtype=np.float32) if self.seen_only else found
+
+    def sample(self) -> ndarray:
+        return self.reader.sample()
+
+    def __call__(self, picture: PIL.Image.Image) -> ndarray:
+        raise TypeError("an image is read by its id")

@@ -69,12 +69,13 @@ def identity(
 ) -> dict[str, Any]:
     """The identity of a training: recipe, data, and the model with the weights it starts from.
 
-    Plain values. Devices, workers and folders are no part of it.
+    Plain values. Devices, workers and folders are no part of it. Regions in place of pictures are data.
     """
+    regions = "" if "images" in backbone.needs else f" {backbone.preparation!r}"
     return {
         "recipe": json.loads(canonical_json(asdict(recipe))),
         "model": [backbone.name, digest_value(backbone.card), digest_tensors(backbone.network.state_dict())],
-        "data": content(data),
+        "data": content(data) + regions,
         "validation": None if validation is None else content(validation),
     }
 

@@ -59,6 +59,7 @@ def embedder(backbone: Backbone) -> Any:
         preparation=backbone.preparation,
         towers=replace(towers, count=lambda texts: [len(text) for text in texts]),
         comparison=backbone.network.comparison(),
+        needs=backbone.needs,
     )
 
 

@@ -245,6 +245,33 @@ class HardestTriplet(Triplet):
 
 
 @dataclass(frozen=True)
+class WarmHardestTriplet(HardestTriplet):
+    """The same for networks from scratch, which begin with the sum over all negatives.
+
+    Of a random network the hardest negatives alone draw all points into one place, which no gradient leaves.
+    """
+
+    about: ClassVar[str] = "VSE++ from scratch: all negatives for some steps, then the hardest alone"
+    source: ClassVar[str] = "Faghri et al. 2018, and the code its authors published"
+    left_open: ClassVar[tuple[str, ...]] = (
+        "first 500 steps with all negatives of the batch, then 30 epochs with the hardest (stages); VSE++'s "
+        "pictures come from a trained network, so that it needs no such steps",
+        "a cosine over epochs in place of a tenth of the rate after 15 (schedule)",
+        "no augmentation: regions cannot be cropped, and captions may speak of left and right (augment)",
+        "the losses of a batch are averaged, so that the two stages are alike in size (reduction)",
+    )
+
+    name: str = "vse++-warm"
+    optimiser: Literal["adamw", "adam", "adamp"] = "adam"
+    augment: Literal["none", "crop-flip"] = "none"
+    reduction: Literal["sum", "mean"] = "mean"
+    stages: tuple[Mapping[str, Any], ...] = (
+        {"mining": "sum", "steps": 500, "schedule": "constant", "select": "last"},
+        {},
+    )
+
+
+@dataclass(frozen=True)
 class Polysemous(Triplet):
     """PVSE: several vectors per item, the best pair of which is compared."""
 

@@ -21,6 +21,7 @@ from counterfoil.train.recipes.published import (
     PositiveAugmented,
     Probabilistic,
     Triplet,
+    WarmHardestTriplet,
 )
 
 RECIPES: Registry[Recipe] = Registry(
@@ -35,6 +36,7 @@ RECIPES: Registry[Recipe] = Registry(
         PositiveAugmented(),
         Triplet(),
         HardestTriplet(),
+        WarmHardestTriplet(),
         Polysemous(),
         Probabilistic(),
         Detection(),
