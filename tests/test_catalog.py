@@ -97,6 +97,30 @@ class TestTheModelBehind:
         list(frames.local.embed_tokens([captions]))
         assert len(loads) == 2
 
+    @pytest.mark.parametrize("behind", sorted(catalog.scorers()))
+    def test_every_kind_says_whether_it_can_stand_behind(
+        self, behind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = catalog.scorers()[behind]
+        assert entry.embeds is not None
+        loaded: list[str] = []
+
+        def load(entry: Any, argument: str, options: Options) -> None:
+            loaded.append(entry.prefix)
+
+        monkeypatch.setattr(catalog, "_load", load)
+        spec = f"{behind}:cider"
+        for ask in (
+            lambda: catalog.scorer("metric:clip-s", Options(backbone=spec)),
+            lambda: catalog.check_metric("metric:clip-s", spec),
+        ):
+            try:
+                ask()
+            except InputError as error:
+                assert "no model to look with: it does not embed" in str(error)  # noqa: PT017
+        # Nothing is loaded of kinds that embed nothing, and the others are looked at.
+        assert loaded == ([behind] if entry.embeds else [])
+
     @pytest.mark.parametrize("behind", ["blind:length", "world:oracle", "given:x.csv", "metric:cider"])
     def test_what_embeds_nothing_cannot_stand_behind(self, behind: str) -> None:
         with pytest.raises(InputError, match=r"no model to look with: it does not embed"):

@@ -25,7 +25,7 @@ from counterfoil.scorers.checkpoint import is_checkpoint
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.lazy import LazyEmbedder, lazy
-from counterfoil.scorers.registry import NO_MODELS, SCORERS, TEXT_MODELS, ScorerEntry
+from counterfoil.scorers.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.train.recipes import RECIPES, Recipe, read
 
 #: Reads the scenes behind the world's pictures, which no layer of scorers knows.
@@ -35,6 +35,7 @@ ORACLE = ScorerEntry(
     "knows the scenes behind the world's pictures, and gets everything right",
     "world:oracle",
     "counterfoil.studies.oracle:load",
+    embeds=False,
 )
 
 #: A blind scorer with a model behind it, which is named as that of a caption metric is.
@@ -184,7 +185,7 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
-        return lazy(prefix, argument, options, load, memory)
+        return lazy(prefix, argument, options, load, memory, named_models=known[prefix].named_models)
     found = load(argument, options)
     # A scorer that keeps its own answers is given the folder of finished work.
     return found.kept_in(memory) if memory is not None and hasattr(found, "kept_in") else found
@@ -249,8 +250,17 @@ def check_metric(spec: str, backbone: str) -> None:
     prefix, name = scorer_name(spec)
     if prefix == "metric":
         metric_names.check(name, backbone)
-        if backbone.partition(":")[0] in NO_MODELS:
+        if not _may_embed(backbone):
             raise _no_model(backbone)
+
+
+def _may_embed(spec: str) -> bool:
+    """Whether a model to look with may embed items one by one, as far as its kind says; none is loaded.
+
+    Names of no kind are for loading to refuse.
+    """
+    entry = scorers().get(spec.partition(":")[0])
+    return entry is None or entry.embeds is not False
 
 
 def has_model(spec: str) -> bool:
@@ -285,8 +295,7 @@ def caption_metrics(
             # Given embeddings are of captions within their prompt already.
             plain = replace(plain, prompt=DEFAULT.prompt)
         key = repr(plain)
-        kind = options.backbone.partition(":")[0]
-        if key not in models and kind not in NO_MODELS:
+        if key not in models and _may_embed(options.backbone):
             like = next(iter(models.values()), None)
             models[key] = _scorer(options.backbone, plain, memory, like)
         if not isinstance(models.get(key), Embedder | GivenEmbeddings | LocalEmbedder):

@@ -23,8 +23,9 @@ from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine import Session, run
 from counterfoil.engine.plan import ANSWERS
-from counterfoil.scorers.base import Options, Scorer
+from counterfoil.scorers.base import Embedder, Options, Scorer
 from counterfoil.scorers.captions import java
+from counterfoil.scorers.given_galleries import GivenEmbeddings
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
 NEAR = 2e-6
@@ -345,6 +346,14 @@ def test_identities_are_stable_over_two_loads(kind: Kind, files: Path, scorer: A
     assert first == second
     assert first.key == second.key
     assert first.to_json() == json.loads(json.dumps(first.to_json()))
+
+
+def test_kinds_that_embed_say_so(kind: Kind, scorer: Any) -> None:
+    entry = catalog.scorers()[kind.spec.partition(":")[0]]
+    if isinstance(scorer, Embedder | GivenEmbeddings):
+        assert entry.embeds
+    elif entry.prefix != "ckpt":  # A detector is a checkpoint as well.
+        assert entry.embeds is False
 
 
 def test_identities_differ_where_options_or_files_change_scores(

@@ -153,6 +153,23 @@ def test_names_on_a_hub_are_not_remembered(tmp_path: Path) -> None:
     assert not (tmp_path / "identities").exists()
 
 
+def test_a_setting_that_names_a_model_on_a_hub_is_not_remembered(weights: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.bin"
+    other.write_text("two")
+
+    def asked(model: str) -> Any:
+        options = Options(settings={"lm": model, "alpha": "1"})
+        return lazy("counted", str(weights), options, Counted, tmp_path, named_models=("lm",))
+
+    asked("gpt2")
+    assert isinstance(asked("gpt2"), Counted)
+    assert not (tmp_path / "identities").exists()
+    asked(str(other))
+    assert isinstance(asked(str(other)), LazyEmbedder)
+    other.write_text("three, which is longer")
+    assert isinstance(asked(str(other)), Counted)
+
+
 @pytest.mark.models
 def test_a_second_run_of_the_command_does_not_import_torch(tmp_path: Path) -> None:
     pytest.importorskip("open_clip")

@@ -33,14 +33,24 @@ _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", 
 Load = Callable[[str, Options], Any]
 
 
-def lazy(prefix: str, argument: str, options: Options, load: Load, folder: Path) -> Any:
+def lazy(
+    prefix: str,
+    argument: str,
+    options: Options,
+    load: Load,
+    folder: Path,
+    *,
+    named_models: Sequence[str] = (),
+) -> Any:
     """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
 
     The first call loads, and writes what it found to `folder`; calls with the same files, options and
-    libraries then load when the first batch asks for it. Raises what `load` raises.
+    libraries then load when the first batch asks for it. Settings called `named_models` name a further model,
+    and one on a hub is not remembered either. Raises what `load` raises.
     """
     files = _files(argument)
-    if not files:
+    further = [options.settings[name] for name in named_models if options.settings.get(name)]
+    if not files or not all(map(_files, further)):
         return load(argument, options)
     # What a setting names decides answers as well: region features, a tokenizer.
     files += [file for value in options.settings.values() for file in _files(value)]

@@ -29,6 +29,11 @@ class ScorerEntry:
     extra: str = ""
     #: The settings that it takes (`Options.settings`, on the command line --set).
     settings: tuple[str, ...] = ()
+    #: Whether it embeds items one by one, so that a caption metric can look with it; None is found out by
+    #: loading it.
+    embeds: bool | None = None
+    #: The settings that name a further model.
+    named_models: tuple[str, ...] = ()
 
 
 _ENTRIES = (
@@ -39,6 +44,7 @@ _ENTRIES = (
         "of a gallery a similarity (npy) or rankings (json, npz)",
         "given:scores/clip.jsonl",
         "counterfoil.scorers.given:load",
+        embeds=False,
     ),
     ScorerEntry(
         "embeddings",
@@ -46,6 +52,7 @@ _ENTRIES = (
         "an npz file with the embeddings of images and captions, compared by cosine",
         "embeddings:clip_vit_b32.npz",
         "counterfoil.scorers.given_galleries:load_embeddings",
+        embeds=True,
     ),
     ScorerEntry(
         "open-clip",
@@ -54,6 +61,7 @@ _ENTRIES = (
         "open-clip:ViT-B-32-quickgelu/openai",
         "counterfoil.scorers.open_clip:load",
         "models",
+        embeds=True,
     ),
     ScorerEntry(
         "hf",
@@ -62,6 +70,7 @@ _ENTRIES = (
         "hf:google/siglip-base-patch16-224",
         "counterfoil.scorers.hf:load",
         "models",
+        embeds=True,
     ),
     ScorerEntry(
         "itm",
@@ -71,6 +80,7 @@ _ENTRIES = (
         "counterfoil.scorers.itm:load",
         "models",
         ("protocol", "length"),
+        embeds=False,
     ),
     ScorerEntry(
         "regions",
@@ -80,6 +90,8 @@ _ENTRIES = (
         "counterfoil.scorers.regions:load",
         "models",
         ("features", "tokenizer", "length", "match"),
+        embeds=False,
+        named_models=("tokenizer",),
     ),
     ScorerEntry(
         "hf-text",
@@ -88,6 +100,7 @@ _ENTRIES = (
         "hf-text:roberta-large@17",
         "counterfoil.scorers.hf_text:load",
         "models",
+        embeds=True,
     ),
     ScorerEntry(
         "ckpt",
@@ -97,6 +110,7 @@ _ENTRIES = (
         "counterfoil.scorers.checkpoint:load",
         "models",
         ("regions",),
+        embeds=True,
     ),
     ScorerEntry(
         "vqa",
@@ -107,6 +121,7 @@ _ENTRIES = (
         "counterfoil.scorers.generative.answers:load",
         "models",
         ("score", "question"),
+        embeds=False,
     ),
     ScorerEntry(
         "chat",
@@ -130,6 +145,7 @@ _ENTRIES = (
             *("temperature", "detail", "concurrency", "rpm", "retries", "wait", "timeout"),
             *("input_price", "output_price"),
         ),
+        embeds=False,
     ),
     ScorerEntry(
         "likelihood",
@@ -140,6 +156,8 @@ _ENTRIES = (
         "counterfoil.scorers.generative.likelihood:load",
         "models",
         ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction"),
+        embeds=False,
+        named_models=("lm",),
     ),
     ScorerEntry(
         "blind",
@@ -149,6 +167,7 @@ _ENTRIES = (
         "blind:length",
         "counterfoil.scorers.baselines:load_blind",
         settings=("captions", "image"),
+        embeds=False,
     ),
     ScorerEntry(
         "lm",
@@ -158,6 +177,7 @@ _ENTRIES = (
         "counterfoil.scorers.text_models:load_lm",
         "models",
         ("score", "end", "kind"),
+        embeds=False,
     ),
     ScorerEntry(
         "text-encoder",
@@ -167,6 +187,7 @@ _ENTRIES = (
         "counterfoil.scorers.text_encoder:load",
         "models",
         ("pooling", "length"),
+        embeds=False,
     ),
     ScorerEntry(
         "text-classifier",
@@ -176,6 +197,7 @@ _ENTRIES = (
         "counterfoil.scorers.text_models:load_classifier",
         "models",
         ("label", "score"),
+        embeds=False,
     ),
     ScorerEntry(
         "plausibility",
@@ -185,6 +207,7 @@ _ENTRIES = (
         "counterfoil.scorers.text_models:load_plausibility",
         "models",
         ("score",),
+        embeds=False,
     ),
     ScorerEntry(
         "metric",
@@ -193,6 +216,7 @@ _ENTRIES = (
         "named with --scorer",
         "metric:cider",
         "counterfoil.scorers.captions.registry:load",
+        embeds=False,
     ),
     ScorerEntry(
         "pixels",
@@ -200,27 +224,13 @@ _ENTRIES = (
         "reads colours from pixels and colour words from captions, and nothing else",
         "pixels:colours",
         "counterfoil.scorers.baselines:load_pixels",
+        embeds=False,
     ),
 )
 
 #: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
 SCORERS: Registry[ScorerEntry] = Registry(
     "kind of scorer", ScorerEntry, "counterfoil.scorers", _ENTRIES, name="prefix"
-)
-
-#: Kinds of scorer that embed nothing, so that no caption metric can look with them.
-NO_MODELS = (
-    "given",
-    "chat",
-    "blind",
-    "metric",
-    "world",
-    "lm",
-    "text-encoder",
-    "text-classifier",
-    "plausibility",
-    "vqa",
-    "likelihood",
 )
 
 #: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
