@@ -32,7 +32,7 @@ _KEYS = ("title", "summary", "seed", "steps")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BuildRecipe:
     """Steps in order; `name` is that of the file, `labels` name the steps by place and name."""
 
     name: str
@@ -77,7 +77,7 @@ def shipped() -> list[str]:
 
 def read_recipe(
     name: str | Path, *, settings: Mapping[str, str] | None = None, seed: int | None = None
-) -> Recipe:
+) -> BuildRecipe:
     """The recipe of a TOML file, or a shipped one by its name, with some settings of another value.
 
     `settings` are texts by "STEP.KEY": of the step called so, or of all of its kind. Raises
@@ -104,7 +104,7 @@ def read_recipe(
     if not isinstance(number, int) or isinstance(number, bool):
         raise DataError("the seed is no whole number", where=where, given=number)
     check_amount("seed", number)
-    return Recipe(
+    return BuildRecipe(
         called,
         str(values.get("title", called)),
         str(values.get("summary", "")),

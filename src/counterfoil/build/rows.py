@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from counterfoil.build.step import Work
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.caption_files import read_candidates
-from counterfoil.data.forms import Choice, Gallery, Quad
 from counterfoil.data.readers.own import ALIASES, named
 from counterfoil.data.records import FileSource, Image
 from counterfoil.data.tables import DataTable, read_table
@@ -61,66 +60,36 @@ def read_rows(path: Path, work: Work) -> pa.Table:
 
 
 def of_benchmark(benchmark: Benchmark, work: Work) -> pa.Table:
-    """A row per wrong caption of a question: its image, the right caption, the wrong one, and groupings.
+    """A row per right and wrong caption of a question, with its image, and with groupings.
 
-    Of quads also the negative image; of galleries a row per caption with the image it was written for.
-    Raises `DataError` for questions of other forms.
+    Of quads also the negative image; of galleries a row per caption with the image it was written for. Rows
+    are called as their questions, "QUESTION/0" and so on where there are several of one, in galleries as
+    their captions. Raises `DataError` for questions of forms that hold no such rows.
     """
-    questions = benchmark.questions
+    source, roles = benchmark.questions.training_rows(where=benchmark.name)
     texts = [caption.text for caption in benchmark.captions]
-    cells: dict[int, str] = {}
-
-    def cell(at: int) -> str:
-        if at not in cells:
-            cells[at] = _cell(benchmark.images[at], work)
-        return cells[at]
-
-    columns: dict[str, list[Any]] = {}
-    if isinstance(questions, Quad):
-        rows = np.arange(len(questions))
-        columns = {
-            "image": [cell(at) for at in questions.images[:, 0].tolist()],
-            "caption": [texts[at] for at in questions.captions[:, 0].tolist()],
-            "negative_caption": [texts[at] for at in questions.captions[:, 1].tolist()],
-            "negative_image": [cell(at) for at in questions.images[:, 1].tolist()],
-        }
-        ids = list(questions.ids)
-    elif isinstance(questions, Choice) and questions.asks == "image":
-        found = [
-            (row, question[0], wrong, number)
-            for row, question in enumerate(_listed(questions))
-            for number, wrong in enumerate(question[questions.correct :])
-        ]
-        rows = np.array([row for row, *_ in found], dtype=np.int64)
-        several = len(found) > len(questions)
-        ids = [f"{questions.ids[row]}/{n}" if several else questions.ids[row] for row, _, _, n in found]
-        columns = {
-            "image": [cell(int(questions.query[row])) for row in rows],
-            "caption": [texts[right] for _, right, _, _ in found],
-            "negative_caption": [texts[wrong] for _, _, wrong, _ in found],
-        }
-    elif isinstance(questions, Gallery):
-        images, captions = questions.about()
-        rows = np.arange(len(texts))
-        of = dict(zip(captions.tolist(), images.tolist(), strict=False))
-        rows = np.array([at for at in rows if of.get(int(at), -1) >= 0], dtype=np.int64)
-        ids = [benchmark.captions[at].id for at in rows]
-        columns = {"image": [cell(of[int(at)]) for at in rows], "caption": [texts[at] for at in rows]}
-        return _finished(pa.table({"id": ids, **columns}), benchmark.name)
+    named: dict[int, str] = {}
+    for role in IMAGE_ROLES:
+        for at in dict.fromkeys(roles[role].tolist()) if role in roles else ():
+            if at not in named:
+                named[at] = _cell(benchmark.images[at], work)
+    columns: dict[str, list[Any]] = {
+        role: [named[at] if role in IMAGE_ROLES else texts[at] for at in positions.tolist()]
+        for role, positions in roles.items()
+    }
+    if source is None:
+        ids = [benchmark.captions[at].id for at in roles["caption"].tolist()]
+        labels = {}
     else:
-        raise DataError(
-            "its questions hold no right and wrong captions of images",
-            where=benchmark.name,
-            given=f"form '{benchmark.card.form}'",
-            allowed="quad, choice and gallery",
-        )
-    for name, labels in questions.groupings.items():
-        columns[name] = [labels[row] for row in rows]
-    return _finished(pa.table({"id": ids, **columns}), benchmark.name)
-
-
-def _listed(questions: Choice) -> list[list[int]]:
-    return [list(map(int, each)) for each in questions.candidates]
+        ids = [benchmark.questions.ids[row] for row in source.tolist()]
+        groupings = benchmark.questions.groupings
+        labels = {name: [its[row] for row in source.tolist()] for name, its in groupings.items()}
+    if len(set(ids)) < len(ids):
+        seen: dict[str, int] = {}
+        for at, name in enumerate(ids):
+            seen[name] = seen.get(name, -1) + 1
+            ids[at] = f"{name}/{seen[name]}"
+    return _finished(pa.table({"id": ids, **columns, **labels}), benchmark.name)
 
 
 def _cell(image: Image, work: Work) -> str:

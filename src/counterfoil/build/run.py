@@ -1,6 +1,6 @@
 """A build: the steps of a recipe run one after the other in a folder, each finished step kept.
 
-    steps/1-read/, steps/2-format/, ...    what each step kept and dropped (`artefact`)
+    steps/1-read/, steps/2-format/, ...    what each step kept and dropped (`step_folder`)
     images/                                the images that steps made
     benchmark/                             what the last step assembled
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from counterfoil.build.artefact import Artefact, StepRecord
-from counterfoil.build.recipe import Recipe
+from counterfoil.build.recipe import BuildRecipe
 from counterfoil.build.step import Output, Step, Work, check_columns
+from counterfoil.build.step_folder import StepFolder, StepRecord
 from counterfoil.data.folder import BUILT
 from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, StorageError
@@ -35,9 +35,9 @@ class Build:
     records: tuple[StepRecord, ...]
 
     @property
-    def artefacts(self) -> tuple[Artefact, ...]:
+    def artefacts(self) -> tuple[StepFolder, ...]:
         """The folders of the steps."""
-        return tuple(Artefact(self.folder / STEPS_FOLDER / each.label) for each in self.records)
+        return tuple(StepFolder(self.folder / STEPS_FOLDER / each.label) for each in self.records)
 
     @property
     def benchmark(self) -> Path | None:
@@ -47,7 +47,7 @@ class Build:
 
 
 def run_recipe(
-    recipe: Recipe, work: Work, *, begun: Callable[[str, int], None] = lambda label, rows: None
+    recipe: BuildRecipe, work: Work, *, begun: Callable[[str, int], None] = lambda label, rows: None
 ) -> Build:
     """Run the steps in the folder of `work`, those that are not finished there; `begun` gets label and rows.
 
@@ -58,11 +58,11 @@ def run_recipe(
     records: list[StepRecord] = []
     rows, source = pa.table({"id": pa.array([], pa.string())}), _NOTHING
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
-        place = Artefact(work.folder / STEPS_FOLDER / label)
+        place = StepFolder(work.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
         if record is None:
             if records and number:
-                rows = Artefact(work.folder / STEPS_FOLDER / records[-1].label).rows()
+                rows = StepFolder(work.folder / STEPS_FOLDER / records[-1].label).rows()
             begun(label, len(rows))
             record = _run(step, rows, replace(work, step=label), place, source)
         records.append(record)
@@ -84,14 +84,14 @@ def run_step(step: Step, rows: pa.Table, work: Work) -> Output:
     return output
 
 
-def _run(step: Step, rows: pa.Table, work: Work, place: Artefact, source: str) -> StepRecord:
+def _run(step: Step, rows: pa.Table, work: Work, place: StepFolder, source: str) -> StepRecord:
     output = run_step(step, rows, work)
     record = place.save(step, rows, output, seed=work.seed, rows_from=source)
     shutil.rmtree(work.keep, ignore_errors=True)
     return record
 
 
-def _tidy(folder: Path, recipe: Recipe, records: list[StepRecord]) -> None:
+def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:
     """Remove what an earlier recipe left: folders of other steps, and images that no row names."""
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
     for other in _inside(folder / STEPS_FOLDER):
@@ -102,7 +102,7 @@ def _tidy(folder: Path, recipe: Recipe, records: list[StepRecord]) -> None:
         return
     named: set[str] = set()
     for record in records:
-        artefact = Artefact(folder / STEPS_FOLDER / record.label)
+        artefact = StepFolder(folder / STEPS_FOLDER / record.label)
         for table in (artefact.rows(), artefact.dropped()):
             for column in set(IMAGE_ROLES) & set(table.column_names):
                 named.update(cell for cell in table[column].unique().to_pylist() if cell)

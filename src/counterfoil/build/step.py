@@ -90,25 +90,34 @@ class Work:
         """Report what was decided or went wrong without stopping the step."""
         self.session.note(text)
 
-    def image(self, cell: str) -> Image:
-        """The image that a cell names; equal cells are one image. It is read when it is needed."""
-        return Image(cell, FileSource(self.image_file(cell)))
+    def image(self, cell: str, *, missing: bool = False) -> Image:
+        """The image that a cell names; equal cells are one image. It is read when it is needed.
+
+        With `missing`, one whose file is not there has no source; else `DataError` is raised for it.
+        """
+        file = self._find(cell)
+        return (
+            Image(cell, None) if missing and file is None else Image(cell, FileSource(self.image_file(cell)))
+        )
 
     def image_file(self, cell: str) -> Path:
         """The file that a cell names: one of the build, else of the user's folder of images.
 
         Raises `DataError` where there is none.
         """
-        places = [self.images / cell] + ([] if self.photos is None else [self.photos / cell])
-        for place in places:
-            if place.is_file():
-                return place
+        found = self._find(cell)
+        if found is not None:
+            return found
         raise DataError(
             "no such image",
             where=self.step or "the build",
             given=cell,
             hint="give the folder of the images with --images",
         )
+
+    def _find(self, cell: str) -> Path | None:
+        places = [self.images / cell] + ([] if self.photos is None else [self.photos / cell])
+        return next((place for place in places if place.is_file()), None)
 
 
 @dataclass(frozen=True, eq=False)

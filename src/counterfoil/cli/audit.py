@@ -15,7 +15,7 @@ from counterfoil.cli.options import (
     Quiet,
     Seed,
     Title,
-    Work,
+    WorkOptions,
     key_values,
 )
 
@@ -82,7 +82,7 @@ def command(
     html: Html = None,
     title: Title = "What captions give away",
     json: Json = None,
-    work: Work = Work(),
+    work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from counterfoil.cli import usage
-from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, Work, key_values
+from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, WorkOptions, key_values
 from counterfoil.inputs.limits import most
 
 HELP = """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
@@ -132,7 +132,7 @@ def _recipe_function(name: str) -> Any:
             bool, typer.Option("--html/--no-html", help="Whether the report is written, report.html.")
         ] = True,
         json: Json = None,
-        work: Work = Work(),
+        work: WorkOptions = WorkOptions(),
         overwrite: Overwrite = False,
         quiet: Quiet = False,
     ) -> None:
@@ -158,7 +158,9 @@ def _recipe_function(name: str) -> Any:
         found = task.build(
             recipe,
             out,
-            task.BuildOptions(device=device, precision=precision, **work.asked()),
+            task.BuildOptions(
+                settings=asked, seed=seed, device=device, precision=precision, report=html, **work.asked()
+            ),
             overwrite=overwrite,
             feedback=terminal.feedback(quiet=quiet),
         )
@@ -262,7 +264,11 @@ def _step_function(name: str) -> Any:
     seed = typer.Option(min=0, max=most("seed"), help="Seed of everything random.")
     options["seed"] = (Annotated[int, seed], 0)
     options |= {"device": (Device, "auto"), "precision": (Precision, "fp32"), "json": (Json, None)}
-    options |= {"work": (Work, Work()), "overwrite": (Overwrite, False), "quiet": (Quiet, False)}
+    options |= {
+        "work": (WorkOptions, WorkOptions()),
+        "overwrite": (Overwrite, False),
+        "quiet": (Quiet, False),
+    }
     cast(Any, run).__signature__ = inspect.Signature(
         [
             inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=kind_, default=default)

@@ -16,7 +16,7 @@ from counterfoil.cli.options import (
     Quiet,
     Seed,
     Tables,
-    Work,
+    WorkOptions,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def score(
     ] = None,
     json: Json = None,
     model: MetricModel = MetricModel(),
-    work: Work = Work(),
+    work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -193,7 +193,7 @@ def systems(
     html: Html = None,
     tables: Tables = Tables(),
     model: MetricModel = MetricModel(),
-    work: Work = Work(),
+    work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

@@ -16,7 +16,7 @@ from counterfoil.cli.options import (
     Quiet,
     Seed,
     Signatures,
-    Work,
+    WorkOptions,
     key_values,
 )
 from counterfoil.inputs.limits import most
@@ -168,7 +168,7 @@ def command(
             "from truncated lists do.",
         ),
     ] = False,
-    work: Work = Work(),
+    work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

@@ -16,7 +16,7 @@ from counterfoil.cli.options import (
     Quiet,
     Seed,
     Title,
-    Work,
+    WorkOptions,
     key_values,
 )
 from counterfoil.inputs.limits import most
@@ -118,7 +118,7 @@ def command(
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of the scorer; may be repeated."),
     ] = None,
     seed: Seed = 0,
-    work: Work = Work(),
+    work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

@@ -179,7 +179,7 @@ CacheFolder = Annotated[
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkOptions:
     """How models are run, and where finished work is kept."""
 
     batch_size: Annotated[
@@ -194,7 +194,8 @@ class Work:
     workers: Workers = None
     cache: CacheFolder = None
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work")
+        bool,
+        typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work"),
     ] = False
 
     def asked(self) -> dict[str, Any]:

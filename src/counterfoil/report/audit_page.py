@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions, above_chance
@@ -290,18 +291,22 @@ def sections(audit: BenchmarkAudit) -> list[AuditSection]:
     ]
 
 
+def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
+    """What templates show of each audit, without local paths."""
+    return [
+        (f"benchmark-{number}", title(each), len(each.benchmark), lead(each), sections(each), each.notes)
+        for number, each in enumerate(map(_shared, audits))
+    ]
+
+
 def audit_page(
     audits: Sequence[BenchmarkAudit], notes: Sequence[str], *, title_: str = "What captions give away"
 ) -> str:
     """The page as HTML, the same for the same numbers."""
-    shared = map(_shared, audits)
     return page_frame.render(
         "audit.html",
         title=title_,
-        chapters=[
-            (f"benchmark-{number}", title(each), len(each.benchmark), lead(each), sections(each), each.notes)
-            for number, each in enumerate(shared)
-        ],
+        chapters=chapters(audits),
         notes=[shareable(note) for note in notes],
     )
 

@@ -1,9 +1,10 @@
 """Building of a benchmark or a training set: a recipe run to its end, or one step on a table of one's own."""
 
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.recipe import Recipe, read_recipe
+from counterfoil.build.recipe import BuildRecipe, read_recipe
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, run_recipe, run_step
 from counterfoil.build.step import Output, Work
@@ -22,14 +23,16 @@ from counterfoil.inputs.fields import from_text
 from counterfoil.outputs import Folder
 from counterfoil.report.markup import Cell, Column, Table, text_table
 from counterfoil.scorers.base import Options
-from counterfoil.store import begin, begun, check_writable, end, write_csv, write_parquet
+from counterfoil.store import begin, begun, check_writable, end, write_csv, write_parquet, write_text
+from counterfoil.tasks.build_report import report
 from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
-FILES = ("steps", "images", "benchmark", "unfinished", "report.html", "build.json")
+REPORT = "report.html"
+FILES = ("steps", "images", "benchmark", "unfinished", REPORT)
 _FORMAT = "counterfoil build"
 #: Kinds of file that rows are written to.
 TABLES = (".csv", ".parquet")
@@ -48,6 +51,8 @@ class BuildOptions:
     #: Of scorers and models that steps name.
     device: str = "auto"
     precision: str = "fp32"
+    #: Whether the report is written, `report.html` in the folder.
+    report: bool = True
     cache: Path | None = None
     batch_size: int = 32
     #: Processes that decode images; None is one per core, at most 8.
@@ -62,7 +67,7 @@ class BuildResult(Tabular):
     step and reason: `step`, `reason`, `rows`.
     """
 
-    recipe: Recipe
+    recipe: BuildRecipe
     build: Build
 
     rows_by = ("step", "reason")
@@ -180,7 +185,7 @@ def funnel(title: str, records: Sequence[Any]) -> Table:
 
 
 def build(
-    recipe: str | Path | Recipe,
+    recipe: str | Path | BuildRecipe,
     out: str | Path,
     options: BuildOptions | None = None,
     *,
@@ -194,7 +199,7 @@ def build(
     raise, and `InputError` where `out` holds files that no build made.
     """
     options = options or BuildOptions()
-    if not isinstance(recipe, Recipe):
+    if not isinstance(recipe, BuildRecipe):
         recipe = read_recipe(recipe, settings=options.settings, seed=options.seed)
     out = Path(out)
     with guarded("build", overwrite=overwrite), ExitStack() as shown:
@@ -207,7 +212,20 @@ def build(
         work = _work(out, options, feedback, progress)
         made = run_recipe(recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows"))
         end(out)
+        if options.report:
+            with feedback.busy("writing the report"):
+                photos = getattr(recipe.steps[0], "images", None)
+                seen = replace(work, seed=recipe.seed, photos=None if photos is None else Path(photos))
+                said = _command(recipe, out, options)
+                write_text(out / REPORT, report(recipe, made, seen, command=said, feedback=feedback))
     return BuildResult(recipe, made)
+
+
+def _command(recipe: BuildRecipe, out: Path, options: BuildOptions) -> str:
+    """The command that repeats a build."""
+    settings = [f"--set {shlex.quote(f'{key}={value}')}" for key, value in options.settings.items()]
+    seed = [] if options.seed is None else [f"--seed {options.seed}"]
+    return " ".join(["counterfoil build", recipe.name, *settings, *seed, "--out", out.name])
 
 
 def apply_step(

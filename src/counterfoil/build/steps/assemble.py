@@ -21,6 +21,12 @@ from counterfoil.world.training import TRAIN, VALIDATION, save_training
 #: Labels of rows that become groupings of the questions.
 _LABELS = ("type", "subset", "split")
 _FORMS = Literal["auto", "quad", "choice", "training"]
+#: What rows need for a benchmark of a form, and its measures.
+_READ = {
+    "quad": ("image", "caption", "negative_caption", "negative_image"),
+    "choice": ("image", "caption", "negative_caption"),
+}
+_MEASURES = {"quad": ("group", "i2t", "t2i"), "choice": ("accuracy",)}
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,7 @@ class Assemble:
     @property
     def reads(self) -> Sequence[str]:
         """What every row needs."""
-        wanted = {"quad": ("negative_caption", "negative_image"), "choice": ("negative_caption",)}
-        return ("image", "caption", *wanted.get(self.form, ()))
+        return _READ.get(self.form, ("image", "caption"))
 
     @property
     def makes(self) -> Sequence[str]:
@@ -69,9 +74,9 @@ class Assemble:
 
         Raises `DataError` where a row lacks something, or an image is not there.
         """
-        form = self.form
-        if form == "auto":
-            form = "quad" if "negative_image" in rows.column_names else "choice"
+        kind = self.form
+        if kind == "auto":
+            kind = "quad" if "negative_image" in rows.column_names else "choice"
         for name in (*IMAGE_ROLES, *CAPTION_ROLES):
             if name in rows.column_names and rows[name].null_count:
                 at = int(np.argmax(rows[name].is_null().to_numpy(zero_copy_only=False)))
@@ -79,45 +84,44 @@ class Assemble:
                     f"a row without {name}", where=f"step {work.step}, row '{rows['id'][at].as_py()}'"
                 )
         target = work.folder / BUILT
-        if form == "training":
-            made = tuple(f"{BUILT}/{name}" for name in (TRAIN, VALIDATION))
-            return Output(rows, facts=self._training(rows, work), files=made)
-        if "negative_caption" not in rows.column_names:
-            raise DataError(
-                "no column 'negative_caption'", where=f"step {work.step}", hint="put 'negate' before"
-            )
-        built = self._benchmark(rows, form, work)
+        if kind == "training":
+            written = tuple(f"{BUILT}/{name}" for name in (TRAIN, VALIDATION))
+            return Output(rows, facts=self._training(rows, work), files=written)
+        lacking = [name for name in _READ[kind] if name not in rows.column_names]
+        if lacking:
+            hint = f"put a step that makes '{lacking[0]}' before it"
+            raise DataError(f"no column '{lacking[0]}'", where=f"step {work.step}", hint=hint)
+        built = self._benchmark(rows, kind, work)
         for name in (TRAIN, VALIDATION):
             (target / name).unlink(missing_ok=True)
         benchmarks.save(built, target, progress=work.progress)
-        facts = {"form": form, "questions": len(built), "benchmark": built.digest}
+        facts = {"form": kind, "questions": len(built), "benchmark": built.digest}
         return Output(rows, facts=facts, files=(f"{BUILT}/manifest.json",))
 
-    def _benchmark(self, rows: pa.Table, form: str, work: Work) -> Benchmark:
-        ids = rows["id"].to_pylist()
-        card = Card(
-            name=work.folder.name or "built",
-            title=self.title,
-            form=form,
-            size=len(rows),
-            licence=self.licence,
-            homepage=self.homepage,
-            citation=self.citation,
-            measures=("group", "i2t", "t2i") if form == "quad" else ("accuracy",),
-            groupings=tuple(name for name in _LABELS if name in rows.column_names),
-        )
+    def _benchmark(self, rows: pa.Table, kind: str, work: Work) -> Benchmark:
         groupings = {
             name: tuple(cell or "" for cell in rows[name].to_pylist())
             for name in _LABELS
             if name in rows.column_names
         }
+        card = Card(
+            name=work.folder.name or "built",
+            title=self.title,
+            form=kind,
+            size=len(rows),
+            licence=self.licence,
+            homepage=self.homepage,
+            citation=self.citation,
+            measures=_MEASURES[kind],
+            groupings=tuple(groupings),
+        )
+        ids = rows["id"].to_pylist()
         captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-        images = [work.image(cell) for cell in rows["image"].to_pylist()]
+        images = [_images(rows, column, work) for column in _READ[kind] if column in IMAGE_ROLES]
         source = f"built by recipe, seed {work.seed}"
-        if form == "choice":
-            return choices(card, ids, captions, images, groupings, source=source)
-        negative = [work.image(cell) for cell in rows["negative_image"].to_pylist()]
-        return quads(card, ids, captions, (images, negative), groupings, source=source)
+        if len(images) == 1:
+            return choices(card, ids, captions, images[0], groupings, source=source)
+        return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
 
     def _training(self, rows: pa.Table, work: Work) -> dict[str, object]:
         images: dict[str, int] = {}
@@ -149,3 +153,12 @@ class Assemble:
 
 def _plain(cell: str) -> str:
     return cell.rpartition(".")[0] or cell
+
+
+def _images(rows: pa.Table, column: str, work: Work) -> list[Image]:
+    """The images of a column; where the user gave no folder of images, those that are missing as such."""
+    images = [work.image(cell, missing=work.photos is None) for cell in rows[column].to_pylist()]
+    lacking = sum(image.source is None for image in images)
+    if lacking:
+        work.note(f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images")
+    return images

@@ -27,7 +27,7 @@ _BATCH = 500
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadRows:
     """Rows with `id`, `caption` and what else the source has: images, negative captions, labels, scores.
 
     Of the drawn world: `image` with its `scene`, a caption that is true of it, and with `negatives` a caption

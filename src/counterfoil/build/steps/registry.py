@@ -49,7 +49,7 @@ STEPS: Registry[StepEntry] = Registry(
             "read",
             "rows from a benchmark, a table, captions, or the drawn world",
             "counterfoil build read --source captions.json --out rows.parquet",
-            "counterfoil.build.steps.read:Read",
+            "counterfoil.build.steps.read:ReadRows",
         ),
         StepEntry(
             "format",

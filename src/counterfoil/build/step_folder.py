@@ -26,7 +26,7 @@ ROWS, DROPPED, MANIFEST = "rows.parquet", "dropped.parquet", "manifest.json"
 _FORMAT = "counterfoil step"
 
 
-class _Manifest(Stored):
+class _StepManifest(Stored):
     format: str
     step: str
     version: int
@@ -64,7 +64,7 @@ class StepRecord:
 
 
 @dataclass(frozen=True)
-class Artefact:
+class StepFolder:
     """The folder of a step; `label` is the step's place and name."""
 
     folder: Path
@@ -88,7 +88,7 @@ class Artefact:
 
     def record(self) -> StepRecord:
         """What the manifest says; raises `DataError` where there is none, or it is damaged."""
-        held = read_model(self.folder / MANIFEST, _Manifest)
+        held = read_model(self.folder / MANIFEST, _StepManifest)
         return StepRecord(
             self.label,
             held.step,
@@ -105,7 +105,7 @@ class Artefact:
     def finished(self, step: Step, *, seed: int, rows_from: str) -> StepRecord | None:
         """The record where this very step was finished on these rows and its tables are whole, else None."""
         try:
-            held = read_model(self.folder / MANIFEST, _Manifest)
+            held = read_model(self.folder / MANIFEST, _StepManifest)
             whole = all(digest_file(self.folder / name) == its for name, its in held.tables.items())
             whole = whole and all(digest_file(self._build / name) == its for name, its in held.others.items())
         except (DataError, OSError):

@@ -1,0 +1,263 @@
+"""The page of a build: rows in and out of every step, why rows were dropped, examples, and what was built."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from counterfoil.data.records import Image
+from counterfoil.evaluation.audit import BenchmarkAudit
+from counterfoil.report import audit_page, page_frame
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, style, svg
+from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.page_frame import Drawing, shareable
+from counterfoil.report.pictures import Album
+
+#: Room for the pictures of a page, in bytes of base64 text.
+_ROOM = 3_000_000
+#: In inches: the height of a step's bar, and the width of all bars.
+_BAR, _WIDTH = 0.26, 4.2
+
+
+@dataclass(frozen=True)
+class RowExample:
+    """A row: its texts by column, its images by column, and why it was dropped ("" where it was kept)."""
+
+    name: str
+    texts: Mapping[str, str]
+    images: Mapping[str, Image]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class StepSection:
+    """What the page says of one step."""
+
+    label: str
+    summary: str
+    rows_in: int
+    rows_out: int
+    reasons: Mapping[str, int]
+    settings: Mapping[str, str]
+    facts: Mapping[str, Any]
+    kept: tuple[RowExample, ...] = ()
+    dropped: tuple[RowExample, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Shown:
+    name: str
+    texts: tuple[tuple[str, str], ...]
+    pictures: tuple[tuple[str, str], ...]
+    reason: str
+
+
+def funnel_figure(steps: Sequence[StepSection]) -> Any:
+    """A bar per step: the rows that came out, and beside it the rows that were dropped.
+
+    The axis is logarithmic where the steps differ by more than a factor of a hundred.
+    """
+    names = [step.label for step in steps]
+    left = max(extent(name) for name in names) + 0.15
+    height = _BAR * len(steps)
+    with style():
+        figure, (axes,) = canvas(1, 1, (_WIDTH, height), left=left, bottom=0.35, right=1.1)
+        at = np.arange(len(steps))
+        out = np.array([step.rows_out for step in steps], dtype=np.float64)
+        gone = np.array([sum(step.reasons.values()) for step in steps], dtype=np.float64)
+        axes.barh(at, out, height=0.62, color=RIGHT)
+        axes.barh(at, gone, left=out, height=0.62, color=WRONG, alpha=0.55, hatch="///", edgecolor="white")
+        largest = float((out + gone).max(initial=1))
+        for row, (kept, dropped) in enumerate(zip(out, gone, strict=True)):
+            said = f"{kept:,.0f}" + (f"  (−{dropped:,.0f})" if dropped else "")
+            axes.text(kept + dropped + largest * 0.015, row, said, va="center", fontsize=8, color=INK)
+        axes.set_yticks(at, names)
+        axes.invert_yaxis()
+        axes.set_xlim(0, largest * 1.02)
+        axes.xaxis.set_major_locator(_locator())
+        axes.grid(axis="x", color=RULE, lw=0.5)
+        axes.set_axisbelow(True)
+        plain(axes, "")
+    return figure
+
+
+def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
+    """Lengths in words of right and of wrong captions, as two lines over one axis."""
+    both = [np.array([len(text.split()) for text in texts]) for texts in (right, wrong)]
+    most = int(max(each.max(initial=1) for each in both))
+    with style():
+        figure, (axes,) = canvas(1, 1, (_WIDTH, 1.5), left=0.5, bottom=0.45, right=0.8)
+        for counts, colour, name, dash in zip(
+            both, (RIGHT, WRONG), ("right", "wrong"), ("-", "--"), strict=True
+        ):
+            share = np.bincount(counts, minlength=most + 1) / max(1, len(counts))
+            axes.plot(np.arange(len(share)), 100 * share, color=colour, lw=1.4, ls=dash, label=name)
+        axes.set_xlabel("words")
+        axes.set_ylabel("% of captions")
+        axes.legend(frameon=False, fontsize=8)
+        axes.set_ylim(bottom=0)
+        plain(axes, "")
+    return figure
+
+
+def curve_figure(curve: Mapping[str, Any]) -> Any:
+    """A curve that a step recorded: `x`, `y`, with `low` and `high` where it has them, and labels."""
+    with style():
+        figure, (axes,) = canvas(1, 1, (2.8, 1.9), left=0.6, bottom=0.45, right=0.2)
+        x, y = (np.asarray(curve[name], dtype=np.float64) for name in ("x", "y"))
+        if "low" in curve and "high" in curve:
+            axes.fill_between(x, curve["low"], curve["high"], color=RIGHT, alpha=0.18, lw=0)
+        axes.plot(x, y, color=RIGHT, lw=1.4)
+        if "chance" in curve:
+            axes.plot(x, curve["chance"], color=MUTED, lw=0.8, ls="--")
+        axes.set_xlabel(str(curve.get("x_label", "")))
+        axes.set_ylabel(str(curve.get("y_label", "")))
+        axes.grid(color=RULE, lw=0.5)
+        plain(axes, str(curve.get("title", "")))
+    return figure
+
+
+def build_page(
+    title: str,
+    steps: Sequence[StepSection],
+    *,
+    about: str = "",
+    command: str = "",
+    right: Sequence[str] = (),
+    wrong: Sequence[str] = (),
+    tables: Sequence[Table] = (),
+    audits: Sequence[BenchmarkAudit] = (),
+) -> str:
+    """The page as HTML, the same for the same rows.
+
+    `right` and `wrong` are the captions of what was built, `tables` count it, and `audits` say what blind
+    scorers make of it, before and after.
+    """
+    album = Album(left=_ROOM)
+    figures = [
+        Drawing(
+            "Rows out of every step",
+            "Blue: rows that went on. Hatched: rows that were dropped.",
+            svg(funnel_figure(steps), name="funnel", title="Rows out of every step"),
+        )
+    ]
+    if right and wrong:
+        figures.append(
+            Drawing(
+                "Lengths of captions",
+                "Where the lines differ, length alone tells right from wrong.",
+                svg(lengths_figure(right, wrong), name="lengths", title="Lengths of captions in words"),
+            )
+        )
+    sections = [
+        {
+            "key": f"step-{number}",
+            "step": step,
+            "reasons": _reasons(step) if step.reasons else None,
+            "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
+            "facts": [(name, shareable(said)) for name, said in _said(step.facts)],
+            "curves": [
+                Drawing(name, "", svg(curve_figure(curve), name=f"curve-{number}-{at}", title=name))
+                for at, (name, curve) in enumerate(_curves(step.facts))
+            ],
+            "kept": _pictured(step.kept, album),
+            "dropped": _pictured(step.dropped, album),
+        }
+        for number, step in enumerate(steps, start=1)
+    ]
+    return page_frame.render(
+        "build.html",
+        styles=("page.css", "build.css"),
+        title=title,
+        about=about,
+        command=shareable(command),
+        figures=figures,
+        sections=sections,
+        tables=tables,
+        chapters=audit_page.chapters(audits),
+        uris=album.uris,
+    )
+
+
+def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Table:
+    """Numbers of rows by name, the most frequent first, with their share."""
+    total = sum(counts.values()) or 1
+    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return Table(
+        caption,
+        (Column("rows", style="text"), Column("%", style="percent")),
+        tuple(Row(name or "(none)", (Cell(f"{n:,}"), Cell(n / total))) for name, n in rows),
+        corner,
+    )
+
+
+def _reasons(step: StepSection) -> Table:
+    return counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
+
+
+def _pictured(examples: Sequence[RowExample], album: Album) -> list[_Shown]:
+    shown = []
+    for each in examples:
+        images = list(each.images.values())
+        numbers = album.add(images, [list(range(len(images)))]) if images else {}
+        shown.append(
+            _Shown(
+                each.name,
+                tuple(each.texts.items()),
+                tuple(
+                    (column, album.uris[numbers[at]])
+                    for at, column in enumerate(each.images)
+                    if at in numbers
+                ),
+                each.reason,
+            )
+        )
+    return shown
+
+
+def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Facts that are curves: values under `x` and `y`, also one level down."""
+    found = []
+    for name, value in facts.items():
+        if not isinstance(value, Mapping):
+            continue
+        if "x" in value and "y" in value:
+            found.append((name.replace("_", " "), value))
+            continue
+        inside = [
+            (key, its) for key, its in value.items() if isinstance(its, Mapping) and {"x", "y"} <= set(its)
+        ]
+        found += [(f"{name}: {key}".replace("_", " "), its) for key, its in inside]
+    return found
+
+
+def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Facts that are numbers, texts, or few of those by name."""
+    found: list[tuple[str, str]] = []
+    for name, value in facts.items():
+        label = name.replace("_", " ")
+        if isinstance(value, Mapping):
+            plain_ = {key: its for key, its in value.items() if isinstance(its, int | float | str)}
+            if plain_ and len(plain_) == len(value):
+                found.append((label, ", ".join(f"{key} {_number(its)}" for key, its in plain_.items())))
+        elif isinstance(value, list):
+            if value and len(value) <= 4 and all(isinstance(its, int | float | str) for its in value):
+                found.append((label, ", ".join(_number(its) for its in value)))
+        elif value is not None:
+            found.append((label, _number(value)))
+    return found
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _locator() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(5, integer=True)
