@@ -25,6 +25,8 @@ _IDS = ("image_id", "video_id", "id", "image", "video", "file_name", "filename",
 _TEXTS = ("caption", "text", "sentence")
 #: Ends of the names of tables.
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+#: The columns of a training table that may name images.
+_IMAGE_COLUMNS = ("image", "filename", "file_name", "image_id", "image_path", "filepath")
 _LAYOUTS = '{"ID": "caption"}, {"ID": ["caption"]}, [{"image_id": ID, "caption": "..."}], COCO\'s annotations'
 #: The number that COCO's file names end with.
 _NUMBER = re.compile(r"(?:.*_)?(\d{12})")
@@ -125,6 +127,18 @@ def read_texts(path: Path) -> tuple[str, ...]:
     if not texts:
         raise DataError("no captions", where=path)
     return texts
+
+
+def read_image_names(path: Path) -> tuple[str, ...]:
+    """The images that a table names in a column called image, filename, image_id or the like; () of others.
+
+    Raises `DataError` where there is no such file, or it cannot be read.
+    """
+    if path.suffix.lower() not in _TABLES:
+        return ()
+    table = read_table(path)
+    columns = [name for name in table.columns if name.strip().lower() in _IMAGE_COLUMNS]
+    return tuple(cell for name in columns for cell in table[name] if isinstance(cell, str))
 
 
 def spellings(name: str) -> tuple[str, ...]:

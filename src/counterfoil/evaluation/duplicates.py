@@ -259,12 +259,12 @@ def leakage(
     both = [*rest, *(text for text in theirs if text not in own)]
     pairs = near_pairs(both, first=len(rest)) if rest and len(both) > len(rest) else []
     nearly = set().union(*(own[both[i]] for i, _ in pairs)) - touched if pairs else set()
-    named = {_stem(name) for name in images}
+    named = {image_stem(name) for name in images}
     shown = {
         benchmark.images[at].id
         for question in chosen.tolist()
         for at in benchmark.questions.about()[0][question].tolist()
-        if at >= 0 and _stem(benchmark.images[at].id) in named
+        if at >= 0 and image_stem(benchmark.images[at].id) in named
     }
     examples = [(text, text) for text in exact] + [(both[i], both[j]) for i, j in pairs]
     return Leakage(
@@ -272,8 +272,12 @@ def leakage(
     )
 
 
-def _stem(name: str) -> str:
-    """An image's name without folders and ending, and of COCO's files the number."""
+def image_stem(name: str) -> str:
+    """An image's name without folders and ending, and of COCO's files the number.
+
+    >>> image_stem("val2014/COCO_val2014_000000000042.jpg"), image_stem("a/cat.png")
+    ('42', 'cat')
+    """
     from counterfoil.data.caption_files import spellings
 
     return spellings(name)[-1]

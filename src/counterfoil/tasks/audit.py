@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.caption_files import read_texts
+from counterfoil.data.caption_files import read_image_names, read_texts
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.data_paths import Places
-from counterfoil.data.tables import read_table
 from counterfoil.engine.plan import check_at_hand
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -44,8 +43,6 @@ from counterfoil.tasks.results import Tabular
 
 #: The scorers that every audit asks.
 BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
-#: The columns of a training table that may name images.
-_IMAGE_COLUMNS = ("image", "filename", "file_name", "image_id", "image_path", "filepath")
 #: The grouping that names splits of one data set.
 _SPLIT = "split"
 
@@ -226,11 +223,7 @@ def _other(named: str | Path, options: AuditOptions, feedback: Feedback) -> tupl
         )
     with feedback.busy(f"reading {path.name}"):
         texts = list(read_texts(path))
-        images: list[str] = []
-        if path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".parquet"):
-            table = read_table(path)
-            columns = [name for name in table.columns if name.strip().lower() in _IMAGE_COLUMNS]
-            images = [cell for name in columns for cell in table[name] if isinstance(cell, str)]
+        images = list(read_image_names(path))
     return path.name, texts, images
 
 
