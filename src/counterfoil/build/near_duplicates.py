@@ -86,7 +86,10 @@ def near_duplicates(
     rows = np.flatnonzero(met)
     values = np.concatenate(
         [
-            np.array(hashed([texts[row] for row in rows[start : start + _BLOCK].tolist()]).to_rows(), dtype=np.uint32)
+            np.array(
+                hashed([texts[row] for row in rows[start : start + _BLOCK].tolist()]).to_rows(),
+                dtype=np.uint32,
+            )
             for start in range(0, len(rows), _BLOCK)
         ]
         or [np.zeros((0, n_bands * width), dtype=np.uint32)]

@@ -76,6 +76,24 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.rate:Rate",
         ),
         StepEntry(
+            "select",
+            "the best rows of every category by their scores",
+            "counterfoil build select rated.csv --by negative_vera negative_cola --share 0.35 --out best.csv",
+            "counterfoil.build.steps.select:Select",
+        ),
+        StepEntry(
+            "dedup",
+            "one of all rows with equal or similar captions",
+            "counterfoil build dedup pairs.csv --near 0.9 --out once.csv",
+            "counterfoil.build.steps.duplicates:Dedup",
+        ),
+        StepEntry(
+            "clean",
+            "rows dropped that other sets or splits share, and questions",
+            "counterfoil build clean pairs.csv --against test.csv --out clean.csv",
+            "counterfoil.build.steps.duplicates:Clean",
+        ),
+        StepEntry(
             "refine",
             "rows dropped until blind scores tell nothing",
             "counterfoil build refine pairs.csv --scores vera.csv cola.csv --out refined.csv",

@@ -1,0 +1,209 @@
+"""Selection, duplicates and leakage against plain loops, and near-duplicates against all pairs."""
+
+import json
+from collections import Counter
+from itertools import combinations
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.build.near_duplicates import bands_of, first_of_alike, near_duplicates, shingle_hashes
+from counterfoil.build.run import run_step
+from counterfoil.build.step import Work
+from counterfoil.build.steps.duplicates import Clean, Dedup
+from counterfoil.build.steps.registry import STEPS
+from counterfoil.build.steps.select import Select
+from counterfoil.data.caption_files import read_texts
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.duplicates import near_pairs, normal, shingles
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(tmp_path, step="1-step")
+
+
+def ids(table: pa.Table) -> list[str]:
+    return table["id"].to_pylist()
+
+
+def test_the_best_share_of_every_category_is_kept(work: Work) -> None:
+    rng = np.random.default_rng(0)
+    n = 700
+    numbers = {name: np.round(rng.normal(size=n), 1) for name in ("vera", "cola", "less")}
+    labels = rng.choice(["swap", "add", "replace"], n, p=[0.1, 0.3, 0.6]).tolist()
+    labels[3] = None
+    names = [f"row {at}" for at in rng.permutation(n)]
+    rows = pa.table({"id": names, "subset": labels, **numbers})
+    rows = rows.set_column(
+        2, "vera", pa.array([None if at % 50 == 0 else v for at, v in enumerate(numbers["vera"])])
+    )
+    output = run_step(Select(by=("vera", "cola"), minus=("less",), share=0.35), rows, work)
+    expected = set()
+    for label in dict.fromkeys(labels):
+        own = [
+            (-(r["vera"] + r["cola"] - r["less"]), r["id"])
+            for r in rows.to_pylist()
+            if r["subset"] == label and r["vera"] is not None
+        ]
+        expected |= {name for _, name in sorted(own)[: ceil(0.35 * len(own))]}
+    assert set(ids(output.kept)) == expected
+    assert output.reasons["no score"] == n // 50
+    kept = output.facts["categories"]
+    assert sum(each["kept"] for each in kept.values()) == len(expected)
+    everything = Select(by=("cola",), share=1.0, category=None)
+    assert ids(run_step(everything, rows, work).kept) == names
+    low = run_step(Select(by=("cola",), share=0.1, category=None, lowest=True), rows, work).kept
+    assert max(low["cola"].to_pylist()) <= np.quantile(numbers["cola"], 0.11)
+    with pytest.raises(DataError, match="holds no numbers"):
+        run_step(Select(by=("subset",)), rows, work)
+
+
+def test_near_duplicates_are_those_of_all_pairs(shared_data: Path) -> None:
+    held = json.loads((shared_data / "sugarcrepe" / "replace_att.json").read_text())
+    texts = list(
+        dict.fromkeys(normal(row[role]) for row in held.values() for role in ("caption", "negative_caption"))
+    )
+    for threshold in (0.8, 0.5):
+        pairs, alike = near_duplicates(texts, threshold=threshold, seed=1)
+        exact = near_pairs(texts, threshold=threshold)
+        found = list(map(tuple, pairs.tolist()))
+        # None that is not alike; of those that are, the share that banding promises.
+        assert set(found) <= set(exact)
+        assert len(found) >= 0.99 * len(exact) > 50
+        assert found == sorted(found, key=lambda pair: pair[::-1])
+        for (i, j), value in list(zip(found, alike, strict=True))[:50]:
+            one, other = shingles(texts[i]), shingles(texts[j])
+            assert value == pytest.approx(len(one & other) / len(one | other))
+        again = near_duplicates(texts, threshold=threshold, seed=1)
+        assert all((a == b).all() for a, b in zip((pairs, alike), again, strict=True))
+
+
+@pytest.mark.parametrize("threshold", [0.05, 0.3, 0.5, 0.7, 0.9, 0.99])
+def test_bands_find_a_pair_at_the_threshold_and_hashes_are_those_of_sets(threshold: float) -> None:
+    bands, width = bands_of(threshold)
+    assert bands * width <= 128
+    assert width == 1 or 1 - (1 - threshold**width) ** bands >= 0.99
+    texts = ["", "ab", "abcd", "abcdabcd", "ünïcode 🐈 text", "a red cat"]
+    tokens, offsets = shingle_hashes(texts)
+    for at, text in enumerate(texts):
+        own = set(tokens[int(offsets[at]) : int(offsets[at + 1])].tolist())
+        assert len(own) == len(shingles(text))
+
+
+def test_dropped_rows_are_alike_to_a_row_that_stays() -> None:
+    rng = np.random.default_rng(0)
+    pairs = sorted(
+        {tuple(sorted(pair)) for pair in rng.integers(0, 60, (150, 2)).tolist() if pair[0] != pair[1]}
+    )
+    pairs.sort(key=lambda pair: pair[::-1])
+    stands = first_of_alike(60, np.array(pairs))
+    kept = {at for at in range(60) if stands[at] == at}
+    assert not any({i, j} <= kept for i, j in pairs)
+    assert all((stands[at], at) in pairs and stands[at] in kept for at in range(60) if at not in kept)
+
+
+def rows_of(texts: list[str], **more: list[object]) -> pa.Table:
+    table = {"id": [str(at) for at in range(len(texts))], "caption": ["a cat"] * len(texts)}
+    return pa.table({**table, "negative_caption": texts, **more})
+
+
+def test_of_equal_and_similar_captions_one_is_kept(work: Work) -> None:
+    texts = [
+        "A red cat sits on the mat near the old door.",
+        "a red cat  sits on the mat near the old door",
+        "A red cat sits on the mat near the old doors.",
+        "Two dogs.",
+        "two dogs",
+        "A boat.",
+    ]
+    rows = rows_of(texts, score=[1.0, 5.0, 2.0, 1.0, 1.0, None], subset=list("aababa"))
+    plain = run_step(Dedup(), rows, work)
+    assert ids(plain.kept) == ["0", "2", "3", "5"]
+    assert plain.dropped.select(["id", "reason", "same_as"]).to_pylist() == [
+        {"id": "1", "reason": "exact duplicate", "same_as": "0"},
+        {"id": "4", "reason": "exact duplicate", "same_as": "3"},
+    ]
+    assert plain.facts["exact"] == {
+        "groups": 2,
+        "rows": 2,
+        "largest": 2,
+        "examples": [["0", "1"], ["3", "4"]],
+    }
+    near = run_step(Dedup(near=0.8, best="score"), rows, work)
+    assert ids(near.kept) == ["1", "3", "5"]
+    assert Counter(near.reasons) == {"exact duplicate": 2, "near-duplicate": 1}
+    assert dict(zip(ids(near.dropped), near.dropped["same_as"].to_pylist(), strict=True)) == {
+        "0": "1",
+        "2": "1",
+        "4": "3",
+    }
+    assert ids(run_step(Dedup(near=0.8, within="subset"), rows, work).kept) == ["0", "2", "3", "4", "5"]
+    both = Dedup(fields=("caption", "negative_caption"))
+    assert ids(run_step(both, rows, work).kept) == ids(plain.kept)
+    with pytest.raises(DataError, match="holds no texts"):
+        run_step(Dedup(fields=("score",)), rows, work)
+
+
+def test_near_duplicates_of_many_captions_leave_no_pair(work: Work, shared_data: Path) -> None:
+    held = json.loads((shared_data / "sugarcrepe" / "swap_att.json").read_text())
+    rows = rows_of([row["negative_caption"] for row in held.values()] * 2)
+    output = run_step(Dedup(near=0.6), rows, work)
+    left = [normal(text) for text in output.kept["negative_caption"].to_pylist()]
+    assert len(set(left)) == len(left)
+    assert len(near_pairs(left, threshold=0.6)) <= 1
+    assert output.reasons["near-duplicate"] > 5
+    stands = dict(zip(ids(output.dropped), output.dropped["same_as"].to_pylist(), strict=True))
+    assert set(stands.values()) <= set(ids(output.kept))
+
+
+def test_rows_shared_with_other_sets_and_splits_are_dropped(work: Work, tmp_path: Path) -> None:
+    texts = ["Is it a dog?", "a dog runs", "a blue bus waits at the long station", "one", "two.", "three"]
+    images = ["x/1.jpg", "2.jpg", "3.jpg", "COCO_val2014_000000000042.jpg", "5.jpg", "6.jpg"]
+    captions = ["c0", "c1", "c2", "c3", "c4", "c4"]
+    rows = rows_of(texts, image=images, split=["train", "train", "train", "train", "train", "test"])
+    rows = rows.set_column(1, "caption", pa.array(captions))
+    other = tmp_path / "other.csv"
+    other.write_text(
+        "caption,image_id\nA dog runs!,77\nA blue bus waits at the long stations.,000000000042\n"
+    )
+    assert len(read_texts(other)) == 2
+    step = Clean(against=(str(other),), near=0.8, split="split")
+    output = run_step(step, rows, work)
+    assert dict(zip(ids(output.dropped), output.dropped["reason"].to_pylist(), strict=True)) == {
+        "0": "a question",
+        "1": "caption in another set",
+        "2": "caption alike to one in another set",
+        "3": "image in another set",
+        "4": "caption in another split",
+    }
+    assert output.facts["sets"][str(other)] == {"captions": 1, "alike": 1, "images": 1}
+    assert ids(run_step(Clean(questions=False), rows, work).kept) == list("012345")
+    assert ids(run_step(Clean(full_stop=True, questions=False), rows, work).kept) == ["0", "4"]
+    shared = rows.set_column(rows.column_names.index("image"), "image", pa.array(["a.jpg"] * 6))
+    split = run_step(Clean(split="split", fields=("negative_caption",), questions=False), shared, work)
+    assert (ids(split.kept), split.reasons) == (["5"], {"image in another split": 5})
+    with pytest.raises(DataError, match="no row of this split"):
+        run_step(Clean(split="split", drop_from="val"), rows, work)
+    with pytest.raises(DataError, match="no such file"):
+        run_step(Clean(against=("gone.csv",)), rows, work)
+
+
+def test_settings_that_mean_nothing_are_refused() -> None:
+    for name, settings, match in [
+        ("select", {"share": 0}, "share"),
+        ("select", {"by": []}, "no column to select by"),
+        ("dedup", {"near": 1.0}, "near"),
+        ("dedup", {"fields": []}, "no columns to compare"),
+        ("clean", {"near": 0}, "near"),
+        ("clean", {"fields": ["image"]}, "columns of captions"),
+    ]:
+        with pytest.raises(InputError, match=match) as error:
+            STEPS[name].step(settings, where="recipe")
+        assert str(error.value).startswith("recipe")
+    with pytest.raises(InputError, match="threshold"):
+        near_duplicates(["a", "b"], threshold=1.0, seed=0)
+    assert all(STEPS[one].summary != STEPS[other].summary for one, other in combinations(STEPS, 2))
