@@ -95,7 +95,7 @@ def near_duplicates(
         or [np.zeros((0, n_bands * width), dtype=np.uint32)]
     )
     pairs = _candidates(values, n_bands, width)
-    tokens, offsets = shingle_hashes([texts[row] for row in rows])
+    tokens, offsets = shingle_hashes([texts[row] for row in rows.tolist()])
     alike = _jaccard(tokens, offsets, pairs, progress)
     near = alike >= threshold - 1e-9
     return rows[pairs[near]].reshape(-1, 2), alike[near]
