@@ -267,3 +267,39 @@ def check_rule(rule: str) -> None:
     """Raise `InputError` for a rule that is none."""
     if rule not in RULES:
         raise InputError("rule for several answers", given=rule, allowed=RULES)
+
+
+def read_choices(
+    path: Path, ids: Sequence[str], of: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
+    """People's choices among candidates: the votes of each, NaN where not chosen, and whose row has a vote.
+
+    A table with `of` (the row) and `chosen` (the id of a candidate, or nothing where none fits), a row per
+    vote. A candidate is chosen that has more votes than "none fits" has; None where the table has no column
+    `chosen`. Raises `DataError` for a choice that is no candidate of its row.
+    """
+    table = read_table(path)
+    if "chosen" not in table:
+        return None
+    number = {name: at for at, name in enumerate(ids)}
+    votes, none = np.zeros(len(ids)), dict.fromkeys(of, 0)
+    voted: set[str] = set()
+    for row, (name, chosen) in enumerate(zip(labels(table, "of"), labels(table, "chosen"), strict=True)):
+        if name not in none:
+            continue
+        voted.add(name)
+        if not chosen:
+            none[name] += 1
+        elif chosen not in number or of[number[chosen]] != name:
+            raise DataError(
+                "the choice is no candidate of its row",
+                where=table.where(row, "chosen"),
+                given=chosen,
+                allowed=[each for each, its in zip(ids, of, strict=True) if its == name],
+            )
+        else:
+            votes[number[chosen]] += 1
+    if not voted:
+        raise DataError("no row has a choice", where=table.source, allowed=f"rows such as '{of[0]}'")
+    least = np.array([none[name] for name in of])
+    return np.where(votes > least, votes, np.nan), np.array([name in voted for name in of])

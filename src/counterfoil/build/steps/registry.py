@@ -64,6 +64,18 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.imagine:Imagine",
         ),
         StepEntry(
+            "choose",
+            "the best of several candidates for a row, or none",
+            "counterfoil build choose candidates.parquet --scorer open-clip:MODEL --out chosen.parquet",
+            "counterfoil.build.steps.choose:Choose",
+        ),
+        StepEntry(
+            "filter",
+            "drop questions whose negative fits too, by people's answers or by scorers",
+            "counterfoil build filter rows.parquet --people answers.csv --out filtered.parquet",
+            "counterfoil.build.steps.ambiguity:FilterAmbiguous",
+        ),
+        StepEntry(
             "assemble",
             "a benchmark or a training set of the rows",
             "counterfoil build assemble rows.parquet --images photos/ --out mine/",

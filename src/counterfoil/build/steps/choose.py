@@ -1,0 +1,192 @@
+"""`choose`: of several candidates for a row the best one, or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.build.filtering import RowFilter, texts_and_cells, truth_facts
+from counterfoil.build.rating import numbers_of, pair_scores
+from counterfoil.build.step import REASON, Output, Work, with_column
+from counterfoil.build.verification import fits, read_choices
+from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.errors import DataError, InputError
+
+#: Why a candidate goes.
+OTHER, UNFIT, LOW, UNJUDGED = (
+    "another candidate was chosen",
+    "no candidate fits",
+    "below the threshold",
+    "not judged",
+)
+
+
+@dataclass(frozen=True)
+class Choose(RowFilter):
+    """Candidates for a row (`of`) become at most one, which is called as the row again.
+
+    The best is the one of the highest score (of equal ones the first), the one that most people accept or
+    choose (a table of choices has `of` and `chosen`), or the first. With a threshold, or a precision to
+    reach, a row whose best candidate scores lower has none.
+    Rows without a column `of` are their own only candidates.
+    """
+
+    name: ClassVar[str] = "choose"
+    summary: ClassVar[str] = "the best of several candidates for a row, or none"
+    version: ClassVar[int] = 1
+
+    scorer: str | None = field(
+        default=None, metadata={"help": "A scorer of images with captions that chooses."}
+    )
+    set: tuple[str, ...] = field(default=(), metadata={"help": "Settings of the scorer, KEY=VALUE."})
+    column: str | None = field(
+        default=None, metadata={"help": "A column of scores that chooses; higher is better."}
+    )
+    image: str = field(default="negative_image", metadata={"help": "The column of candidate images."})
+    caption: str = field(
+        default="negative_caption", metadata={"help": "The captions that the images should show."}
+    )
+    against: str | None = field(
+        default=None,
+        metadata={"help": "Captions that they should not show: the score of these is subtracted."},
+    )
+
+    WAYS: ClassVar[tuple[str, ...]] = ("scorer", "column")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, allowed in (("image", IMAGE_ROLES), ("caption", CAPTION_ROLES), ("against", CAPTION_ROLES)):
+            if getattr(self, name) not in (*allowed, *((None,) if name == "against" else ())):
+                raise InputError(name, given=getattr(self, name), allowed=allowed)
+        odd = [each for each in self.set if "=" not in each]
+        if odd:
+            raise InputError("setting of the scorer", given=odd[0], allowed="KEY=VALUE")
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """Images and captions where a scorer chooses, else the column of scores, or nothing."""
+        if self.scorer is not None:
+            return tuple(name for name in (self.image, self.caption, self.against) if name)
+        return (self.column,) if self.column is not None else ()
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """No column; `of` goes."""
+        return ()
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason.
+
+        Facts hold how many candidates and rows there were, at which place of its row a chosen candidate
+        stood, the calibration of the threshold and, of drawn rows, the truth. Raises `DataError` where a
+        candidate lacks something and where tables of people do not fit, and what loading a scorer raises.
+        """
+        ids: list[str] = rows["id"].to_pylist()
+        of: list[str] = rows["of"].to_pylist() if "of" in rows.column_names else ids
+        if any(name is None for name in of):
+            raise DataError("a candidate of no row", where=f"step {work.step}, row '{ids[of.index(None)]}'")  # type: ignore[arg-type]
+        number: dict[str, int] = {}
+        group = np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64)
+        truth = fits(rows, self.image, self.caption, self.against, where=f"step {work.step}")
+        scores, why, about = self._scores(rows, ids, of, truth, work)
+        best = _best(group, scores, len(number))
+        chosen = best[best >= 0]
+        held, known = self.calibrated(
+            [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], work
+        )
+        reasons = np.full(len(rows), OTHER, dtype=object)
+        lost = np.isin(group, np.flatnonzero(best < 0))
+        reasons[lost] = why[lost]
+        reasons[chosen[~held]] = LOW
+        keep = np.zeros(len(rows), dtype=bool)
+        keep[chosen[held]] = True
+        facts: dict[str, Any] = {
+            "by": self.scorer
+            or self.column
+            or next((way for way in self.ways if getattr(self, way)), "place"),
+            "candidates": len(rows),
+            "rows": len(number),
+            "rows_with_a_choice": len(chosen),
+            "places": np.bincount(_places(group)[chosen]).tolist() if len(chosen) else [],
+            **about,
+            **({} if known is None else {"calibration": known.to_json()}),
+            **truth_facts(None if truth is None else truth[chosen], held),
+        }
+        if truth is not None and len(rows):
+            facts["truth"]["first_candidates_right"] = float(truth[_places(group) == 0].mean())
+        return Output(self._named(rows, keep, of), _dropped(rows, ~keep, reasons), facts)
+
+    def _scores(
+        self,
+        rows: pa.Table,
+        ids: list[str],
+        of: list[str],
+        truth: NDArray[np.bool_] | None,
+        work: Work,
+    ) -> tuple[NDArray[np.float64], NDArray[np.object_], dict[str, Any]]:
+        """A score per candidate, NaN where it cannot be chosen, why not, and facts about people."""
+        why = np.full(len(rows), UNFIT, dtype=object)
+        if self.scorer is not None:
+            return self._fit(rows, self.scorer, work), why, {}
+        if self.column is not None:
+            found = numbers_of(rows, self.column, where=f"step {work.step}")
+            why[np.isnan(found)] = UNJUDGED
+            return found, why, {}
+        if self.people is None and not self.simulate:
+            return np.zeros(len(rows)), why, {}
+        voted = None if self.people is None else read_choices(Path(self.people), ids, of)
+        if voted is not None:
+            votes, asked = voted
+            why[~asked] = UNJUDGED
+            return votes, why, {}
+        answers = self.answers(ids, truth, work)
+        why[~answers.asked] = UNJUDGED
+        share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
+        about = self.people_facts(ids, answers, truth, work)
+        return np.where(answers.accepted(self.rule), share, np.nan), why, about
+
+    def _fit(self, rows: pa.Table, name: str, work: Work) -> NDArray[np.float64]:
+        """The scorer's number for each candidate with its caption, less that with the other one."""
+        names = [name for name in (self.image, self.caption, self.against) if name]
+        cells, *texts = texts_and_cells(rows, names, where=f"step {work.step}")
+        scorer = work.scorer(name, dict(each.split("=", 1) for each in self.set))
+        found = pair_scores(scorer, cells * len(texts), [text for each in texts for text in each], work)
+        own, *other = found.reshape(len(texts), len(rows))
+        return own - other[0] if other else own
+
+    def _named(self, rows: pa.Table, keep: NDArray[np.bool_], of: list[str]) -> pa.Table:
+        kept = rows.filter(pa.array(keep))
+        if "of" not in rows.column_names:
+            return kept
+        named = with_column(kept, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
+        return named.drop_columns(["of"])
+
+
+def _best(group: NDArray[np.int64], scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+    """The first row of the highest score of each group, -1 where all are NaN.
+
+    >>> _best(np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, np.nan, 0.0, np.nan]), 3).tolist()
+    [0, 3, -1]
+    """
+    there = np.flatnonzero(~np.isnan(scores))
+    order = there[np.lexsort((there, -scores[there], group[there]))]
+    found = np.full(n, -1, dtype=np.int64)
+    found[group[order][::-1]] = order[::-1]
+    return found
+
+
+def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each row in its group, from 0."""
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], group[order])
+    found = np.empty(len(group), dtype=np.int64)
+    found[order] = np.arange(len(group)) - starts
+    return found
+
+
+def _dropped(rows: pa.Table, gone: NDArray[np.bool_], reasons: NDArray[np.object_]) -> pa.Table:
+    return rows.filter(pa.array(gone)).append_column(REASON, pa.array(reasons[gone].tolist(), pa.string()))
