@@ -103,7 +103,9 @@ def test_a_scorer_chooses_through_the_engine(drawn) -> None:
 def test_none_below_a_calibrated_threshold(drawn) -> None:
     folder, rows = drawn
     rows = scored(rows, right_of(rows, "caption"), 4.0).drop_columns(["of"])
-    step = Choose(column="fit", against="caption", precision=0.75, verify=160, making=0.01, verifying=0.1)
+    step = Choose(
+        column="fit", against="caption", target_precision=0.75, verify=160, making=0.01, verifying=0.1
+    )
     made = step.run(rows, work(folder))
     known, truth = made.facts["calibration"], made.facts["truth"]
     assert known["rows_chosen_on"] == known["rows_reported_on"] == 80
@@ -117,7 +119,7 @@ def test_none_below_a_calibrated_threshold(drawn) -> None:
     )
     assert json.dumps(made.facts)
     assert step.run(rows, work(folder)).kept.equals(made.kept)
-    out_of_reach = Choose(column="fit", precision=0.99, verify=20).run(rows, work(folder))
+    out_of_reach = Choose(column="fit", target_precision=0.99, verify=20).run(rows, work(folder))
     assert len(out_of_reach.kept) == 0
     assert out_of_reach.facts["calibration"]["threshold"] is None
 
@@ -178,9 +180,9 @@ def test_simulated_people_choose(drawn) -> None:
     [
         ({"scorer": "a", "column": "b"}, "one of people, simulate, scorer, column"),
         ({"threshold": 0.5}, "one of scores"),
-        ({"column": "a", "threshold": 0.5, "precision": 0.9}, "one of them"),
-        ({"column": "a", "precision": 0.9}, "needs verified rows"),
-        ({"column": "a", "precision": 1.5, "verify": 5}, "between 0 and 1"),
+        ({"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
+        ({"column": "a", "target_precision": 0.9}, "needs verified rows"),
+        ({"column": "a", "target_precision": 1.5, "verify": 5}, "between 0 and 1"),
         ({"column": "a", "verify": 5, "verified": "x"}, "one of them"),
         ({"image": "caption"}, "image"),
         ({"scorer": "a", "set": ("b",)}, "KEY=VALUE"),

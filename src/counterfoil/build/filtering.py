@@ -44,7 +44,7 @@ class RowFilter:
     rule: Rule = field(default="majority", metadata={"help": "Of people: majority, any, all."})
 
     threshold: float | None = field(default=None, metadata={"help": "Keep what scores at or above it."})
-    precision: float | None = field(
+    target_precision: float | None = field(
         default=None,
         metadata={"help": "Choose the lowest threshold at which so many of the kept rows are right."},
     )
@@ -70,7 +70,10 @@ class RowFilter:
             raise InputError(
                 "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(self.ways)}"
             )
-        if ways[:1] in (["people"], ["simulate"], []) and (self.threshold, self.precision) != (None, None):
+        if ways[:1] in (["people"], ["simulate"], []) and (self.threshold, self.target_precision) != (
+            None,
+            None,
+        ):
             raise InputError(
                 "a threshold is one of scores",
                 given=f"with {ways[0]}" if ways else "no scores",
@@ -81,9 +84,9 @@ class RowFilter:
             raise InputError("simulate", given=self.simulate, allowed="0 or more")
         # Raises where the chances would not be chances.
         Annotator("simulated", self.accuracy, self.bias)
-        if self.threshold is not None and self.precision is not None:
+        if self.threshold is not None and self.target_precision is not None:
             raise InputError("threshold or precision", given="both", allowed="one of them")
-        for name in ("precision", "confidence"):
+        for name in ("target_precision", "confidence"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise InputError(name, given=value, allowed="between 0 and 1")
@@ -91,10 +94,10 @@ class RowFilter:
             raise InputError("verify", given=self.verify, allowed="0 or more")
         if self.verify and self.verified is not None:
             raise InputError("verified or verify", given="both", allowed="one of them")
-        if self.precision is not None and not self.verify and self.verified is None:
+        if self.target_precision is not None and not self.verify and self.verified is None:
             raise InputError(
                 "a precision to reach needs verified rows",
-                given=self.precision,
+                given=self.target_precision,
                 allowed="a table with --verified, or in the drawn world --verify N",
             )
         if min(self.making, self.verifying) < 0:
@@ -177,24 +180,24 @@ class RowFilter:
         `DataError` where truth is asked of rows that are not drawn and where verified rows are not here.
         """
         sample = self._sample(ids, scores, truth, work)
-        if self.threshold is None and self.precision is None and sample is None:
+        if self.threshold is None and self.target_precision is None and sample is None:
             return np.ones(len(scores), dtype=bool), None
         if sample is None:
             assert self.threshold is not None
             return scores >= self.threshold, None
         # Without a threshold all rows stay; the curves say what one would do.
-        given = None if self.precision is not None else self.threshold
+        given = None if self.target_precision is not None else self.threshold
         found = calibrate(
             sample,
             work.rng("halves"),
-            threshold=-np.inf if given is None and self.precision is None else given,
-            precision=self.precision,
+            threshold=-np.inf if given is None and self.target_precision is None else given,
+            precision=self.target_precision,
             confidence=self.confidence,
             prices=Prices(self.making, self.verifying),
         )
         if found.threshold is None:
             work.note(
-                f"no threshold reaches a precision of {self.precision:g} with {100 * self.confidence:g} % "
+                f"no threshold reaches a precision of {self.target_precision:g} with {100 * self.confidence:g} % "
                 f"confidence on {found.chosen_on:,} verified rows: nothing is kept"
             )
             return np.zeros(len(scores), dtype=bool), found
