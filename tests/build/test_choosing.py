@@ -16,7 +16,7 @@ from counterfoil.build.steps.ambiguity import LOW as WEAK
 from counterfoil.build.steps.ambiguity import UNJUDGED as NOBODY
 from counterfoil.build.steps.choose import LOW, OTHER, UNFIT, UNJUDGED, Choose
 from counterfoil.build.steps.imagine import Imagine
-from counterfoil.build.steps.read import Read
+from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.scorers.base import Options
@@ -34,7 +34,9 @@ def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] |
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
     """60 rows of the world with four candidate images each, of which 61 % are wrong."""
     folder = tmp_path_factory.mktemp("candidates")
-    rows = Read(n=60, size=48).run(pa.table({"id": pa.array([], pa.string())}), work(folder, "1-read")).kept
+    rows = (
+        ReadRows(n=60, size=48).run(pa.table({"id": pa.array([], pa.string())}), work(folder, "1-read")).kept
+    )
     made = Imagine(k=4, failure=0.61, size=48).run(rows, work(folder, "2-imagine"))
     return folder, made.kept
 

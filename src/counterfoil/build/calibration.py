@@ -319,7 +319,9 @@ class Calibration:
     def to_json(self) -> dict[str, Any]:
         """As JSON values, with what `expected` says per 1,000 rows made."""
         return {
-            "threshold": self.threshold,
+            "threshold": None
+            if self.threshold is None or not np.isfinite(self.threshold)
+            else self.threshold,
             "target_precision": self.target,
             "confidence": self.confidence,
             "rows_chosen_on": self.chosen_on,

@@ -197,8 +197,8 @@ class RowFilter:
         )
         if found.threshold is None:
             work.note(
-                f"no threshold reaches a precision of {self.target_precision:g} with {100 * self.confidence:g} % "
-                f"confidence on {found.chosen_on:,} verified rows: nothing is kept"
+                f"no threshold reaches a precision of {self.target_precision:g} with "
+                f"{100 * self.confidence:g} % confidence on {found.chosen_on:,} verified rows: none is kept"
             )
             return np.zeros(len(scores), dtype=bool), found
         return scores >= found.threshold, found
