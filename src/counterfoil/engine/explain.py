@@ -291,7 +291,8 @@ def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Sess
     heats = []
     for done, pair in enumerate(pairs, 1):
         spans = [(span.start, span.end) for span in pair.spans]
-        heats.append(Heat(name, *scorer.heats.maps(name, pair.image, pair.caption, spans)))
+        whole, parts = scorer.heats.maps(name, pair.image, pair.caption, spans)
+        heats.append(Heat(name, whole, parts, scorer.heats.box(pair.image)))
         session.progress(METHODS[name].title.lower(), done, len(pairs))
     return heats
 
@@ -313,7 +314,7 @@ _INSIDE: Mapping[str, Callable[[Any], _Inside | None]] = {
 }
 _NEEDS: Mapping[str, str] = {
     PATCHES.name: "a dual encoder with features of patches in the space of its captions",
-    "rollout": "the attention of ViLT",
-    "transport": "the states of ViLT",
-    "grad-cam": "the cross-attention of BLIP",
+    "rollout": "the attention of ViLT, FLAVA or VisualBERT",
+    "transport": "the states of ViLT, FLAVA or VisualBERT",
+    "grad-cam": "the cross-attention of BLIP, BLIP-2, BridgeTower or LXMERT",
 }

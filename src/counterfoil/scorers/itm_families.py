@@ -243,19 +243,26 @@ class Flava(Family):
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Probabilities in [0, 1], or cosines in [-1, 1]."""
-        flava, states = self.model.flava, [each for (each,) in images]
+        states = [each for (each,) in images]
+        if self.protocol == "itm":
+            return probability(self.model.itm_head(self.together(states, pairs).last_hidden_state))
+        flava = self.model.flava
+        text = flava.text_model(input_ids=pairs.ids, attention_mask=pairs.mask)
+        captions = normalize(flava.text_projection(text.last_hidden_state[:, 0]), dim=-1)
+        return cosines(states, captions, pairs)
+
+    def together(self, states: Sequence[Tensor], pairs: TokenizedPairs, **options: Any) -> Any:
+        """The third tower over the states of images and the captions of `pairs`, with its `options`."""
+        flava = self.model.flava
         text = flava.text_model(input_ids=pairs.ids, attention_mask=pairs.mask, output_hidden_states=True)
-        if self.protocol == "contrastive":
-            captions = normalize(flava.text_projection(text.last_hidden_state[:, 0]), dim=-1)
-            return cosines(states, captions, pairs)
         words = flava.text_to_mm_projection(text.hidden_states[-1])[pairs.caption_of]
-        patches = torch.stack(states)[pairs.image_of]
+        patches = torch.stack(list(states))[pairs.image_of]
         mask, width = pairs.mask[pairs.caption_of], patches.shape[1] + flava.multimodal_model.use_cls_token
-        both = flava.multimodal_model(
+        return flava.multimodal_model(
             torch.cat([patches, words], dim=1),
             attention_mask=torch.cat([mask.new_ones(len(mask), width), mask], dim=1),
-        ).last_hidden_state
-        return probability(self.model.itm_head(both))
+            **options,
+        )
 
 
 class BridgeTower(Family):

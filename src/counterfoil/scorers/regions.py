@@ -23,6 +23,7 @@ from counterfoil.scorers.base import (
     reject_unused_options,
 )
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
+from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.region_files import Regions, read_regions
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
@@ -133,15 +134,20 @@ class VisualBert(RegionFamily):
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Probabilities in [0, 1]."""
+        pooled = self.together(images, pairs).pooler_output
+        return probability(self.model.cls.seq_relationship(pooled), self.match)
+
+    def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
+        """The transformer over the captions and regions of `pairs`, with its `options`."""
         features, mask = _stacked(images, pairs)
-        pooled = self.model.visual_bert(
+        return self.model.visual_bert(
             input_ids=pairs.ids[pairs.caption_of],
             attention_mask=pairs.mask[pairs.caption_of],
             visual_embeds=features,
             visual_attention_mask=mask,
             visual_token_type_ids=torch.ones_like(mask),
-        ).pooler_output
-        return probability(self.model.cls.seq_relationship(pooled), self.match)
+            **options,
+        )
 
 
 #: The families by transformers' model type.
@@ -191,21 +197,23 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     model, computed = to_device(model, device, dtype)
     length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
     regions = read_regions(settings.get("features"))
+    matcher, tokens = family(model, device, computed, match, where), HfTokens(tokenizer, length)
+    identity = loading.model_identity(
+        where,
+        options,
+        prompt=prompt,
+        revision=revision,
+        weights=weights,
+        device=device,
+        tokenizer=tokenizer,
+        length=length,
+        preprocessing=regions.digest,
+        match=match,
+    )
     scorer = CrossEncoder(
-        identity=loading.model_identity(
-            where,
-            options,
-            prompt=prompt,
-            revision=revision,
-            weights=weights,
-            device=device,
-            tokenizer=tokenizer,
-            length=length,
-            preprocessing=regions.digest,
-            match=match,
-        ),
-        matcher=family(model, device, computed, match, where),
-        tokens=HfTokens(tokenizer, length),
+        identity=identity,
+        matcher=matcher,
+        tokens=tokens,
         read=regions.batches,
         device=device,
         needs=("captions",),
@@ -216,6 +224,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
             "model": family.kind,
             "regions": str(regions.where),
         },
+        heats=PairHeats(identity, matcher, tokens, regions.of),
     )
     # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())
