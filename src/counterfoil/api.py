@@ -7,7 +7,7 @@ is kept in the user's cache, notes and progress go to standard error. Errors are
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -52,6 +52,8 @@ from counterfoil.tasks.pool import CandidatePool
 from counterfoil.tasks.pool import pool as pool_task
 from counterfoil.tasks.preferences import VoteStrengths
 from counterfoil.tasks.preferences import preferences as preferences_task
+from counterfoil.tasks.publish import Published, PublishOptions
+from counterfoil.tasks.publish import publish as publish_task
 from counterfoil.tasks.rankings import ModelRankings
 from counterfoil.tasks.rankings import rank as rank_task
 from counterfoil.tasks.reproduce import Ledger
@@ -78,6 +80,7 @@ __all__ = [
     "HeatGrades",
     "Ledger",
     "ModelRankings",
+    "Published",
     "Recipe",
     "RunComparison",
     "StudyReport",
@@ -99,6 +102,7 @@ __all__ = [
     "load_scorer",
     "pool",
     "preferences",
+    "publish",
     "rank",
     "reproduce",
     "score_captions",
@@ -705,6 +709,55 @@ def preferences(
     <VoteStrengths: red ≈ blue>
     """
     return preferences_task(votes, self_votes=self_votes, draws=draws, seed=seed)
+
+
+def publish(
+    benchmark: str | Path | Benchmark,
+    to: str,
+    *,
+    data: str | Path | None = None,
+    images: str | Path | None = None,
+    licence: str = "",
+    anyway: bool = False,
+    split: float | None = None,
+    seed: int = 0,
+    execute: bool = False,
+    provenance: Mapping[str, Any] | str | Path | None = None,
+    quiet: bool = False,
+    **facts: Any,
+) -> Published:
+    """Publish a benchmark to "folder:OUT" or "hub:OWNER/NAME", as `counterfoil publish` has it.
+
+    The folder holds Parquet that `datasets.load_dataset` reads with its images, a dataset card, a Croissant
+    file, checksums, and counterfoil's own format; `evaluate` measures it like the benchmark. The hub gets it
+    only with `execute`. `licence` is an SPDX identifier, by default what the card states. `provenance` says
+    how the questions came to be (`counterfoil.data.publishing.facts.Provenance.of`), or is a JSON file that
+    does. `facts` are further fields of `counterfoil.tasks.publish.PublishOptions`: creators, date, release,
+    language, url, private, available, counts, overwrite. Raises `InputError` where a licence forbids it,
+    unless `anyway`.
+
+    >>> found = publish("world-choices", "hub:ann/shapes", quiet=True)
+    >>> found.licence.spdx, found.executed, "data/test-00000-of-00001.parquet" in found.folder.sizes
+    ('Apache-2.0', False, True)
+    """
+    known = {field.name for field in fields(PublishOptions)}
+    for name in facts:
+        if name not in known:
+            raise UnknownNameError("fact of a publication", name, known)
+    made = provenance if provenance is None or isinstance(provenance, Mapping) else Path(provenance)
+    options = PublishOptions(
+        data=_path(data),
+        images=_path(images),
+        licence=licence,
+        anyway=anyway,
+        split=split,
+        seed=seed,
+        execute=execute,
+        provenance=made,
+        **facts,
+    )
+    named = benchmark if isinstance(benchmark, Benchmark) else str(benchmark)
+    return publish_task(named, to, options, feedback=_feedback(quiet=quiet))
 
 
 def reproduce(

@@ -134,7 +134,18 @@ def _lists() -> Iterator[Job]:
             "lengths",
             "reproduce",
         ),
-        *("audit", "save", "train", "mix", "demo", "captions", "captions score", "captions systems", "world"),
+        *(
+            "audit",
+            "save",
+            "publish",
+            "train",
+            "mix",
+            "demo",
+            "captions",
+            "captions score",
+            "captions systems",
+            "world",
+        ),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
     ):
         yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())

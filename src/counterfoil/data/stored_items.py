@@ -166,6 +166,15 @@ def _odd(row: Mapping[str, Any]) -> str | None:
     return None
 
 
+def ending_of(data: bytes) -> str:
+    """The ending of the file of an encoded picture, ".bin" where its format is not known.
+
+    >>> ending_of(b"GIF89a"), ending_of(b"?")
+    ('.gif', '.bin')
+    """
+    return next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
+
+
 def check_file(path: Path, expected: str) -> None:
     """Raise `DataError` where a file is missing, or is not the one with this digest."""
     if not path.is_file():
@@ -176,8 +185,7 @@ def check_file(path: Path, expected: str) -> None:
 def _save(image: Image, store: Store) -> tuple[str, str]:
     if not isinstance(image, Video):
         data = image.read()
-        ending = next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
-        return store.keep(data, ending)
+        return store.keep(data, ending_of(data))
     source = image.source
     if isinstance(source, FrameFeatures):
         return store.keep(FileSource(source.path).read(), source.path.suffix)

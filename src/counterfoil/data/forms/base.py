@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.data.forms.release import FormRelease
 from counterfoil.data.forms.tables import GROUP, QUESTIONS, Facts
 from counterfoil.data.references import Ids as Ids
 from counterfoil.data.references import References
@@ -193,6 +194,17 @@ class Form(ABC):
 
         Raises `DataError` where the questions are no training set.
         """
+
+    def release(self) -> FormRelease:
+        """The tables that are published for other programs.
+
+        Raises `DataError` where the form has none, as one of another package that does not define it.
+        """
+        raise DataError(
+            "questions of this form cannot be published",
+            given=f"form '{self.form}'",
+            hint="its class says how by its method `release`; 'counterfoil save' writes a folder of any form",
+        )
 
     @abstractmethod
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, Listed, Mask, check_shape
+from counterfoil.data.forms.release import FormRelease, release_choices, release_preferences, release_quads
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -129,6 +130,9 @@ class Quad(Listed):
             "negative_image": self.images[:, 1],
             "negative_caption": self.captions[:, 1],
         }
+
+    def release(self) -> FormRelease:
+        return release_quads(self)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         return cells("caption_", self.captions) | cells("image_", self.images), {}, {}
@@ -278,6 +282,9 @@ class Choice(Listed):
         if self.asks == "image":
             return source, {"image": query, "caption": right, "negative_caption": wrong}
         return source, {"image": right, "caption": query, "negative_image": wrong}
+
+    def release(self) -> FormRelease:
+        return release_choices(self)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates, filled=self.filled)
@@ -504,6 +511,9 @@ class Preference(Judged):
             "label": self.label.tolist(),
             "draws": [self.sample, self.draws, self.seed],
         }
+
+    def release(self) -> FormRelease:
+        return release_preferences(self)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         rows = {

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.forms.base import Form, Identity, Ids, check_shape
+from counterfoil.data.forms.release import FormRelease, release_gallery
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -72,6 +73,11 @@ class Search:
         if isinstance(self.positives, Plausible):
             return np.ones(len(self.queries), dtype=bool)
         return self.positives.defined
+
+    @property
+    def ruled(self) -> bool:
+        """Whether a rule says what is right, in place of a list."""
+        return isinstance(self.positives, Plausible)
 
     def take(self, rows: Ids) -> "Search":
         """The search of some of the queries."""
@@ -285,6 +291,9 @@ class Gallery(Form):
             "i2t": self.i2t.digest_facts(),
             "t2i": self.t2i.digest_facts(),
         }
+
+    def release(self) -> FormRelease:
+        return release_gallery(self)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         i2t, t2i = self.i2t, self.t2i

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, check_shape
+from counterfoil.data.forms.release import FormRelease, release_ratings
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -123,6 +124,9 @@ class Rated(Judged):
             "raters": self.raters,
             "decimals": self.decimals,
         }
+
+    def release(self) -> FormRelease:
+        return release_ratings(self)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {"caption": pa.array(self.captions), "image": pa.array(self.images)}

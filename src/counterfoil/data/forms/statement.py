@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.forms.base import CaptionCandidates, Ids, Listed, Mask, check_shape
+from counterfoil.data.forms.release import FormRelease, release_statements
 from counterfoil.data.forms.tables import POSITION, QUESTIONS, Facts, cells, numbers, questions_schema
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
@@ -150,6 +151,9 @@ class Statement(Listed):
             "caption": self.captions[true],
             "negative_caption": self.captions[false],
         }
+
+    def release(self) -> FormRelease:
+        return release_statements(self)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {

@@ -1,0 +1,1 @@
+"""Publication of benchmarks: Parquet that `datasets` reads, a dataset card, Croissant, and the hub."""

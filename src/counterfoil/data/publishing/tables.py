@@ -1,0 +1,173 @@
+"""Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
+
+An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
+`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
+from counterfoil.data.records import FileSource, Image
+from counterfoil.data.stored_items import ending_of
+from counterfoil.store import writing
+
+#: A file holds images of about so many bytes at most, and a row group so many rows.
+MOST_BYTES = 256 << 20
+ROWS_WITH_IMAGES, ROWS = 100, 10_000
+
+_CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+_VALUES = {"string": "string", "int64": "int64", "double": "float64", "bool": "bool"}
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A Parquet file of a release, by its path in the folder."""
+
+    path: str
+    table: str
+    split: str
+    rows: int
+    bytes: int
+
+
+def feature_of(column: ReleaseColumn) -> dict[str, Any]:
+    """What a column is in the features of `datasets`."""
+    if column.kind == "image":
+        return {"_type": "Image"}
+    if column.kind == "captions":
+        return {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
+    if column.kind != "value":
+        return {"dtype": "string", "_type": "Value"}
+    kind = column.values.type
+    if pa.types.is_list(kind):
+        inner = {"dtype": _VALUES[str(kind.value_type)], "_type": "Value"}
+        return {"feature": inner, "_type": "List"}
+    return {"dtype": _VALUES[str(kind)], "_type": "Value"}
+
+
+def schema_of(table: ReleaseTable) -> pa.Schema:
+    """The Arrow schema of a table, with the features of `datasets` in its metadata."""
+    fields = []
+    for name, column in table.columns.items():
+        kinds = {"image": _CELL, "captions": pa.list_(pa.string()), "value": None}
+        kind = kinds.get(column.kind, pa.string())
+        fields.append(pa.field(name, column.values.type if kind is None else kind))
+    features = {name: feature_of(column) for name, column in table.columns.items()}
+    return pa.schema(fields, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def write_tables(
+    benchmark: Benchmark,
+    tables: Sequence[ReleaseTable],
+    splits: Mapping[str, NDArray[np.int64]],
+    folder: Path,
+    progress: Callable[[str, int, int], None],
+) -> list[WrittenFile]:
+    """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
+
+    `splits` are the questions of each split. A table whose rows are items is one split, the last. Raises
+    `DataError` where an image cannot be read.
+    """
+    sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
+    total, done = sum(len(table) for table in tables), 0
+    found: list[WrittenFile] = []
+    for table in tables:
+        place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
+        everything = {list(splits)[-1]: np.arange(len(table), dtype=np.int64)}
+        for split, rows in (splits if table.questions else everything).items():
+            shards = list(_shards(table, rows, sizes))
+            for number, part in enumerate(shards):
+                path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
+                size = _write(benchmark, table, part, folder / path)
+                found.append(WrittenFile(path, table.name, split, len(part), size))
+                done += len(part)
+                progress("writing tables", done, total)
+    return found
+
+
+def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
+    """Write some rows, and give how many bytes they take in memory."""
+    schema, size = schema_of(table), 0
+    step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            columns = [_cells(benchmark, each, part) for each in table.columns.values()]
+            batch = pa.table(columns, schema=schema)
+            size += batch.nbytes
+            writer.write_table(batch, row_group_size=step)
+    return size
+
+
+def _cells(benchmark: Benchmark, column: ReleaseColumn, rows: NDArray[np.int64]) -> pa.Array:
+    if column.kind == "value":
+        return column.values.take(pa.array(rows))
+    if column.kind == "captions":
+        texts = [[benchmark.captions[at].text for at in column.values[row]] for row in rows]
+        return pa.array(texts, pa.list_(pa.string()))
+    positions = column.values[rows].tolist()
+    if column.kind == "caption":
+        return pa.array([benchmark.captions[at].text for at in positions], pa.string())
+    if column.kind == "item":
+        n = len(benchmark.images)
+        items = [benchmark.images[at] if at < n else benchmark.captions[at - n] for at in positions]
+        ids = [item.id if at >= 0 else None for item, at in zip(items, positions, strict=True)]
+        return pa.array(ids, pa.string())
+    return pa.array([image_cell(benchmark.images[at]) for at in positions], _CELL)
+
+
+def image_cell(image: Image) -> dict[str, Any] | None:
+    """The bytes and the name of an image; None where it is not at hand."""
+    if image.source is None:
+        return None
+    if image.crop is None:
+        data = image.read()
+    else:
+        buffer = io.BytesIO()
+        image.decode().save(buffer, format="PNG")
+        data = buffer.getvalue()
+    ending = ending_of(data)
+    # Folders of a machine say nothing to others.
+    name = PurePosixPath(image.id.replace("\\", "/")).name or "image"
+    return {
+        "bytes": data,
+        "path": name if name.lower().endswith(_SAME.get(ending, (ending,))) else name + ending,
+    }
+
+
+_SAME = {".jpg": (".jpg", ".jpeg")}
+
+
+def _shards(
+    table: ReleaseTable, rows: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> Iterator[NDArray[np.int64]]:
+    """The rows cut where the images of a file would be more than `MOST_BYTES`; one part at least."""
+    weight = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns.values():
+        if column.kind == "image":
+            weight += np.where(column.values < 0, 0, sizes[column.values])
+    start, held = 0, 0
+    for at, row in enumerate(rows.tolist()):
+        if at > start and held + weight[row] > MOST_BYTES:
+            yield rows[start:at]
+            start, held = at, 0
+        held += int(weight[row])
+    yield rows[start:]
+
+
+def _size(image: Image) -> int:
+    if isinstance(image.source, FileSource):
+        return image.source.path.stat().st_size
+    return len(image.read()) if image.source is not None else 0

@@ -1,0 +1,289 @@
+"""Publication of a benchmark as a folder: counterfoil's own format, Parquet, a card, Croissant and checksums.
+
+    README.md            the dataset card, with the header that `datasets` reads
+    croissant.json       the files and tables in the Croissant format
+    checksums.sha256     the digest of every other file, as sha256sum writes it
+    data/                Parquet with the images inside: SPLIT-00000-of-0000N.parquet
+    manifest.json, ...   the benchmark in counterfoil's own format (`data.folder`)
+
+The folder is made beside its place and put there when it is whole. Equal benchmarks and facts give equal
+bytes.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.data import folder as own
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms.release import FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.data.publishing.croissant import croissant
+from counterfoil.data.publishing.dataset_card import dataset_card, describe
+from counterfoil.data.publishing.facts import MADE, Publication
+from counterfoil.data.publishing.tables import WrittenFile, write_tables
+from counterfoil.data.stored_items import has_videos
+from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.stats.sharing import Sharing
+from counterfoil.store import write_json, write_text
+
+README, CROISSANT, CHECKSUMS, DATA = "README.md", "croissant.json", "checksums.sha256", "data"
+#: All that a published folder holds.
+FILES = (*own.FILES, README, CROISSANT, CHECKSUMS, DATA)
+#: The grouping that names splits.
+SPLIT = "split"
+
+
+@dataclass(frozen=True)
+class PublishedFolder:
+    """What was written: Parquet files, and the bytes of all files by path."""
+
+    name: str
+    tables: tuple[WrittenFile, ...]
+    sizes: Mapping[str, int]
+
+    @property
+    def bytes(self) -> int:
+        """The size of everything."""
+        return sum(self.sizes.values())
+
+
+def publish_folder(
+    benchmark: Benchmark,
+    out: Path,
+    about: Publication,
+    *,
+    split: float | None = None,
+    seed: int = 0,
+    progress: own.Progress = own._silent,
+) -> PublishedFolder:
+    """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
+
+    With `split` this share of the questions goes into the split "test" and the others into "train", so that
+    no image is in both (`split_by_image`); a grouping "split" of the benchmark's own is kept as it is.
+    Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
+    `StorageError` where the disk is full. `out` is then as it was.
+    """
+    release = benchmark.questions.release()
+    if has_videos(benchmark.images):
+        raise DataError(
+            "videos cannot be published",
+            where=benchmark.name,
+            allowed="benchmarks of images",
+            hint="'counterfoil save' writes a folder with the videos",
+        )
+    if split is not None:
+        benchmark = with_split(benchmark, release, split, seed)
+        release = benchmark.questions.release()
+    splits, release = _splits(benchmark, release)
+    release = _with_makers(benchmark, release, about)
+    with _in_place(out) as folder:
+        return _write(benchmark, release, splits, folder, about, progress)
+
+
+def _write(
+    benchmark: Benchmark,
+    release: FormRelease,
+    splits: Mapping[str, NDArray[np.int64]],
+    folder: Path,
+    about: Publication,
+    progress: own.Progress,
+) -> PublishedFolder:
+    card = benchmark.card
+    name = about.repository.rpartition("/")[2] or card.name
+    own.save(
+        replace(benchmark, card=card.model_copy(update=_licensed(benchmark, about))),
+        folder,
+        progress=progress,
+    )
+    saved = own.load(folder, verify=False)
+    files = write_tables(saved, release.tables, splits, folder, progress)
+    digests = {file.path: _digest(folder / file.path) for file in files}
+    sizes = {file.path: (folder / file.path).stat().st_size for file in files}
+    write_text(folder / README, dataset_card(name, benchmark, release, files, sizes, about))
+    title = f"{card.title or name}. {describe(benchmark, release)}"
+    write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
+    found = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
+    write_text(folder / CHECKSUMS, "".join(f"{each}  {path}\n" for path, each in found.items()))
+    return PublishedFolder(
+        name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
+    )
+
+
+def _licensed(benchmark: Benchmark, about: Publication) -> dict[str, str]:
+    """The licence in the card of the copy: that of the publication, and what the card said before."""
+    before, licence = benchmark.card.licence, about.licence.spdx or about.licence.url
+    return {"licence": f"{licence}; of its source: {before}" if before and before != licence else licence}
+
+
+def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> Benchmark:
+    """The benchmark with a grouping "split"; raises `DataError` where it cannot be split, or is already."""
+    if not release.tables[0].questions:
+        raise DataError(
+            "a gallery is measured whole: split in two it would be two other ones",
+            where=benchmark.name,
+            hint="leave --split out",
+        )
+    if SPLIT in benchmark.questions.groupings:
+        raise DataError(
+            "the questions are in splits already",
+            where=benchmark.name,
+            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
+            hint="leave --split out",
+        )
+    tested = split_by_image(benchmark, share, seed)
+    labels = tuple("test" if each else "train" for each in tested)
+    questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, SPLIT: labels})
+    return replace(benchmark, questions=questions)
+
+
+def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
+    """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
+
+    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
+    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
+    between 0 and 1, and `DataError` where all questions hang together, or a split would be empty.
+
+    >>> from counterfoil.world.benchmarks import read
+    >>> from counterfoil.data.benchmark import cards_of
+    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
+    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
+    0.2
+    """
+    if not 0 < share < 1:
+        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
+    images = benchmark.sharing.images
+    parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
+    sizes = np.bincount(parts)
+    wanted, taken = share * len(images), np.zeros(len(sizes), dtype=bool)
+    held = 0
+    for part in np.random.default_rng(seed).permutation(len(sizes)):
+        if held + sizes[part] <= wanted + 0.5:
+            taken[part] = True
+            held += int(sizes[part])
+    if not taken.any() or taken.all():
+        raise DataError(
+            "the questions cannot be split by image",
+            where=benchmark.name,
+            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
+            hint="leave --split out, or give another share",
+        )
+    return np.asarray(taken[parts])
+
+
+def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:
+    """The questions of each split, the tested last, and the release without the column that says so."""
+    n = len(benchmark)
+    labels = benchmark.questions.groupings.get(SPLIT, ())
+    names = [name for name in ("train", "validation", "test") if name in labels]
+    if not release.tables[0].questions or not names or set(labels) != set(names):
+        return {"test": np.arange(n, dtype=np.int64)}, release
+    column = np.array(labels, dtype=object)
+    tables = tuple(
+        replace(each, columns={name: c for name, c in each.columns.items() if name != SPLIT})
+        for each in release.tables
+    )
+    return {name: np.flatnonzero(column == name) for name in names}, replace(release, tables=tables)
+
+
+def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:
+    """The release with the columns that say who made what, question by question."""
+    rows = about.provenance.rows
+    if rows is None:
+        return release
+    at = {each: row for row, each in enumerate(rows.column("id").to_pylist())}
+    known = [at.get(each) for each in benchmark.questions.ids]
+    if not any(row is not None for row in known):
+        raise DataError(
+            "the rows are of other questions",
+            where="provenance, rows",
+            given=", ".join(list(at)[:3]),
+            allowed=", ".join(benchmark.questions.ids[:3]),
+        )
+    places = pa.array(known, pa.int64())
+    return replace(release, tables=tuple(_made(table, rows, places) for table in release.tables))
+
+
+_MEANING = {
+    "_by": "Who made `{}`.",
+    "_from": "What `{}` was made from.",
+    "_seed": "The seed `{}` was made with.",
+}
+
+
+def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable:
+    if not table.questions:
+        return table
+    columns = dict(table.columns)
+    for name in rows.column_names:
+        role = next((role for role in MADE if name.endswith(role)), "")
+        made = name.removesuffix(role)
+        if role and made in table.columns and name not in columns:
+            values = rows.column(name).combine_chunks().take(places)
+            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(made))
+    return replace(table, columns=columns)
+
+
+def why_foreign(folder: Path, name: str) -> str | None:
+    """Why `folder` holds no publication of the benchmark `name` as it was written; None where it does."""
+    try:
+        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+        written = {path: each for each, _, path in (line.partition("  ") for line in lines)}
+        same = set(written) == set(_paths(folder)) and all(
+            _digest(folder / path) == each for path, each in written.items()
+        )
+    except (OSError, UnicodeDecodeError):
+        return "the folder holds other files"
+    return own.why_foreign(folder, name) if same else "the folder holds files that were changed since"
+
+
+def _paths(folder: Path) -> list[str]:
+    """All files below a folder but the checksums, sorted."""
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if path != CHECKSUMS)
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _in_place(out: Path) -> Iterator[Path]:
+    """A new folder beside `out` that takes its place when the block ends, and goes where it fails."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+    except OSError as error:
+        raise StorageError(
+            f"cannot be written: {error.strerror or error}", where=out, hint="choose another folder"
+        ) from None
+    before = made.with_suffix(".old.part")
+    try:
+        yield made
+        try:
+            # mkdtemp makes folders private; what a user writes should have the rights of other folders.
+            made.chmod(out.parent.stat().st_mode & 0o777 | 0o700)
+            if out.exists():
+                os.replace(out, before)
+            os.replace(made, out)
+        except OSError as error:
+            if before.exists() and not out.exists():
+                os.replace(before, out)
+            raise StorageError(
+                f"cannot be put in its place: {error.strerror or error}",
+                where=out,
+                hint="choose another folder",
+            ) from None
+    finally:
+        for left in (made, before):
+            with suppress(OSError):
+                shutil.rmtree(left)

@@ -1,0 +1,245 @@
+"""Publication of a benchmark, as a folder or on the hub, checked against its licence."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil import catalog
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.publishing import writing
+from counterfoil.data.publishing.facts import UNKNOWN_DATE, Provenance, Publication
+from counterfoil.data.publishing.hub import Upload, check_repository, upload
+from counterfoil.data.publishing.licences import Licence, conflicts, find, stated
+from counterfoil.data.publishing.writing import PublishedFolder, publish_folder
+from counterfoil.data.tables import read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import read_json
+from counterfoil.outputs import Folder
+from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.store import check_writable
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
+from counterfoil.tasks.results import Tabular
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """Options of a publication; the defaults are those of the command line."""
+
+    data: Path | None = None
+    images: Path | None = None
+    counts: bool = True
+    #: Leave out questions of which an image or caption is not at hand.
+    available: bool = False
+    #: SPDX identifier or address of the licence; "" is what the benchmark's card states.
+    licence: str = ""
+    #: Publish although a licence forbids it.
+    anyway: bool = False
+    #: The share of the questions in the split "test", by image; None makes no splits.
+    split: float | None = None
+    seed: int = 0
+    #: Upload to the hub, in place of saying what would be.
+    execute: bool = False
+    private: bool = False
+    creators: Sequence[str] = ()
+    date: str = ""
+    release: str = "1.0.0"
+    language: str = ""
+    url: str = ""
+    #: How the questions came to be (`Provenance.of`), or a JSON file of it.
+    provenance: Mapping[str, Any] | Path | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Published(Tabular):
+    """What was published, or would be; rows are files. `upload` is the answer of the hub."""
+
+    to: str
+    folder: PublishedFolder
+    licence: Licence
+    remarks: tuple[str, ...]
+    upload: Upload | None = field(default=None)
+
+    rows_by = ("file",)
+
+    def _rows(self, by: str) -> pa.Table:
+        return pa.Table.from_pylist([{"path": path, "bytes": n} for path, n in self.folder.sizes.items()])
+
+    @property
+    def executed(self) -> bool:
+        """Whether it is where it should be: always for a folder, for the hub where it was uploaded."""
+        return self.upload is not None or not self.to.startswith("hub:")
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """Files by the folder they are in, with their number and size."""
+        groups: dict[str, list[int]] = {}
+        for path, size in self.folder.sizes.items():
+            groups.setdefault(f"{path.partition('/')[0]}/" if "/" in path else path, []).append(size)
+        rows = [(name, f"{len(sizes):,}", f"{sum(sizes):,}") for name, sizes in groups.items()]
+        caption = f"{self.to}, {self.licence.spdx or self.licence.url}"
+        return (text_table(caption, "what", [Column("files"), Column("bytes")], rows),)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where it is, or what it takes to put it there, and what was left open."""
+        if self.upload is not None:
+            where = f"{self.upload.url} at revision {self.upload.revision}"
+        elif self.executed:
+            where = f"published to {self.to.removeprefix('folder:')}"
+        else:
+            where = f"nothing was uploaded to {self.to}; --execute does it"
+        return (where, *self.remarks)
+
+    def __repr__(self) -> str:
+        done = "" if self.executed else ", not uploaded"
+        files = f"{len(self.folder.sizes):,} files, {self.folder.bytes:,} bytes"
+        return f"<Published {self.folder.name}: {files}{done}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        found = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
+        sent = {} if self.upload is None else {"url": self.upload.url, "revision": self.upload.revision}
+        return {**found, **sent, "files": dict(self.folder.sizes), "notes": list(self.remarks)}
+
+
+def publish(
+    benchmark: str | Benchmark,
+    to: str,
+    options: PublishOptions | None = None,
+    *,
+    feedback: Feedback = SILENT,
+) -> Published:
+    """Publish a benchmark to `folder:OUT`, or to `hub:OWNER/NAME`, where `execute` uploads it.
+
+    Raises what reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it
+    (unless `anyway`), for a place that cannot be written, and where the hub refuses.
+    """
+    options = options or PublishOptions()
+    kind, place = _target(to)
+    provenance = _provenance(options.provenance)
+    licence = find(options.licence) if options.licence else None
+    about = partial(
+        Publication,
+        repository=place if kind == "hub" else "",
+        creators=tuple(options.creators),
+        date=options.date,
+        version=options.release,
+        language=options.language,
+        url=options.url,
+        provenance=provenance,
+    )
+    about(licence=licence or find("CC0-1.0"))
+    reads = [each for each in (benchmark, options.data, options.images, options.provenance) if _names(each)]
+    with guarded("publish", overwrite=options.overwrite, reads=reads) as outputs:
+        if kind == "folder":
+            check_writable(Path(place), folder=True)
+        found = _read(benchmark, options, feedback)
+        if kind == "folder":
+            whose = partial(writing.why_foreign, name=found.name)
+            outputs.folder(Folder(Path(place), writing.FILES, whose, alone=True))
+        if found.path is not None:
+            outputs.read(found.path)
+        licence = licence or _stated(found)
+        against = conflicts(licence, found.card)
+        if against and not options.anyway:
+            raise InputError(
+                f"may not be published: {against[0]}",
+                where=found.name,
+                hint="with --anyway it is, and its card says so",
+            )
+        facts = about(licence=licence, overridden=tuple(against))
+        remarks = _remarks(found, facts, against)
+        publishing = partial(publish_folder, found, about=facts, split=options.split, seed=options.seed)
+        if kind == "folder":
+            with feedback.progress() as progress:
+                written = publishing(Path(place), progress=progress)
+            return Published(to, written, licence, remarks)
+        with tempfile.TemporaryDirectory(prefix="counterfoil-publish-") as temporary:
+            made = Path(temporary) / "data-set"
+            with feedback.progress() as progress:
+                written = publishing(made, progress=progress)
+            sent = None
+            if options.execute:
+                with feedback.busy(f"uploading {written.bytes:,} bytes to {place}"):
+                    message = f"{found.card.title or found.name}, release {options.release}"
+                    sent = upload(
+                        made, place, private=options.private, update=options.overwrite, message=message
+                    )
+            return Published(to, written, licence, remarks, sent)
+
+
+def _target(to: str) -> tuple[str, str]:
+    kind, colon, place = to.partition(":")
+    if not colon or kind not in ("folder", "hub") or not place:
+        raise InputError(
+            "no place to publish to", where="--to", given=to, allowed="folder:OUT, hub:OWNER/NAME"
+        )
+    return kind, check_repository(place) if kind == "hub" else place
+
+
+def _names(each: object) -> bool:
+    return isinstance(each, str | Path)
+
+
+def _read(benchmark: str | Benchmark, options: PublishOptions, feedback: Feedback) -> Benchmark:
+    found = benchmark
+    if not isinstance(found, Benchmark):
+        with feedback.busy(f"reading {benchmark}"):
+            found = catalog.benchmark(found, data=options.data, images=options.images, counts=options.counts)
+    if options.available:
+        whole, found = len(found), found.available()
+        feedback.note(f"{found.name}: {len(found):,} of {whole:,} questions are at hand")
+    return found
+
+
+def _stated(benchmark: Benchmark) -> Licence:
+    found = stated(benchmark.card.licence)
+    if found is None:
+        raise InputError(
+            "no licence to publish under",
+            where=benchmark.name,
+            given=benchmark.card.licence or "none stated",
+            hint="name one with --licence, such as CC-BY-4.0",
+        )
+    return found
+
+
+def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:
+    """What whoever publishes should know."""
+    found = [f"published although {each}" for each in against]
+    missing = sum(image.source is None for image in benchmark.images)
+    if missing:
+        found.append(
+            f"{missing:,} of {len(benchmark.images):,} images are not at hand and are named alone; "
+            "--available leaves their questions out"
+        )
+    if about.date_of(benchmark.card) == UNKNOWN_DATE:
+        found.append(f"no date is known, so that datePublished is {UNKNOWN_DATE}; --date gives one")
+    if any(Path(image.id).is_absolute() for image in benchmark.images):
+        found.append("images are called by paths of this machine; name them relative to --images")
+    return tuple(found)
+
+
+def _provenance(given: Mapping[str, Any] | Path | None) -> Provenance:
+    """From a mapping, or a JSON file, in which `rows` names a table beside it."""
+    if given is None:
+        return Provenance()
+    if not isinstance(given, Path):
+        return Provenance.of(given)
+    found = read_json(given)
+    if isinstance(found, dict) and "rows" in found:
+        if not isinstance(found["rows"], str):
+            raise DataError("no name of a table", where=f"{given}, rows", given=found["rows"])
+        table = read_table(given.parent / found["rows"])
+        cells = {
+            name: [None if each is None else str(each) for each in table[name]] for name in table.columns
+        }
+        found = {**found, "rows": pa.table({name: pa.array(c, pa.string()) for name, c in cells.items()})}
+    return Provenance.of(found, where=given)
