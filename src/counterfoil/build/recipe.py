@@ -144,7 +144,7 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
         kept = {key: value for key, value in each.items() if key not in ("do", WORLD)}
         own = {key: from_text(entry.kind, key, text) for key, text in changed.get(name, {}).items()}
         if number == 1:
-            drawn = {**kept, **own}.get("source") == WORLD
+            drawn = {**kept, **own}.get("source", WORLD) == WORLD
         world = each.get(WORLD, {})
         if not isinstance(world, dict):
             raise DataError(f"'{WORLD}' is no table", where=place, given=world, allowed=f"[steps.{WORLD}]")

@@ -21,6 +21,7 @@ from counterfoil.build.step_folder import StepFolder, StepRecord
 from counterfoil.data.folder import BUILT
 from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, StorageError
+from counterfoil.store import digest_value
 
 STEPS_FOLDER, IMAGES_FOLDER = "steps", "images"
 #: Rows from nowhere: what the first step takes.
@@ -35,7 +36,7 @@ class Build:
     records: tuple[StepRecord, ...]
 
     @property
-    def artefacts(self) -> tuple[StepFolder, ...]:
+    def folders(self) -> tuple[StepFolder, ...]:
         """The folders of the steps."""
         return tuple(StepFolder(self.folder / STEPS_FOLDER / each.label) for each in self.records)
 
@@ -66,7 +67,8 @@ def run_recipe(
             begun(label, len(rows))
             record = _run(step, rows, replace(work, step=label), place, source)
         records.append(record)
-        source = record.rows
+        # What rows name lies in the first step's folder of images, which may have got more of them.
+        source = digest_value([record.rows, dict(records[0].files)])
         if number == 0:
             recipe.check_order(place.rows().column_names)
     _tidy(work.folder, recipe, records)

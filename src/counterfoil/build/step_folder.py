@@ -48,7 +48,7 @@ class StepRecord:
     """What is known of a finished step without its tables.
 
     `label` is its place and name ("3-imagine"), `dropped` the number of rows by reason, `made` the columns
-    that it added, `rows` the digest of its rows.
+    that it added, `files` the digests of the files that its settings name, `rows` that of its rows.
     """
 
     label: str
@@ -60,6 +60,7 @@ class StepRecord:
     made: tuple[str, ...]
     dropped: Mapping[str, int]
     facts: Mapping[str, Any] = field(repr=False)
+    files: Mapping[str, str] = field(repr=False)
     rows: str = field(repr=False)
 
 
@@ -99,6 +100,7 @@ class StepFolder:
             tuple(held.made),
             held.dropped,
             held.facts,
+            held.files,
             held.tables[ROWS],
         )
 

@@ -45,11 +45,6 @@ INTERRUPTED = 130
 _OTHERS_FIRST = 3.0
 
 
-def _flowing(text: str) -> str:
-    """The same paragraphs, each in one line for the terminal to break; it would keep our own breaks too."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
 app = typer.Typer(
     name="counterfoil",
     cls=usage.OneLine,
@@ -79,9 +74,9 @@ for function, epilog in (
     (demo.command, demo.EPILOG),
 ):
     name = function.__name__ if function.__name__ != "command" else function.__module__.rpartition(".")[2]
-    app.command(name, cls=usage.Command, help=_flowing(function.__doc__ or ""), epilog=_flowing(epilog))(
-        usage.with_levels(function)
-    )
+    app.command(
+        name, cls=usage.Command, help=usage.flowing(function.__doc__ or ""), epilog=usage.flowing(epilog)
+    )(usage.with_levels(function))
 for command in (
     *world.app.registered_commands,
     *captions.app.registered_commands,
@@ -90,8 +85,8 @@ for command in (
 ):
     command.cls = usage.Command
     command.callback = command.callback and usage.with_levels(command.callback)
-    command.help = _flowing((command.callback and command.callback.__doc__) or "")
-    command.epilog = _flowing(command.epilog or "")
+    command.help = usage.flowing((command.callback and command.callback.__doc__) or "")
+    command.epilog = usage.flowing(command.epilog or "")
 app.add_typer(build.app, name="build")
 app.add_typer(captions.app, name="captions")
 app.add_typer(world.app, name="world")

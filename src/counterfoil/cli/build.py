@@ -11,10 +11,12 @@ from counterfoil.cli import usage
 from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, WorkOptions, key_values
 from counterfoil.inputs.limits import most
 
-HELP = """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
+HELP = usage.flowing(
+    """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
 
 A build that was stopped goes on where it was. Recipes and steps are below; a recipe of your own is a file
 that ends in .toml."""
+)
 EPILOG = """Examples:
 
   counterfoil build bivlc --out build/bivlc
@@ -78,7 +80,7 @@ def _command(name: str, function: Any, epilog: str, panel: str, summary: str | N
     own.command(
         name,
         cls=usage.Command,
-        help=inspect.cleandoc(function.__doc__ or ""),
+        help=usage.flowing(inspect.cleandoc(function.__doc__ or "")),
         short_help=summary,
         epilog=epilog,
         rich_help_panel=panel,

@@ -107,6 +107,11 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+def flowing(text: str) -> str:
+    """The same paragraphs, each in one line for the terminal to break; it would keep our own breaks too."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: the headings of a command's help (_ for a blank), each with its options in one text."""
 

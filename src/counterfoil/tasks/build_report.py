@@ -32,15 +32,15 @@ def report(recipe: BuildRecipe, build: Build, work: Work, *, command: str, feedb
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
     steps = [
         _section(record, step.summary, artefact.rows(), artefact.dropped(), work)
-        for record, step, artefact in zip(build.records, recipe.steps, build.artefacts, strict=True)
+        for record, step, artefact in zip(build.records, recipe.steps, build.folders, strict=True)
     ]
-    last = build.artefacts[-1].rows()
+    last = build.folders[-1].rows()
     paired = {"caption", "negative_caption"}.issubset(last.column_names)
     audits: Sequence[BenchmarkAudit] = ()
     if paired:
         first = next(
             rows
-            for rows in (artefact.rows() for artefact in build.artefacts)
+            for rows in (artefact.rows() for artefact in build.folders)
             if {"caption", "negative_caption"}.issubset(rows.column_names)
         )
         named = [("as assembled", last)]

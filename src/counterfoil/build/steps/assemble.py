@@ -92,8 +92,9 @@ class Assemble:
             hint = f"put a step that makes '{lacking[0]}' before it"
             raise DataError(f"no column '{lacking[0]}'", where=f"step {work.step}", hint=hint)
         built = self._benchmark(rows, kind, work)
-        for name in (TRAIN, VALIDATION):
-            (target / name).unlink(missing_ok=True)
+        # The folder is the build's: whatever lies there is of an earlier run, or of one that was stopped.
+        if target.exists() and not benchmarks.is_benchmark_folder(target):
+            shutil.rmtree(target)
         benchmarks.save(built, target, progress=work.progress)
         facts = {"form": kind, "questions": len(built), "benchmark": built.digest}
         return Output(rows, facts=facts, files=(f"{BUILT}/manifest.json",))

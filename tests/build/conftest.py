@@ -1,0 +1,34 @@
+"""What tests of builds share: a work, and the digests of a folder."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from counterfoil import catalog
+from counterfoil.build.step import Work
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    """A work in an empty folder, with benchmarks by name."""
+    return Work(
+        tmp_path / "build",
+        benchmark=lambda name, data, images: catalog.benchmark(name, data=data, images=images, counts=False),
+        scorer=lambda name, settings: catalog.scorer(name),
+    )
+
+
+@pytest.fixture
+def digests() -> Callable[[Path], dict[str, str]]:
+    """The digest of every file below a folder, by its path."""
+
+    def of(folder: Path) -> dict[str, str]:
+        return {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+    return of

@@ -1,0 +1,111 @@
+"""What is assembled of rows: quads, choices and training sets that the other commands read."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pytest
+
+import counterfoil as cf
+from counterfoil.build.recipe import BuildRecipe
+from counterfoil.build.rows import of_benchmark
+from counterfoil.build.run import run_recipe
+from counterfoil.build.step import Work
+from counterfoil.build.steps.assemble import Assemble
+from counterfoil.build.steps.read import ReadRows
+from counterfoil.catalog import benchmark
+from counterfoil.data.folder import is_benchmark_folder, load, save
+from counterfoil.data.training_files import read as read_training
+from counterfoil.errors import DataError
+from counterfoil.world.sample import quads
+
+
+def _built(work: Work, *, form: str = "auto", **read: object) -> Path:
+    steps = (ReadRows(n=21, size=32, **read), Assemble(form=form))  # type: ignore[arg-type]
+    run_recipe(BuildRecipe("mine", "Mine", "", 0, steps), work)
+    return work.folder
+
+
+def test_the_folder_of_a_build_is_a_benchmark(work: Work) -> None:
+    folder = _built(work)
+    assert is_benchmark_folder(folder)
+    made = load(folder)
+    assert (made.card.form, len(made)) == ("choice", 21)
+    assert set(made.questions.groupings) == {"subset", "type"}
+    half = cf.evaluate("blind:constant", str(folder), ties="half", cache=None, quiet=True)
+    assert half.result["accuracy"].value == 0.5
+
+
+def test_quads_measure_the_same_as_what_their_rows_were_read_from(work: Work, tmp_path: Path) -> None:
+    made = quads(14, seed=5, size=48)
+    save(made, tmp_path / "quads")
+    folder = _built(work, source=str(tmp_path / "quads"))
+    before, after = (
+        cf.evaluate("pixels:colours", str(each), cache=None, quiet=True).result
+        for each in (tmp_path / "quads", folder)
+    )
+    assert {name: each.value for name, each in before.measures.items()} == {
+        name: each.value for name, each in after.measures.items()
+    }
+    assert load(folder).questions.ids == made.questions.ids
+
+
+def test_a_training_set_keeps_rows_and_parts_images(work: Work) -> None:
+    folder = _built(work, form="training", training=True)
+    parts = [read_training(folder / "benchmark" / f"{name}.parquet") for name in ("train", "validation")]
+    assert sum(map(len, parts)) == 21
+    shown = [{image.read() for image in part.images} for part in parts]
+    assert not shown[0] & shown[1]
+    assert set(parts[0].rows) == {"image", "caption", "negative_caption"}
+    # What is assembled next takes its place.
+    assert is_benchmark_folder(_built(work))
+    assert not (folder / "benchmark" / "train.parquet").exists()
+
+
+def test_what_was_assembled_and_is_gone_is_assembled_again(work: Work) -> None:
+    folder = _built(work)
+    (folder / "benchmark" / "manifest.json").unlink()
+    _built(work)
+    assert len(load(folder)) == 21
+
+
+def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(
+    work: Work, tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,two cats,two dogs\n")
+    notes: list[str] = []
+    session = replace(work.session, note=notes.append)
+    folder = _built(replace(work, session=session), source=str(rows))
+    assert [image.source for image in load(folder).images] == [None, None]
+    assert notes == ["2 of 2 images are not at hand; give their folder with --images"]
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    PIL.Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(photos / "a.png")
+    with pytest.raises(DataError, match=r"no such image; given: b\.png"):
+        _built(work, source=str(rows), images=str(photos))
+    with pytest.raises(DataError, match=r"no such image; given: a\.png"):
+        _built(work, source=str(rows), form="training")
+
+
+def test_rows_lacking_something_are_named(work: Work, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,image,caption,negative_caption\nx,a.png,a cat,a dog\ny,b.png,two cats,\n")
+    with pytest.raises(DataError, match="row 'y': a row without negative_caption"):
+        _built(work, source=str(rows))
+
+
+def test_rows_of_a_gallery_are_its_captions_with_their_images(work: Work) -> None:
+    gallery = benchmark("world-gallery")
+    rows = of_benchmark(gallery, work)
+    assert isinstance(rows, pa.Table)
+    texts = {caption.id: caption.text for caption in gallery.captions}
+    assert [texts[name] for name in rows["id"].to_pylist()] == rows["caption"].to_pylist()
+    assert len(set(rows["image"].to_pylist())) == 300
+
+
+def test_forms_without_right_and_wrong_captions_are_refused(work: Work) -> None:
+    with pytest.raises(DataError, match="no training set"):
+        of_benchmark(benchmark("world-rated"), work)

@@ -1,0 +1,253 @@
+"""Recipes and their runs: what is read, in which order, what is kept, and what is run again."""
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
+from counterfoil.build.run import run_recipe
+from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.steps.read import ReadRows
+from counterfoil.errors import CounterfoilError, InputError
+
+
+@dataclass(frozen=True)
+class KeepShort:
+    """Rows whose caption has at most `words` words."""
+
+    name: ClassVar[str] = "keep-short"
+    summary: ClassVar[str] = "short captions"
+    version: ClassVar[int] = 1
+    words: int = field(default=8, metadata={"help": "Words."})
+    ran: ClassVar[list[str]] = []
+    reads = ("caption",)
+    makes = ("words",)
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        self.ran.append(work.step)
+        lengths = np.array([len(text.split()) for text in rows["caption"].to_pylist()])
+        rows = with_column(rows, "words", pa.array(lengths))
+        kept, dropped = split_rows(rows, lengths <= self.words, [f"{n} words" for n in lengths])
+        return Output(kept, dropped, {"drawn": work.rng("a").random()})
+
+
+def _recipe(*steps: object, seed: int = 0) -> BuildRecipe:
+    return BuildRecipe("mine", "Mine", "", seed, (ReadRows(n=21, size=32), *steps))  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    KeepShort.ran.clear()
+
+
+def test_every_row_goes_on_or_is_dropped_with_a_reason(work: Work) -> None:
+    build = run_recipe(_recipe(KeepShort()), work)
+    first, second = build.folders
+    rows, kept, dropped = first.rows(), second.rows(), second.dropped()
+    assert sorted(kept["id"].to_pylist() + dropped["id"].to_pylist()) == sorted(rows["id"].to_pylist())
+    assert all(len(text.split()) <= 8 for text in kept["caption"].to_pylist())
+    lengths = [len(text.split()) for text in dropped["caption"].to_pylist()]
+    assert dropped["reason"].to_pylist() == [f"{n} words" for n in lengths]
+    assert build.records[1].dropped == {f"{n} words": lengths.count(n) for n in set(lengths)}
+    assert list(build.records[1].dropped.values()) == sorted(build.records[1].dropped.values(), reverse=True)
+    assert build.records[1].made == ("words",)
+    assert (build.records[1].rows_in, build.records[1].rows_out) == (21, len(kept))
+
+
+def test_finished_steps_are_not_run_again_and_changed_ones_are(work: Work, digests) -> None:
+    recipe = _recipe(KeepShort(), replace(KeepShort(), words=7))
+    run_recipe(recipe, work)
+    assert KeepShort.ran == ["2-keep-short", "3-keep-short"]
+    before = digests(work.folder)
+    run_recipe(recipe, work)
+    assert KeepShort.ran == ["2-keep-short", "3-keep-short"]
+    assert digests(work.folder) == before
+    run_recipe(_recipe(KeepShort(), replace(KeepShort(), words=6)), work)
+    assert KeepShort.ran[2:] == ["3-keep-short"]
+    run_recipe(replace(recipe, seed=1), work)
+    assert KeepShort.ran[3:] == ["2-keep-short", "3-keep-short"]
+    run_recipe(recipe, work)
+    assert digests(work.folder) == before
+
+
+@pytest.mark.parametrize("what", ["rows.parquet", "manifest.json"])
+def test_a_step_with_damaged_or_missing_files_is_run_again(work: Work, digests, what: str) -> None:
+    run_recipe(_recipe(KeepShort()), work)
+    before = digests(work.folder)
+    file = work.folder / "steps" / "2-keep-short" / what
+    file.write_bytes(file.read_bytes()[:-20])
+    run_recipe(_recipe(KeepShort()), work)
+    assert len(KeepShort.ran) == 2
+    assert digests(work.folder) == before
+    file.unlink()
+    run_recipe(_recipe(KeepShort()), work)
+    assert len(KeepShort.ran) == 3
+    assert digests(work.folder) == before
+
+
+def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: Work, digests, tmp_path: Path) -> None:
+    run_recipe(_recipe(KeepShort()), work)
+    (work.folder / "images" / "stray.png").write_bytes(b"x")
+    short = _recipe()
+    run_recipe(short, work)
+    other = replace(work, folder=tmp_path / "other")
+    run_recipe(short, other)
+    assert digests(work.folder) == digests(other.folder)
+
+
+def test_random_numbers_depend_on_seed_step_and_names_alone(work: Work) -> None:
+    at = replace(work, seed=3, step="2-a")
+    first = at.rng("row 1").random(3)
+    at.rng("row 2").random(100)
+    assert np.array_equal(at.rng("row 1").random(3), first)
+    for other in (replace(at, seed=4), replace(at, step="3-a")):
+        assert not np.array_equal(other.rng("row 1").random(3), first)
+    assert not np.array_equal(at.rng("row", 1).random(3), first)
+
+
+def test_rows_of_the_world_are_true_and_their_negatives_are_not(work: Work) -> None:
+    from counterfoil.world.scenes import Scene
+    from counterfoil.world.truth import matches
+
+    rows = run_recipe(_recipe(), work).folders[0].rows().to_pylist()
+    assert len(rows) == 21
+    for row in rows:
+        scene = Scene.from_json(row["scene"])
+        assert matches(row["caption"], scene)
+        assert not matches(row["negative_caption"], scene)
+        assert (work.images / row["image"]).is_file()
+
+
+RECIPE = """
+title = "Mine"
+[[steps]]
+do = "read"
+n = 14
+[[steps]]
+do = "assemble"
+form = "choice"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (RECIPE.replace('"assemble"', '"asemble"'), "step 2: unknown step; given: asemble; .*did you mean"),
+        (RECIPE.replace("n = 14", "number = 14"), r"step 1 \(read\): unknown key; given: number"),
+        (RECIPE.replace("n = 14", 'n = "many"'), "key 'n': wrong value; given: 'many'; allowed: a whole"),
+        (RECIPE.replace("n = 14", "n = 0"), r"step 1 \(read\): the number of rows must be positive"),
+        (RECIPE.replace("[[steps]]", "[[stages]]"), "unknown key; given: stages; allowed: title, summary"),
+        (RECIPE.replace('do = "read"\n', ""), "step 1: a step without a name"),
+        (RECIPE.replace('do = "read"', 'do = "assemble"').replace("n = 14", ""), "first step.*allowed: read"),
+        ('title = "x"', "no steps"),
+        ("steps = [", "mine.toml"),
+        (RECIPE + "[[steps]]\n" + 'do = "read"', "the first step, and no other, reads rows"),
+        ('seed = "one"\n' + RECIPE, "the seed is no whole number"),
+    ],
+)
+def test_what_is_wrong_in_a_recipe_is_said_in_one_line(tmp_path: Path, text: str, error: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(CounterfoilError, match=error) as raised:
+        read_recipe(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_settings_override_a_recipe_by_step_and_key(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(RECIPE)
+    recipe = read_recipe(path, settings={"read.n": "7", "assemble.validation": "0.5"}, seed=9)
+    assert (recipe.steps[0].n, recipe.steps[1].validation, recipe.seed) == (7, 0.5, 9)  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=r"no step of this recipe; given: imagine.k"):
+        read_recipe(path, settings={"imagine.k": "7"})
+    with pytest.raises(InputError, match="unknown key; given: m;"):
+        read_recipe(path, settings={"read.m": "7"})
+
+
+def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path: Path) -> None:
+    path, table = tmp_path / "mine.toml", tmp_path / "rows.csv"
+    table.write_text("image,caption,negative_caption\na.png,a cat,a dog\n")
+    path.write_text(RECIPE + '[steps.world]\nform = "quad"\n')
+    assert read_recipe(path).steps[1].form == "quad"  # type: ignore[attr-defined]
+    recipe = read_recipe(path, settings={"read.source": str(table)})
+    assert recipe.steps[1].form == "choice"  # type: ignore[attr-defined]
+
+
+def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(work: Work, tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("image,caption\na.png,a cat\n")
+    from counterfoil.build.steps.assemble import Assemble
+
+    steps = (ReadRows(source=str(table)), KeepShort(), Assemble(form="choice"))
+    with pytest.raises(InputError, match=r"3-assemble reads 'negative_caption', which no step before"):
+        run_recipe(BuildRecipe("mine", "Mine", "", 0, steps), work)
+    assert not KeepShort.ran
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_shipped_recipes_are_read_and_begin_in_the_world(name: str) -> None:
+    recipe = read_recipe(name)
+    assert recipe.title
+    assert recipe.summary
+    assert recipe.steps[0].source == "world"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "coco", "listed"])
+def test_rows_are_read_from_every_layout(work: Work, tmp_path: Path, kind: str) -> None:
+    rows = [
+        {"filename": "a.png", "caption": "a cat", "negative_caption": "a dog", "vera": 0.25},
+        {"filename": "b.png", "caption": "two cats", "negative_caption": "two dogs", "vera": 0.5},
+    ]
+    path = tmp_path / f"rows.{'json' if kind in ('coco', 'listed') else kind}"
+    if kind in ("csv", "tsv"):
+        sign = "," if kind == "csv" else "\t"
+        path.write_text("\n".join([sign.join(rows[0]), *(sign.join(map(str, r.values())) for r in rows)]))
+    elif kind == "json":
+        path.write_text(json.dumps(rows))
+    elif kind == "jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    elif kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif kind == "coco":
+        images = [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}]
+        said = [{"id": i, "image_id": i, "caption": row["caption"]} for i, row in enumerate(rows, start=1)]
+        path.write_text(json.dumps({"images": images, "annotations": said}))
+    else:
+        path.write_text(json.dumps({row["filename"]: [row["caption"]] for row in rows}))
+    found = run_recipe(BuildRecipe("m", "M", "", 0, (ReadRows(source=str(path)),)), work).folders[0].rows()
+    assert found["image"].to_pylist() == ["a.png", "b.png"]
+    assert found["caption"].to_pylist() == ["a cat", "two cats"]
+    assert len(set(found["id"].to_pylist())) == 2
+    if kind not in ("coco", "listed"):
+        assert found["negative_caption"].to_pylist() == ["a dog", "two dogs"]
+        assert found["vera"].to_pylist() == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("image,text_\na.png,a cat\n", "no column of captions"),
+        ("image,caption\na.png,\n", "row 1: empty caption"),
+        ("id,image,caption\nx,a.png,a cat\nx,b.png,a dog\n", "ids are not unique"),
+    ],
+)
+def test_tables_that_are_no_rows_are_refused(work: Work, tmp_path: Path, text: str, error: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    with pytest.raises(CounterfoilError, match=error):
+        run_recipe(BuildRecipe("m", "M", "", 0, (ReadRows(source=str(path)),)), work)
+
+
+def test_a_limit_is_spread_over_the_source(work: Work) -> None:
+    whole = run_recipe(_recipe(), work).folders[0].rows()
+    part = replace(_recipe(), steps=(ReadRows(n=21, size=32, limit=3),))
+    cut = run_recipe(part, work).folders[0].rows()
+    assert cut["id"].to_pylist() == whole.take([0, 10, 20])["id"].to_pylist()
+    assert pc.all(pc.is_in(cut["image"], whole["image"])).as_py()
