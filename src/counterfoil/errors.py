@@ -103,13 +103,31 @@ class UnknownNameError(InputError):
 
     >>> print(UnknownNameError("benchmark", "winogrund", ["bivlc", "winoground"]))
     unknown benchmark; given: winogrund; allowed: bivlc, winoground; did you mean 'winoground'?
+
+    Where names are of one kind and many, `nearest` of them are listed, those most alike first.
+
+    >>> print(UnknownNameError("question", "swp/7", [f"{k}/{n}" for k in ("add", "swap") for n in range(50)],
+    ...                        nearest=3))
+    unknown question; given: swp/7; allowed: swap/7, swap/47, swap/37, … (100 in all); did you mean 'swap/7'?
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: object = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        where: object = None,
+        nearest: int | None = None,
+    ) -> None:
         known = sorted(known)
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else None
-        super().__init__(f"unknown {kind}", where=where, given=name or "(empty)", allowed=known, hint=hint)
+        allowed: str | list[str] = known
+        if nearest is not None and len(known) > nearest:
+            listed = ", ".join(get_close_matches(name, known, n=nearest, cutoff=0.0))
+            allowed = f"{listed}, … ({len(known):,} in all)"
+        super().__init__(f"unknown {kind}", where=where, given=name or "(empty)", allowed=allowed, hint=hint)
 
 
 class MissingExtraError(InputError):

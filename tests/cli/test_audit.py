@@ -94,6 +94,25 @@ def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path:
     assert "caption 0 told from caption 1" in said.out
 
 
+def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path: Path) -> None:
+    rows = [
+        f"i{at}.jpg,a cat number {at},a dog number {at},{'train' if at < 12 else 'test'}" for at in range(20)
+    ]
+    # Of the test split two questions have a caption of the training split, one an image.
+    rows[13] = "i13.jpg,a cat number 3,a hat number 13,test"
+    rows[14] = "i14.jpg,A cat number 4.,a hat number 14,test"
+    rows[15] = "i2.jpg,a cow number 15,a hat number 15,test"
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["image,caption,negative_caption,split", *rows]) + "\n")
+    said = counterfoil("audit", "pairs", "--data", path, "--draws", 100, "--json", tmp_path / "a.json")
+    assert said.code == 0, said.err
+    (found,) = json.loads((tmp_path / "a.json").read_text())["benchmarks"]
+    (shared,) = found["leakage"]
+    assert shared["with"] == "train in test"
+    assert (shared["questions"], shared["images"]) == (2, 1)
+    assert "train in test" in said.out
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

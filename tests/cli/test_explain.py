@@ -62,7 +62,7 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: P
     [
         (
             "blind:length world-quads --questions swap_obj-166",
-            "did you mean 'swap_obj-00166'?",
+            "swap_obj-00465, swap_obj-00460, … (500 in all); did you mean 'swap_obj-00166'?",
         ),
         ("blind:length world-quads --method patch", "unknown method of heatmaps; given: patch; allowed: "),
         ("blind:length world-quads --method patches", "needs a dual encoder with features of patches"),

@@ -118,6 +118,27 @@ def test_counts_and_p_values_are_those_of_a_plain_sign_test() -> None:
         assert found[word].p == pytest.approx(p)
 
 
+def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin() -> None:
+    """Five captions of words by chance: of drawn pairs few are named, of all wrong ones together many."""
+    rng = np.random.default_rng(8)
+    vocabulary = np.array(["cat", *(f"w{at}" for at in range(15))])
+    drawn = together = 0
+    for _ in range(20):
+        texts = [" ".join(rng.choice(vocabulary, 2)) for _ in range(5 * 160)]
+        captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+        questions = Choice(
+            tuple(map(str, range(160))), query=np.arange(160), candidates=np.arange(800).reshape(160, 5)
+        )
+        images = tuple(Image(str(at)) for at in range(160))
+        drawn += bool(named(Benchmark(Card(name="d", title="d", form="choice"), images, captions, questions)))
+        has = np.array([["cat" in text.split() for text in texts[at : at + 5]] for at in range(0, 800, 5)])
+        sign = np.sign(has[:, 0].astype(float) - has[:, 1:].mean(axis=1))
+        up, down = int((sign > 0).sum()), int((sign < 0).sum())
+        together += binomtest(up, up + down).pvalue < 0.05 / len(vocabulary)
+    assert drawn <= 4
+    assert together >= 18
+
+
 def test_a_family_of_tests_that_can_be_significant() -> None:
     p = np.array([0.001, 0.01, 0.2, 1.0, 1.0])
     # All could be: Holm's own.

@@ -93,13 +93,23 @@ class Contrasts:
     def pairs(self) -> Int[ndarray, "pairs 2"]:
         """A right and a wrong row of each question, in the order of their texts; none of rated captions.
 
-        Of several right ones, and of several wrong ones, the first by digest: a draw that the words of the
-        captions do not decide, and that gives every question one pair.
+        Of several right ones, and of several wrong ones, the first by a digest of it among all captions of
+        its question: a draw that the words of the caption do not decide, and that gives every question one
+        pair. By a digest of the caption alone, the same captions would be drawn in all questions that have
+        them among several, so that their words would lean to the side of which there are several.
         """
+        beside: dict[int, list[str]] = {}
+        for question, key in zip(self.question.tolist(), self.keys, strict=True):
+            beside.setdefault(question, []).append(key)
+        together = {question: " ".join(sorted(keys)) for question, keys in beside.items()}
+        order = [
+            digest(f"{key} {together[question]}".encode())
+            for question, key in zip(self.question.tolist(), self.keys, strict=True)
+        ]
         chosen: dict[tuple[int, bool], int] = {}
         for row, (question, truth) in enumerate(zip(self.question.tolist(), self.truth, strict=True)):
             place = (question, bool(truth > 0.5))
-            if place not in chosen or self.keys[row] < self.keys[chosen[place]]:
+            if place not in chosen or order[row] < order[chosen[place]]:
                 chosen[place] = row
         both = [
             (chosen[question, True], row)

@@ -45,6 +45,9 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
     them. p-values are adjusted by Holm among the words that could be significant at all (Tarone), so that the
     chance of naming any word where there is no artefact is at most the level. None of rated captions.
 
+    Of several wrong captions one is drawn (`Contrasts.pairs`). With all k of them there is no fair coin: a
+    word that stands in one of the k + 1 captions is among the wrong ones k times in k + 1, artefact or not.
+
     Source: Tarone, A modified Bonferroni method for discrete data, 1990; Holm 1979.
     """
     from scipy.special import bdtr

@@ -30,6 +30,8 @@ from counterfoil.tasks.results import Tabular
 
 #: Questions that are explained where none are named.
 FEW = 4
+#: Ids of questions that an error lists.
+NEAREST = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,7 @@ class ExplainOptions:
         number = {name: at for at, name in enumerate(benchmark.questions.ids)}
         for name in self.questions:
             if name not in number:
-                raise UnknownNameError("question", name, number, where=benchmark.name)
+                raise UnknownNameError("question", name, number, where=benchmark.name, nearest=NEAREST)
         return np.array([number[name] for name in dict.fromkeys(self.questions)])
 
     def session(self, progress: Progress, feedback: Feedback) -> Session:

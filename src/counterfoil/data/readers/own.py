@@ -1,8 +1,8 @@
 """Users' own tables: pairs of captions, ratings of captions, and votes between two captions of an image.
 
-Pairs: columns image, caption, negative_caption[, negative_image, type, subtype, id]. Ratings: columns image,
-caption, rating (or rating_1, rating_2, ...: one per rater), and references where there are some. Votes:
-columns image, caption_a, caption_b, and votes_a and votes_b, or preferred (a or b). Columns may be in
+Pairs: columns image, caption, negative_caption[, negative_image, type, subtype, split, id]. Ratings: columns
+image, caption, rating (or rating_1, rating_2, ...: one per rater), and references where there are some.
+Votes: columns image, caption_a, caption_b, and votes_a and votes_b, or preferred (a or b). Columns may be in
 capitals, and called as other benchmarks call them (`ALIASES`).
 """
 
@@ -76,7 +76,7 @@ def read_pairs(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
     be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Question
     ids are the column `id` (behind the subset's name, where there are files of subsets), else row numbers
-    from 0. Groupings: `type`, and `subset`, a column or file of that name, or "type_subtype".
+    from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or "type_subtype".
     Raises `DataError` naming file, row and column of what does not fit.
     """
     if data is None:
@@ -131,6 +131,8 @@ def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
             found["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     if "subset" in table:
         found["subset"] = labels(table, "subset")
+    if "split" in table:
+        found["split"] = labels(table, "split")
     return found
 
 
