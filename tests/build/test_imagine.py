@@ -11,7 +11,7 @@ import pytest
 from counterfoil.build.run import run_step
 from counterfoil.build.step import Output, Work
 from counterfoil.build.steps.imagine import Imagine
-from counterfoil.build.steps.read import Read
+from counterfoil.build.steps.read import ReadRows
 from counterfoil.errors import DataError, InputError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
@@ -19,7 +19,7 @@ from counterfoil.world.truth import matches
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory) -> pa.Table:
-    return Read(n=70, size=48).run(pa.table({"id": []}), Work(tmp_path_factory.mktemp("read"))).kept
+    return ReadRows(n=70, size=48).run(pa.table({"id": []}), Work(tmp_path_factory.mktemp("read"))).kept
 
 
 def made(step: Imagine, rows: pa.Table, folder: Path, seed: int = 0) -> Output:

@@ -1,13 +1,43 @@
-"""Images made for captions: what is asked for, and what came of it."""
+"""Images made for captions by diffusion pipelines, and what is asked for and comes of it, whoever makes them.
 
-from collections.abc import Mapping
+A pipeline is any of diffusers' that draws from a text, by its name on the hub or a folder, or one that edits
+a source image. Every image has a generator of its own, on the CPU, from the row's seed, so that an image does
+not depend on what is drawn before it. Pixels still differ slightly between devices, versions of the
+libraries and batch sizes: the files are what counts, and each carries what it was made with.
+"""
+
+import inspect
+import io
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
+
+import PIL.Image
+from PIL.PngImagePlugin import PngInfo
+
+from counterfoil.build.step import Work
+from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+from counterfoil.scorers.base import Options
+from counterfoil.scorers.hf_loading import quiet
+from counterfoil.scorers.runtime import NO_NETWORK, causes, device_of, digest_tensors, precision_of
+from counterfoil.store import digest, digest_value, write_bytes
 
 #: Reasons for which a row goes: each says why there is no image.
 NO_CAPTION = "no caption to draw"
 NOT_READ = "the world cannot read the caption"
 NOT_DRAWN = "the world has no such scene"
+UNSAFE = "flagged as unsafe"
+
+#: The text of a PNG file in which the facts of an image lie.
+_FACTS = "counterfoil"
+#: Raised where the same settings make other images.
+_REVISION = 1
 
 
 @dataclass(frozen=True)
@@ -35,3 +65,391 @@ class MadeImage:
     by: str
     reason: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """How a pipeline draws; what is None is left to the pipeline.
+
+    `name` is a folder or a name on the hub, with @REVISION if need be; `unet` names a UNet to draw with in
+    place of the pipeline's. `size` is what is drawn, `saved` what is kept, both in pixels to a side.
+    `strength` is how much an edit may change, in (0, 1]. `batch` images are drawn together.
+    """
+
+    name: str
+    unet: str | None = None
+    edits: bool = False
+    variant: str | None = None
+    scheduler: str | None = None
+    steps: int | None = None
+    guidance: float | None = None
+    strength: float | None = None
+    suffix: str = ""
+    size: int | None = None
+    saved: int | None = None
+    precision: str | None = None
+    device: str = "auto"
+    batch: int = 4
+
+    @property
+    def where(self) -> str:
+        """What an error names."""
+        return f"diffusers:{self.name}"
+
+
+class ImagePipeline:
+    """A pipeline of diffusers, loaded when its first image is drawn.
+
+    Images lie in the build's folder of images, each named by the digest of all that it was asked with. Those
+    that are there are not drawn again, but for those of an unfinished batch, so that a build that was stopped
+    ends in the same bytes as one that was not.
+    """
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        self.settings = settings
+
+    def images(self, wanted: Sequence[WantedImage], work: Work) -> list[MadeImage]:
+        """An image for each that is wanted, in order.
+
+        Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
+        where the disk is full.
+        """
+        # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
+        size = 1 if self.settings.edits else self.settings.batch
+        made: list[MadeImage] = []
+        self._note_long(wanted, work)
+        for start in range(0, len(wanted), size):
+            batch = wanted[start : start + size]
+            cells = [self._cell(each, work) for each in batch]
+            found = [_facts_of(work.images / cell) for cell in cells]
+            if None in found:
+                found = list(self._draw(batch, cells, work))
+            made += [
+                MadeImage(cell, self.by, facts={"unsafe": (facts or {}).get("unsafe")})
+                for cell, facts in zip(cells, found, strict=True)
+            ]
+            work.progress("drawing", len(made), len(wanted))
+        return made
+
+    @cached_property
+    def by(self) -> str:
+        """Who made the images, in a line."""
+        known = self.identity
+        unet = f" unet {self.settings.unet}" if self.settings.unet else ""
+        return f"{known['pipeline']} {self.settings.name}{unet} {known['weights'][:12]}"
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """All that decides what is drawn besides text, seed and source; the same on every machine."""
+        pipe, asked = self._pipe, self.settings
+        config = {key: value for key, value in dict(pipe.scheduler.config).items() if key[:1] != "_"}
+        return {
+            "pipeline": type(pipe).__name__,
+            "name": asked.name,
+            "unet": asked.unet,
+            "weights": digest_value(
+                {name: digest_tensors(part.state_dict()) for name, part in _parts(pipe).items()}
+            ),
+            "revision": _revision_of(pipe),
+            "scheduler": type(pipe.scheduler).__name__,
+            "scheduler_config": json.loads(json.dumps(config, default=str)),
+            "steps": asked.steps,
+            "guidance": asked.guidance,
+            "strength": asked.strength,
+            "suffix": asked.suffix,
+            "size": asked.size,
+            "saved": asked.saved,
+            "precision": self._precision,
+            "watermark": "invisible-watermark" if getattr(pipe, "watermark", None) is not None else None,
+            "filter": "safety_checker" if getattr(pipe, "safety_checker", None) is not None else None,
+            "made": _REVISION,
+        }
+
+    @cached_property
+    def _precision(self) -> str:
+        on_gpu = self._device.type != "cpu"
+        return self.settings.precision or ("fp16" if on_gpu else "fp32")
+
+    @cached_property
+    def _device(self) -> Any:
+        return device_of(Options(device=self.settings.device), where=self.settings.where)
+
+    @cached_property
+    def _pipe(self) -> Any:
+        """The pipeline, ready to draw."""
+        library, asked = _library(), self.settings
+        options = Options(device=asked.device, precision=self._precision)
+        dtype = precision_of(options, self._device, where=asked.where)
+        name, revision = _place_of(asked.name, asked.where)
+        more: dict[str, Any] = {"torch_dtype": dtype, "low_cpu_mem_usage": False}
+        with _quiet(library):
+            if asked.unet is not None:
+                more["unet"] = _unet(library, asked, dtype)
+            kind = library.AutoPipelineForImage2Image if asked.edits else library.DiffusionPipeline
+            pipe = _loaded(kind, library, asked, name, revision, more)
+            if asked.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
+                raise ModelError(
+                    "the pipeline draws with no UNet", where=asked.where, given=type(pipe).__name__
+                )
+            if asked.scheduler is not None:
+                pipe.scheduler = _scheduler(library, pipe, asked)
+            pipe = pipe.to(self._device)
+            pipe.set_progress_bar_config(disable=True)
+        _check_call(pipe, asked)
+        return pipe
+
+    def _cell(self, wanted: WantedImage, work: Work) -> str:
+        source = None if wanted.source is None else digest(work.image(wanted.source).read())
+        asked = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
+        return digest_value({**self.identity, **asked}) + ".png"
+
+    def _draw(
+        self, batch: Sequence[WantedImage], cells: Sequence[str], work: Work
+    ) -> Iterator[dict[str, Any]]:
+        """The images of one batch, written; the facts that each carries."""
+        import torch
+
+        pipe, asked, library = self._pipe, self.settings, _library()
+        given: dict[str, Any] = {
+            "prompt": [each.text + asked.suffix for each in batch],
+            "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
+            **_call_settings(asked),
+        }
+        if asked.edits:
+            given["image"] = [self._source(each, work) for each in batch]
+        elif asked.size is not None:
+            given |= {"height": asked.size, "width": asked.size}
+        try:
+            with _quiet(library), torch.inference_mode():
+                drawn = pipe(**given)
+        except Exception as error:
+            out = "out of memory" in str(error).lower()
+            raise ModelError(
+                "the pipeline failed",
+                where=f"{asked.where}, row '{batch[0].row}'",
+                given=f"{type(error).__name__}: {error}",
+                hint="draw fewer at a time with batch, or smaller ones" if out else None,
+            ) from None
+        unsafe = getattr(drawn, "nsfw_content_detected", None) or [None] * len(batch)
+        for each, cell, picture, flag in zip(batch, cells, drawn.images, unsafe, strict=True):
+            facts = {
+                **self.identity,
+                "text": each.text,
+                "seed": each.seed,
+                "source": each.source,
+                "unsafe": None if flag is None else bool(flag),
+                "device": _device_name(self._device),
+                "batch": len(batch),
+                "libraries": {"diffusers": library.__version__, "torch": str(torch.__version__)},
+            }
+            if asked.saved is not None:
+                picture = picture.resize((asked.saved, asked.saved), PIL.Image.Resampling.BICUBIC)
+            place = work.images / cell
+            if not place.is_file():
+                write_bytes(place, _png(picture, facts))
+            yield facts
+
+    def _source(self, wanted: WantedImage, work: Work) -> PIL.Image.Image:
+        assert wanted.source is not None
+        picture = work.image(wanted.source).decode()
+        if self.settings.size is not None:
+            side = self.settings.size
+            picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
+        return picture
+
+    def _note_long(self, wanted: Sequence[WantedImage], work: Work) -> None:
+        """Note how many captions are cut by a text encoder; their ends, suffix included, are not drawn."""
+        tokenizer = getattr(self._pipe, "tokenizer", None)
+        most = getattr(tokenizer, "model_max_length", None)
+        # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
+        if tokenizer is None or getattr(self._pipe, "tokenizer_3", None) or not most or most > 1000:
+            return
+        texts = {each.text for each in wanted}
+        with _quiet(_library()):
+            long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
+        if long:
+            work.note(
+                f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens that "
+                "the pipeline reads; what is beyond is not drawn"
+            )
+
+
+def _library() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import diffusers
+            import transformers  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), "build") from None
+    return diffusers
+
+
+@contextmanager
+def _quiet(library: Any) -> Iterator[None]:
+    """Without the logs, warnings and progress bars of diffusers and transformers."""
+    import transformers
+
+    bars = library.utils.logging.is_progress_bar_enabled()
+    library.utils.logging.disable_progress_bar()
+    try:
+        with quiet(transformers):
+            yield
+    finally:
+        if bars:
+            library.utils.logging.enable_progress_bar()
+
+
+def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, str | None]:
+    """A folder or name of the hub and its revision; raises `ModelError` where it can be neither."""
+    path = Path(argument)
+    if path.is_dir():
+        if not unet and not (path / "model_index.json").is_file():
+            raise ModelError(
+                "the folder holds no pipeline of diffusers (no model_index.json)",
+                where=where,
+                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
+            )
+        return argument, None
+    name, _, revision = argument.partition("@")
+    if path.exists() or name.startswith(".") or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
+        raise ModelError(
+            "no such folder",
+            where=where,
+            given=argument,
+            hint="check the path, or give a name of the hub: OWNER/MODEL or OWNER/MODEL@REVISION",
+        )
+    return name, revision or None
+
+
+def _loaded(
+    kind: Any,
+    library: Any,
+    asked: PipelineSettings,
+    name: str,
+    revision: str | None,
+    more: Mapping[str, Any],
+) -> Any:
+    """The pipeline; one that edits by a class of its own where diffusers lists no editor of its family."""
+    fixed = {"revision": revision, "variant": asked.variant, "local_files_only": Path(name).is_dir()}
+    try:
+        try:
+            return kind.from_pretrained(name, **fixed, **more)
+        except ValueError as error:
+            if "pipeline linked" not in str(error):
+                raise
+            return library.DiffusionPipeline.from_pretrained(name, **fixed, **more)
+    except Exception as error:
+        raise _explained(error, asked.where, "pipeline", name) from None
+
+
+def _unet(library: Any, asked: PipelineSettings, dtype: Any) -> Any:
+    """The UNet that takes the place of the pipeline's: of a folder or name, or its subfolder `unet`."""
+    assert asked.unet is not None
+    where = f"{asked.where}, unet {asked.unet}"
+    name, revision = _place_of(asked.unet, where, unet=True)
+    local = Path(name).is_dir()
+    folders = ("unet",) if local and (Path(name) / "unet").is_dir() else (None,) if local else ("unet", None)
+    for folder in folders:
+        try:
+            return library.UNet2DConditionModel.from_pretrained(
+                name,
+                subfolder=folder,
+                revision=revision,
+                torch_dtype=dtype,
+                local_files_only=local,
+                low_cpu_mem_usage=False,
+            )
+        except Exception as error:
+            if folder == folders[-1]:
+                raise _explained(error, where, "UNet", name) from None
+    raise AssertionError
+
+
+def _explained(error: Exception, where: str, what: str, name: str) -> ModelError:
+    if NO_NETWORK.search(causes(error)) and not Path(name).is_dir():
+        return ModelError(
+            f"the {what} is not here and cannot be downloaded",
+            where=where,
+            hint="load it once with a network, or give a local folder",
+        )
+    return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
+
+
+def _scheduler(library: Any, pipe: Any, asked: PipelineSettings) -> Any:
+    allowed = sorted({kind.__name__ for kind in pipe.scheduler.compatibles} | {type(pipe.scheduler).__name__})
+    if asked.scheduler not in allowed:
+        raise UnknownNameError("scheduler", str(asked.scheduler), allowed, where=asked.where)
+    return getattr(library, str(asked.scheduler)).from_config(pipe.scheduler.config)
+
+
+def _call_settings(asked: PipelineSettings) -> dict[str, Any]:
+    """The settings that are given, by the names that pipelines call them."""
+    named = {
+        "num_inference_steps": asked.steps,
+        "guidance_scale": asked.guidance,
+        "strength": asked.strength,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _check_call(pipe: Any, asked: PipelineSettings) -> None:
+    """Raise `ModelError` where a pipeline takes no text, no source, or not what is set."""
+    taken = inspect.signature(pipe.__call__).parameters
+    if "prompt" not in taken or "generator" not in taken:
+        raise ModelError("the pipeline draws no text", where=asked.where, given=type(pipe).__name__)
+    needs = "image" in taken and taken["image"].default is inspect.Parameter.empty
+    if asked.edits and "image" not in taken:
+        raise ModelError("the pipeline edits no images", where=asked.where, given=type(pipe).__name__)
+    if not asked.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
+        raise ModelError(
+            "the pipeline edits images, and none are given",
+            where=asked.where,
+            given=type(pipe).__name__,
+            hint="name the column of the images to edit: source = image",
+        )
+    sizes = {"height": asked.size} if asked.size is not None and not asked.edits else {}
+    unknown = [name for name in {**_call_settings(asked), **sizes} if name not in taken]
+    if unknown:
+        raise InputError(
+            f"the pipeline has no setting {unknown[0]}", where=asked.where, given=type(pipe).__name__
+        )
+
+
+def _parts(pipe: Any) -> dict[str, Any]:
+    """The models of a pipeline by their names."""
+    return {name: part for name, part in sorted(pipe.components.items()) if hasattr(part, "state_dict")}
+
+
+def _revision_of(pipe: Any) -> str | None:
+    """The revision of the hub that a pipeline came from, by where its parts lie; None for a plain folder."""
+    for part in _parts(pipe).values():
+        found = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(part, "name_or_path", "")))
+        if found:
+            return found.group(1)
+    return None
+
+
+def _device_name(device: Any) -> str:
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)
+
+
+def _png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
+    info, buffer = PngInfo(), io.BytesIO()
+    info.add_itxt(_FACTS, json.dumps(facts, sort_keys=True, ensure_ascii=False))
+    picture.convert("RGB").save(buffer, format="PNG", pnginfo=info)
+    return buffer.getvalue()
+
+
+def _facts_of(path: Path) -> dict[str, Any] | None:
+    """What an image that was made before carries; None where it is not there, or is none."""
+    try:
+        with PIL.Image.open(path) as picture:
+            picture.load()
+            held = json.loads(picture.text[_FACTS])  # type: ignore[attr-defined]
+    except (OSError, KeyError, ValueError, AttributeError):
+        path.unlink(missing_ok=True)
+        return None
+    return held if isinstance(held, dict) else None

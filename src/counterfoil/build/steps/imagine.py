@@ -1,14 +1,24 @@
 """`imagine`: images for captions, by the drawn world, a diffusion pipeline or an image endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import PIL.Image
 import pyarrow as pa
 
-from counterfoil.build.imaging import NO_CAPTION, NOT_DRAWN, NOT_READ, MadeImage, WantedImage
+from counterfoil.build.imaging import (
+    NO_CAPTION,
+    NOT_DRAWN,
+    NOT_READ,
+    UNSAFE,
+    ImagePipeline,
+    MadeImage,
+    PipelineSettings,
+    WantedImage,
+)
 from counterfoil.build.rows import keep_image
 from counterfoil.build.step import Output, Work, split_rows, with_column
 from counterfoil.errors import DataError, InputError
@@ -19,7 +29,7 @@ from counterfoil.world.sample import check_size, check_styles
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches, read
 
-WORLD = "world"
+WORLD, PIPELINE = "world", "diffusers:"
 #: The column of images that is made for a column of captions, and that of scenes for one of images.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
 _SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
@@ -33,15 +43,21 @@ class Imagine:
 
     With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
     row; with 1 rows keep their names. `X_by` says who made an image, `X_from` for which row and `X_seed` with
-    which seed. The drawn world also writes the scene that each image shows. Rows without a picture are
-    dropped with the reason.
+    which seed; a column of scenes what an image of the drawn world shows, or `X_unsafe` what the filter of a
+    pipeline found, null where it has none. Settings of pipelines are of no use in the world, which lets a
+    recipe be tried there. Rows without a picture are dropped with the reason.
     """
 
     name: ClassVar[str] = "imagine"
     summary: ClassVar[str] = "images for captions: drawn, by a diffusion pipeline, or by an endpoint"
     version: ClassVar[int] = 1
 
-    by: str = field(default=WORLD, metadata={"help": "Who makes the images: 'world'."})
+    by: str = field(
+        default=WORLD,
+        metadata={
+            "help": "Who makes the images: 'world', or 'diffusers:' and the folder or hub name of a pipeline."
+        },
+    )
     column: Literal["caption", "negative_caption"] = field(
         default="negative_caption", metadata={"help": "The captions that images are made for."}
     )
@@ -53,6 +69,32 @@ class Imagine:
     size: int | None = field(
         default=None, metadata={"help": "Pixels to a side; default: 96 drawn, else what the model makes."}
     )
+    suffix: str = field(
+        default="", metadata={"help": "Added to every caption, as ', highly detailed'; not in the world."}
+    )
+    steps: int | None = field(default=None, metadata={"help": "Of a pipeline: its denoising steps."})
+    guidance: float | None = field(default=None, metadata={"help": "Of a pipeline: its guidance scale."})
+    strength: float | None = field(
+        default=None, metadata={"help": "Of a pipeline that edits: how much may change, up to 1."}
+    )
+    scheduler: str | None = field(
+        default=None, metadata={"help": "Of a pipeline: its scheduler by the name of the class."}
+    )
+    unet: str | None = field(
+        default=None, metadata={"help": "A folder or hub name whose UNet takes the place of the pipeline's."}
+    )
+    variant: str | None = field(default=None, metadata={"help": "Of a pipeline's weights, such as fp16."})
+    precision: Literal["fp32", "fp16", "bf16"] | None = field(
+        default=None, metadata={"help": "Of a pipeline; default: fp16 on a GPU, else fp32."}
+    )
+    device: str = field(default="auto", metadata={"help": "Of a pipeline: auto, cpu, cuda, cuda:1, mps."})
+    batch: int = field(default=4, metadata={"help": "Of a pipeline: images that are drawn together."})
+    saved: int | None = field(
+        default=None, metadata={"help": "Of a pipeline: pixels to a side of the files, if not those drawn."}
+    )
+    unsafe: Literal["keep", "drop"] = field(
+        default="keep", metadata={"help": "What becomes of images that the pipeline's filter flags."}
+    )
     style: str = field(default="synthetic", metadata={"help": f"Of the world: {' or '.join(STYLES)}."})
     failure: float = field(default=0.0, metadata={"help": "Of the world: the share of wrong pictures."})
 
@@ -60,10 +102,20 @@ class Imagine:
         if self.k < 1:
             raise InputError("k", given=self.k, allowed="1 or more")
         check_styles([self.style])
+        for name in ("steps", "batch", "size", "saved"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(name, given=value, allowed="1 or more")
+        if self.strength is not None and not 0 < self.strength <= 1:
+            raise InputError("strength", given=self.strength, allowed="above 0, up to 1")
         if not 0 <= self.failure <= 1:
             raise InputError("failure", given=self.failure, allowed="0 to 1")
         if self.by == WORLD:
             check_size(self.size or _SIDE)
+        elif not self.by.startswith(PIPELINE) or self.by == PIPELINE:
+            raise InputError(
+                "no maker of images", where="by", given=self.by, allowed=(WORLD, f"{PIPELINE}NAME")
+            )
         elif self.failure:
             raise InputError("failure is of the drawn world", given=f"by '{self.by}'", allowed=WORLD)
 
@@ -71,8 +123,8 @@ class Imagine:
     def makes(self) -> Sequence[str]:
         """The images with who made them, for which rows and with which seeds; of the world also scenes."""
         target = _IMAGE_OF[self.column]
-        scenes = (_SCENE_OF[target],) if self.by == WORLD else ()
-        return (target, f"{target}_by", f"{target}_from", f"{target}_seed", *scenes)
+        known = _SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
+        return (target, f"{target}_by", f"{target}_from", f"{target}_seed", known)
 
     @property
     def reads(self) -> Sequence[str]:
@@ -103,6 +155,11 @@ class Imagine:
         wanted = [each for each, found in zip(asked, made, strict=True) if found is None]
         coming = iter(self._made(wanted, rows, work))
         images = [next(coming) if found is None else found for found in made]
+        if self.unsafe == "drop":
+            images = [
+                replace(each, cell=None, reason=UNSAFE) if each.facts.get("unsafe") else each
+                for each in images
+            ]
         table = self._candidates(rows, asked, images)
         kept, dropped = split_rows(
             table, [image.cell is not None for image in images], [image.reason for image in images]
@@ -112,7 +169,21 @@ class Imagine:
     def _made(self, asked: Sequence[WantedImage], rows: pa.Table, work: Work) -> Sequence[MadeImage]:
         if self.by == WORLD:
             return self._drawn(asked, rows, work)
-        raise InputError("no maker of images", where="by", given=self.by, allowed=WORLD)
+        return self._pipeline.images(asked, work) if asked else []
+
+    @cached_property
+    def _pipeline(self) -> ImagePipeline:
+        return ImagePipeline(
+            PipelineSettings(
+                self.by.removeprefix(PIPELINE),
+                edits=self.source is not None,
+                **{
+                    name: getattr(self, name)
+                    for name in PipelineSettings.__dataclass_fields__
+                    if name not in ("name", "edits")
+                },
+            )
+        )
 
     def _nothing(self) -> MadeImage:
         return MadeImage(None, self.by, NO_CAPTION)
@@ -147,8 +218,13 @@ class Imagine:
             f"{target}_from": pa.array([each.row for each in asked], pa.string()),
             f"{target}_seed": pa.array([each.seed for each in asked], pa.int64()),
         }
-        for name in sorted({name for image in images for name in image.facts}):
-            columns[name] = pa.array([image.facts.get(name) for image in images])
+        if self.by == WORLD:
+            scene = _SCENE_OF[target]
+            columns[scene] = pa.array([image.facts.get(scene) for image in images], pa.string())
+        else:
+            columns[f"{target}_unsafe"] = pa.array(
+                [image.facts.get("unsafe") for image in images], pa.bool_()
+            )
         for name, values in columns.items():
             rows = with_column(rows, name, values)
         return rows
@@ -244,6 +320,9 @@ class Imagine:
                     for fits, one, scene in zip(right, said, shown, strict=True)
                 ]
             facts["right"] = int(sum(right))
+        else:
+            flags = kept[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
+            facts |= {"pipeline": self._pipeline.identity, "unsafe": sum(flag is True for flag in flags)}
         return facts
 
 

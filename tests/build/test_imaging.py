@@ -1,0 +1,293 @@
+"""Real diffusion pipelines with tiny random weights, loaded from folders in their real layout."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pytest
+
+from counterfoil.build.imaging import ImagePipeline, PipelineSettings, WantedImage
+from counterfoil.build.run import run_step
+from counterfoil.build.step import Work
+from counterfoil.build.steps.imagine import Imagine
+from counterfoil.engine import Session
+from counterfoil.errors import InputError, ModelError, StorageError
+from made_once import made_once
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+pytest.importorskip("open_clip")
+
+from tiny_pipelines import save_pipelines  # noqa: E402
+
+pytestmark = pytest.mark.models
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    return made_once(tmp_path_factory, "pipelines", save_pipelines)
+
+
+TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a blue bus")
+
+
+def wanted(n: int = 5, k: int = 1, source: str | None = None) -> list[WantedImage]:
+    return [
+        WantedImage(f"row-{row}", number, TEXTS[row], 1000 * row + number, source)
+        for row in range(n)
+        for number in range(k)
+    ]
+
+
+def settings(place: Path, name: str, **more) -> PipelineSettings:
+    return replace(PipelineSettings(str(place / name), steps=2, size=32, device="cpu"), **more)
+
+
+@cache
+def pipeline(asked: PipelineSettings) -> ImagePipeline:
+    """Loaded once for all tests, which change none."""
+    return ImagePipeline(asked)
+
+
+def pixels(work: Work, made) -> list[np.ndarray]:
+    return [np.asarray(PIL.Image.open(work.images / each.cell)) for each in made]
+
+
+def files(work: Work) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in work.images.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3"])
+def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name):
+    """One prompt, one generator, one call of the library: whatever is drawn beside it, up to rounding."""
+    import warnings
+
+    work = Work(tmp_path)
+    made = pipeline(settings(place, name, guidance=5.0, suffix=", 4k", batch=2)).images(wanted(), work)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import diffusers
+
+        pipe = diffusers.DiffusionPipeline.from_pretrained(place / name, local_files_only=True)
+        pipe.set_progress_bar_config(disable=True)
+        for each, found in zip(wanted(), pixels(work, made), strict=True):
+            alone = pipe(
+                each.text + ", 4k",
+                generator=torch.Generator("cpu").manual_seed(each.seed),
+                num_inference_steps=2,
+                guidance_scale=5.0,
+                height=32,
+                width=32,
+            ).images[0]
+            assert np.abs(np.asarray(alone, dtype=int) - found).max() <= 2
+    shown = pixels(work, made)
+    assert all(np.abs(shown[0].astype(int) - other).max() > 20 for other in shown[1:])
+    assert {each.facts["unsafe"] for each in made} == ({False} if name == "sd" else {None})
+
+
+def test_images_carry_what_they_were_made_with(place, tmp_path):
+    work = Work(tmp_path)
+    drawing = pipeline(settings(place, "sdxl", scheduler="DDIMScheduler", saved=16))
+    (made,) = drawing.images(wanted(1), work)
+    with PIL.Image.open(work.images / made.cell) as picture:
+        import json
+
+        facts = json.loads(picture.text["counterfoil"])
+        assert picture.size == (16, 16)
+    assert (facts["pipeline"], facts["scheduler"]) == ("StableDiffusionXLPipeline", "DDIMScheduler")
+    assert (facts["text"], facts["seed"], facts["steps"], facts["size"]) == (TEXTS[0], 0, 2, 32)
+    assert (facts["watermark"], facts["filter"], facts["unsafe"]) == (None, None, None)
+    assert (facts["device"], facts["precision"]) == ("cpu", "fp32")
+    assert facts["scheduler_config"]["beta_schedule"] == "scaled_linear"
+    assert set(facts["libraries"]) == {"diffusers", "torch"}
+    assert made.by == f"StableDiffusionXLPipeline {place / 'sdxl'} {facts['weights'][:12]}"
+
+
+def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_path):
+    work = Work(tmp_path)
+    own, other, direct = (
+        pipeline(settings(place, "sdxl", unet=unet, batch=2))
+        for unet in (None, str(place / "dpo"), str(place / "dpo" / "unet"))
+    )
+    found = [pixels(work, each.images(wanted(1), work))[0] for each in (own, other, direct)]
+    assert np.abs(found[0].astype(int) - found[1]).max() > 5
+    np.testing.assert_array_equal(found[1], found[2])
+    assert own.identity["weights"] != other.identity["weights"] == direct.identity["weights"]
+    with pytest.raises(ModelError, match="draws with no UNet; given: StableDiffusion3Pipeline"):
+        pipeline(settings(place, "sd3", unet=str(place / "dpo"))).images(wanted(1), work)
+
+
+@pytest.mark.parametrize("name", ["sd", "sdxl"])
+def test_edits_start_from_their_source(place, tmp_path, name):
+    work = Work(tmp_path, photos=tmp_path)
+    shade = np.linspace(0, 255, 40 * 56).reshape(40, 56).astype(np.uint8)
+    PIL.Image.fromarray(np.dstack([shade, 255 - shade, shade])).save(tmp_path / "one.png")
+    PIL.Image.fromarray(np.dstack([255 - shade.T, shade.T, shade.T])).save(tmp_path / "two.png")
+    asked = settings(place, name, edits=True, size=None, strength=0.5, steps=4)
+    editor = pipeline(asked)
+    both = [*wanted(1, source="one.png"), *wanted(1, source="two.png")]
+    first, second = pixels(work, editor.images(both, work))
+    # Sizes are those of the sources; the same text and seed give another picture of another source.
+    assert (first.shape, second.shape) == ((40, 56, 3), (56, 40, 3))
+    assert np.abs(first.astype(int) - second.transpose(1, 0, 2)).max() > 5
+    assert editor.identity["pipeline"].endswith("Img2ImgPipeline")
+    (sized,) = pixels(work, pipeline(replace(asked, size=32)).images(both[:1], work))
+    assert sized.shape == (32, 32, 3)
+
+
+def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_path):
+    class StopError(Exception):
+        pass
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if done >= 4:
+            raise StopError
+
+    asked = settings(place, "sdxl", batch=2)
+    whole, broken = Work(tmp_path / "a"), Work(tmp_path / "b")
+    made = pipeline(asked).images(wanted(), whole)
+    with pytest.raises(StopError):
+        pipeline(asked).images(wanted(), replace(broken, session=Session(progress=stop)))
+    kept = files(broken)
+    assert len(kept) == 4
+    # One of a batch is gone, another is damaged: both batches are drawn again, the third for the first time.
+    (broken.images / made[1].cell).unlink()
+    (broken.images / made[2].cell).write_bytes(kept[made[2].cell][:200])
+    again = pipeline(asked).images(wanted(), broken)
+    assert again == made
+    assert files(broken) == files(whole)
+    # What is there is not drawn again.
+    before = {path: path.stat().st_mtime_ns for path in broken.images.iterdir()}
+    idle = ImagePipeline(asked)
+    vars(idle).update(identity=pipeline(asked).identity, _pipe=pipeline(asked)._pipe, _draw=None)
+    assert idle.images(wanted(), broken) == made
+    assert {path: path.stat().st_mtime_ns for path in broken.images.iterdir()} == before
+
+
+def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
+    import errno
+    import os
+
+    work = Work(tmp_path)
+    sync = os.fsync
+    written = iter(range(100))
+
+    def full(handle: int) -> None:
+        if next(written) >= 6:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        pipeline(settings(place, "sdxl", batch=2)).images(wanted(), work)
+    assert len(list(work.images.iterdir())) == 3
+    assert all(path.suffix == ".png" for path in work.images.iterdir())
+    monkeypatch.undo()
+    made = pipeline(settings(place, "sdxl", batch=2)).images(wanted(), work)
+    assert len(files(work)) == len({each.cell for each in made}) == 5
+
+
+def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):
+    """The thresholds of the checker in the folder are set so that every picture is flagged."""
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "sd"
+    shutil.copytree(place / "sd", folder)
+    weights = load_file(folder / "safety_checker" / "model.safetensors")
+    weights["concept_embeds_weights"] = torch.full_like(weights["concept_embeds_weights"], -1.0)
+    save_file(weights, folder / "safety_checker" / "model.safetensors", metadata={"format": "pt"})
+    rows = pa.table({"id": ["a", "b"], "negative_caption": list(TEXTS[:2])})
+    step = Imagine(by=f"diffusers:{folder}", steps=1, size=32, k=2, device="cpu")
+    output = run_step(step, rows, Work(tmp_path, step="2-imagine"))
+    assert output.kept["negative_image_unsafe"].to_pylist() == [True] * 4
+    assert output.facts["unsafe"] == 4
+    assert output.facts["pipeline"]["filter"] == "safety_checker"
+    dropping = replace(step, unsafe="drop")
+    with pytest.raises(InputError, match="no row is left; given: 4 flagged as unsafe"):
+        run_step(dropping, rows, Work(tmp_path, step="2-imagine"))
+
+
+def test_the_step_makes_candidates(place, tmp_path):
+    rows = pa.table({"id": ["a", "b"], "caption": list(TEXTS[:2]), "image": ["x.png", "y.png"]})
+    step = Imagine(by=f"diffusers:{place / 'sdxl'}", column="caption", steps=1, size=32, k=2, device="cpu")
+    first, again = (run_step(step, rows, Work(tmp_path / at, seed=3, step="2-imagine")) for at in "ab")
+    assert first.kept.equals(again.kept)
+    assert first.facts == again.facts
+    row = first.kept.to_pylist()[3]
+    assert (row["id"], row["of"], row["generated_image_from"]) == ("b#1", "b", "b")
+    assert row["generated_image_unsafe"] is None
+    assert len({*first.kept["generated_image"].to_pylist()}) == 4
+    other = run_step(step, rows, Work(tmp_path / "c", seed=4, step="2-imagine"))
+    assert not {*other.kept["generated_image"].to_pylist()} & {*first.kept["generated_image"].to_pylist()}
+
+
+def test_captions_that_are_cut_are_counted(place, tmp_path):
+    notes = []
+    work = Work(tmp_path, session=Session(note=notes.append))
+    long = replace(wanted(1)[0], text="a cat " * 60)
+    pipeline(settings(place, "sd", guidance=5.0, suffix=", 4k", batch=2)).images([long, *wanted(1)], work)
+    assert notes == [
+        "1 of 2 captions are longer with the suffix than the 77 tokens that the pipeline reads; what is "
+        "beyond is not drawn"
+    ]
+
+
+def test_a_revision_of_the_hub_is_read_off_where_files_lie(place, tmp_path):
+    folder = tmp_path / "models--a--b" / "snapshots" / ("0123456789" * 4)
+    shutil.copytree(place / "sdxl", folder)
+    assert pipeline(settings(folder.parent, folder.name)).identity["revision"] == "0123456789" * 4
+    assert pipeline(settings(place, "sdxl", batch=2)).identity["revision"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "message"),
+    [
+        ("clip", {}, r"holds no pipeline of diffusers \(no model_index.json\); given: merges.txt, "),
+        ("nothing", {}, r"no such folder; given: .*nothing; check the path, or give a name of the hub"),
+        ("sdxl", {"scheduler": "DDIM"}, r"unknown scheduler; given: DDIM; allowed: .*DDIMScheduler"),
+        ("sdxl", {"unet": "clip"}, r"unet .*: the UNet cannot be loaded"),
+        (
+            "sdxl",
+            {"strength": 0.5},
+            r"has no setting strength; given: StableDiffusionXLPipeline",
+        ),
+        ("sdxl", {"size": 33}, r"row 'row-0': the pipeline failed; given: ValueError: .*divisible by 8"),
+        ("sdxl", {"device": "cuda:9"}, r"no such device here; given: cuda:9"),
+        ("sdxl", {"precision": "fp16"}, r"fp16 needs a GPU"),
+        ("sdxl", {"variant": "fp16"}, r"the pipeline cannot be loaded"),
+    ],
+)
+def test_what_cannot_be_drawn_with_is_one_line(place, tmp_path, name, more, message):
+    more = {key: str(place / value) if key == "unet" else value for key, value in more.items()}
+    with pytest.raises(InputError, match=message) as error:
+        pipeline(settings(place, name, **more)).images(wanted(1), Work(tmp_path))
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "images").exists()
+
+
+def test_broken_weights_are_one_line(place, tmp_path):
+    folder = tmp_path / "sdxl"
+    shutil.copytree(place / "sdxl", folder)
+    weights = folder / "vae" / "diffusion_pytorch_model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(ModelError, match="the pipeline cannot be loaded") as error:
+        pipeline(settings(tmp_path, "sdxl")).images(wanted(1), Work(tmp_path))
+    assert "\n" not in str(error.value)
+
+
+def test_an_editing_pipeline_needs_images(place, tmp_path):
+    import json
+
+    folder = tmp_path / "edit"
+    shutil.copytree(place / "sdxl", folder)
+    index = json.loads((folder / "model_index.json").read_text())
+    index["_class_name"] = "StableDiffusionXLImg2ImgPipeline"
+    (folder / "model_index.json").write_text(json.dumps(index))
+    asked = settings(tmp_path, "edit", size=None)
+    with pytest.raises(ModelError, match=r"edits images, and none are given; .*source = image"):
+        pipeline(asked).images(wanted(1), Work(tmp_path))
