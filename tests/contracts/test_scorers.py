@@ -21,6 +21,7 @@ from contracts import forms
 from counterfoil import catalog
 from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Choice
 from counterfoil.engine import Session, run
 from counterfoil.engine.plan import ANSWERS
 from counterfoil.scorers.base import Embedder, Options, Scorer
@@ -400,6 +401,43 @@ def test_scores_do_not_depend_on_the_order_of_the_questions(
     else:
         before = Outcomes({name: right[order] for name, right in before.right.items()})
     np.testing.assert_allclose(numbers(after), numbers(before), rtol=0, atol=NEAR if kind.torch else 1e-12)
+
+
+#: Kinds whose answers to a question are its items' own: not those that learn, nor tables of other questions.
+OWN = [
+    each
+    for each in KINDS
+    if each.benchmark == "quads"
+    and not each.spec.startswith(("given:", "blind:bag", "blind:uni", "blind:lea"))
+]
+
+
+@pytest.mark.parametrize("kind", OWN, indirect=True, ids=lambda kind: kind.name)
+def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(
+    kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
+) -> None:
+    quads = benchmarks["quads"]
+    candidates = np.array([[0, 3, -1, -1], [2, 1, 5, 7], [4, 6, 0, -1]])
+    card = quads.card.model_copy(update={"form": "choice"})
+    uneven = Choice(("a", "b", "c"), query=np.array([0, 2, 4]), candidates=candidates)
+    of, place = np.nonzero(candidates[:, 1:] >= 0)
+    pairs = Choice(
+        tuple(str(at) for at in range(len(of))),
+        query=uneven.query[of],
+        candidates=np.stack([candidates[of, 0], candidates[of, place + 1]], axis=1),
+    )
+    found, alone = (
+        run(replace(quads, card=card, questions=questions), scorer) for questions in (uneven, pairs)
+    )
+    if isinstance(found, Outcomes):
+        right = [alone.outcomes.right["accuracy"][of == at].all() for at in range(3)]
+        # What picks is right among few where it is among many.
+        assert (found.right["accuracy"] <= right).all()
+        return
+    near = NEAR if kind.torch else 1e-12
+    assert (found.scores[candidates < 0] == -np.inf).all()
+    np.testing.assert_allclose(found.scores[of, 0], alone.scores[:, 0], rtol=0, atol=near)
+    np.testing.assert_allclose(found.scores[of, place + 1], alone.scores[:, 1], rtol=0, atol=near)
 
 
 @pytest.mark.parametrize("name", OF_PAIRS)

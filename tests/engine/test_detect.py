@@ -78,14 +78,14 @@ def test_each_distinct_item_is_scored_once_and_kept(fakes, tmp_path) -> None:
         assert right.tolist() == second.right[name].tolist()
 
 
-@pytest.mark.parametrize("correct", [1, 2])
-def test_choices_ask_the_candidates_alone(correct: int, fakes, tmp_path) -> None:
+@pytest.mark.parametrize(("correct", "uneven"), [(1, False), (2, False), (1, True)])
+def test_choices_ask_the_candidates_alone(correct: int, uneven: bool, fakes, tmp_path) -> None:
     whole = fakes.choices(40, 3)
+    candidates = whole.questions.candidates.copy()
+    if uneven:
+        candidates[::3, 2] = -1
     questions = Choice(
-        whole.questions.ids,
-        query=whole.questions.query,
-        candidates=whole.questions.candidates,
-        correct=correct,
+        whole.questions.ids, query=whole.questions.query, candidates=candidates, correct=correct
     )
     gone = tuple(Image(image.id) for image in whole.images)
     benchmark = Benchmark(whole.card, gone, whole.captions, questions)
@@ -93,9 +93,10 @@ def test_choices_ask_the_candidates_alone(correct: int, fakes, tmp_path) -> None
     found = run(benchmark, scorer, session=Session(tmp_path))
     assert scorer.seen
     assert set(scorer.seen) <= {caption.id for caption in whole.captions}
-    values = np.array(
-        [[scorer.of(str(whole.captions[c].text).encode()) for c in row] for row in questions.candidates]
-    )
+    values = [
+        [scorer.of(str(whole.captions[c].text).encode()) for c in row if c >= 0]
+        for row in candidates.tolist()
+    ]
     expected = [max(row[:correct]) < min(row[correct:]) for row in values]
     assert found.right["accuracy"].tolist() == expected
     # Captions are known by what they say, so they are kept though no image was looked at.

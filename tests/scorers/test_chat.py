@@ -264,6 +264,9 @@ def test_choices_of_several(server, asks):
     answers = run(choices, load(server, protocol="choose"))
     assert answers.right["accuracy"].all()
     assert sent(server) == 5
+    uneven = shown(forms.choices({"a": 3}, k=(4, 2, 3), asks=asks))
+    server.set(shows=shows(uneven))
+    assert run(uneven, load(server, protocol="choose")).right["accuracy"].all()
     server.set(always="B")
     assert run(choices, load(server, protocol="choose", order="given")).right["accuracy"].sum() == 0
 

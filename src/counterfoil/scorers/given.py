@@ -324,8 +324,9 @@ def _fold(table: DataTable, layout: TableLayout) -> Parsed:
     for (_, name), slots in slots_of.items():
         # Of choices some may have fewer candidates than others.
         if len(slots) != width and (quads or len(slots) < 2 or max(slots) >= len(slots)):
+            wanted = width if quads else max(2, max(slots) + 1)
             raise ScoreError(
-                f"question '{name}' has {len(slots)} of its {width if quads else max(slots) + 1} scores",
+                f"question '{name}' has {len(slots)} of its {wanted} scores",
                 where=f"{table.source}, column '{layout.columns[0]}'",
                 hint="give one row for every pair",
             )

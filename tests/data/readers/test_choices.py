@@ -181,7 +181,7 @@ def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path: Path) 
     counts = dict(zip(found.questions.ids, found.choices.counts.tolist(), strict=True))
     assert counts["seen_compounds_atom/0"] == 2
     assert counts["unseen_compounds_atom/2"] == 7
-    assert set(found.questions.groupings["split"]) == {"seen compounds", "unseen compounds"}
+    assert set(found.questions.groupings["compounds"]) == {"seen compounds", "unseen compounds"}
     last = found.choices.candidates[-1]
     assert [found.captions[at].text for at in last[last >= 0]] == [
         "right 12",
@@ -190,7 +190,7 @@ def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path: Path) 
     # One image for both questions of a caption.
     assert len(found.images) == 6
     own = benchmark("crepe-systematicity-yfcc", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
-    assert set(own.questions.groupings["split"]) == {"unseen compounds"}
+    assert set(own.questions.groupings["compounds"]) == {"unseen compounds"}
     by_chance = chance(found)["accuracy"]
     assert by_chance == pytest.approx(np.mean([1 / each for each in counts.values()]))
     with pytest.raises(DataError, match=r"no file of CREPE, systematicity \(CC12M\) here"):

@@ -52,8 +52,8 @@ def read_systematicity(card: Card, data: Path | None, images: Path | None) -> Be
     `valid_hard_negs_atom` behind the caption, and another one with its `valid_hard_negs_comp`: as many as
     there are, which differs from row to row. With an empty list there is no question. Question
     "seen_compounds_atom/17" is row 17, from 0, of that split, with negatives of that type. Groupings:
-    `subset` (split and type), `split` (seen compounds, unseen compounds) and `type` (atom, comp). Images and
-    errors as of `read`.
+    `subset` (split and type), `compounds` (seen compounds, unseen compounds) and `type` (atom, comp). Images
+    and errors as of `read`.
     """
     if data is None:
         raise not_on_hub(card)
@@ -66,7 +66,7 @@ def read_systematicity(card: Card, data: Path | None, images: Path | None) -> Be
         for kind in _TYPES:
             tables.append(_questions(table, f"valid_hard_negs_{kind}", least=0))
             named.append((f"{match[1]}_{kind}", match[1].replace("_", " "), kind))
-    return _benchmark(card, tables, named, ("subset", "split", "type"), data, images)
+    return _benchmark(card, tables, named, ("subset", "compounds", "type"), data, images)
 
 
 def _benchmark(

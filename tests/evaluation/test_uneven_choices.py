@@ -1,0 +1,298 @@
+"""Choices whose questions have different numbers of candidates, against lists without gaps."""
+
+import csv
+import json
+import re
+from fractions import Fraction
+from itertools import permutations
+from math import factorial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contracts import forms
+from counterfoil.catalog import scorer as load_scorer
+from counterfoil.data import Choice, Scores
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.folder import load, save
+from counterfoil.engine import Session, align, run
+from counterfoil.errors import DataError, ScoreError
+from counterfoil.evaluation.audit import above_chance
+from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evaluate import chance, evaluate, per_item
+from counterfoil.evaluation.lengths import mean_words
+from counterfoil.evaluation.run import measured_run
+from counterfoil.metrics.ties import Ties
+from counterfoil.report.page import page
+from counterfoil.scorers import given
+from counterfoil.tasks.audit import AuditOptions, audit
+
+COUNTS = (2, 5, 3, 4, 2, 6, 3)
+
+
+def uneven(n: int = 21, **more: object) -> Benchmark:
+    """Questions of 2 to 6 candidates in turn, in two subsets of different numbers."""
+    return forms.choices({"add": n // 3, "swap": n - n // 3}, k=COUNTS, **more)
+
+
+def rows_of(benchmark: Benchmark, values: np.ndarray) -> list[list[float]]:
+    """The scores of each question as a list as long as its candidates."""
+    return [row[row > -np.inf].tolist() for row in values]
+
+
+def value_of(row: list[float], correct: int, ties: Ties) -> Fraction:
+    """Accuracy of one question; `half` by all orders of its candidates."""
+    low, high = min(row[:correct]), max(row[correct:])
+    if ties == Ties.STRICT:
+        return Fraction(low > high)
+    if ties == Ties.OPTIMISTIC:
+        return Fraction(low >= high)
+    places = list(permutations(range(len(row))))
+    won = sum(
+        min((row[i], order[i]) for i in range(correct))
+        > max((row[i], order[i]) for i in range(correct, len(row)))
+        for order in places
+    )
+    return Fraction(won, len(places))
+
+
+@pytest.mark.parametrize(("asks", "correct"), [("image", 1), ("caption", 1)])
+@pytest.mark.parametrize("ties", Ties)
+def test_accuracy_is_that_of_lists_without_gaps(ties: Ties, asks: str, correct: int) -> None:
+    benchmark = uneven(asks=asks, correct=correct)
+    scores = forms.scores_of(benchmark, seed=2, values=3)
+    lists = rows_of(benchmark, scores)
+    assert [len(row) for row in lists] == benchmark.choices.counts.tolist() == [*COUNTS] * 3
+    expected = [value_of(row, correct, ties) for row in lists]
+    found = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)
+    assert per_item(benchmark, Scores(scores), ties=ties)["accuracy"].tolist() == pytest.approx(
+        [float(each) for each in expected]
+    )
+    labels = benchmark.questions.groupings["subset"]
+    of_group = {
+        name: [each for each, label in zip(expected, labels, strict=True) if label == name] for name in labels
+    }
+    means = {name: sum(each) / len(each) for name, each in of_group.items()}
+    assert found["accuracy"].value == pytest.approx(float(sum(expected) / len(expected)))
+    assert found["accuracy_macro"].value == pytest.approx(float(sum(means.values()) / 2))
+    assert {name: each["accuracy"].value for name, each in found.groups.items()} == pytest.approx(
+        {name: float(each) for name, each in means.items()}
+    )
+    tied = sum(min(row[:correct]) == max(row[correct:]) for row in lists)
+    assert found.ties["questions"] == tied
+
+
+@pytest.mark.parametrize("correct", [1, 2])
+def test_chance_is_that_of_each_question(correct: int) -> None:
+    counts = [each + correct - 1 for each in COUNTS]
+    benchmark = forms.choices({"add": 5, "swap": 9}, k=counts, correct=correct)
+    own = [Fraction(factorial(correct) * factorial(k - correct), factorial(k)) for k in counts * 2]
+    found = chance(benchmark)
+    assert found["accuracy"] == pytest.approx(float(sum(own) / 14))
+    parts = sum(own[:5]) / 5, sum(own[5:]) / 9
+    assert found["accuracy_macro"] == pytest.approx(float(sum(parts) / 2))
+    assert parts[0] != parts[1]
+    result = evaluate(benchmark, Scores(forms.scores_of(benchmark)), scorer="scorer", draws=50)
+    assert [each["accuracy"].chance for each in result.groups.values()] == pytest.approx(
+        [float(each) for each in parts]
+    )
+    assert result["accuracy_macro"].chance == found["accuracy_macro"]
+
+
+def test_random_scores_are_seldom_off_chance() -> None:
+    """A sum of tosses of different coins moves less than one of equal coins, which intervals allow for."""
+    benchmark = forms.choices({"a": 60, "b": 140}, k=(2, 2, 9, 4, 12))
+    rng = np.random.default_rng(7)
+    below = above = 0
+    repeats = 250
+    for _ in range(repeats):
+        scores = benchmark.choices.collect(rng.normal(size=int(benchmark.choices.counts.sum())))
+        (each,) = evaluate(
+            benchmark, Scores(scores), scorer="random", measures=["accuracy"]
+        ).measures.values()
+        below += each.high < each.chance
+        above += each.low > each.chance
+    # Nominal are 2.5 % on either side; 5.5 % would be three standard errors of 250 draws more.
+    assert max(below, above) <= 0.055 * repeats
+    assert below + above > 0
+
+
+def test_a_scorer_above_chance_is_so_where_questions_are_hard() -> None:
+    """Half right is below chance of pairs, and far above that of ten candidates."""
+    values = np.tile([1.0, 0.0], 100)
+    for counts, above in (((2,), False), ((10,), True), ((2, 2, 10, 10), True)):
+        benchmark = forms.choices({"a": 200}, k=counts)
+        scores = np.where(benchmark.choices.candidates < 0, -np.inf, 0.5)
+        scores[:, 0] = values
+        result = evaluate(benchmark, Scores(scores), scorer="half", draws=50)
+        assert above_chance([result], "accuracy") == (["half"] if above else [])
+
+
+def test_what_the_form_says_of_itself(tmp_path: Path) -> None:
+    even, wide = forms.choices({"a": 6}, k=3), forms.choices({"a": 6, "b": 1}, k=(3,) * 6 + (7,))
+    part = wide.select(np.arange(6))
+    assert part.choices.shape == (6, 7)
+    # Places behind the last candidate of all say nothing about the questions.
+    assert part.digest == even.digest != wide.digest
+    found = uneven()
+    save(found, tmp_path / "kept")
+    again = load(tmp_path / "kept").choices
+    np.testing.assert_array_equal(again.candidates, found.choices.candidates)
+    save(even, tmp_path / "even")
+    assert load(tmp_path / "even").choices.filled is None
+    asked = found.choices
+    captions = [found.captions[at].text or "" for at in range(len(found.captions))]
+    longer = [f"{text}{' again' * (at % 3)}" for at, text in enumerate(captions)]
+    texts = [[longer[at] for at in row if at >= 0] for row in asked.candidates.tolist()]
+    words = np.array([len(text.split()) for text in longer], dtype=float)
+    means = asked.caption_means(words, where="here")
+    assert means.tolist() == pytest.approx([np.mean([len(t.split()) for t in row]) for row in texts])
+    assert mean_words(found).tolist() == pytest.approx([2.0] * len(found))
+    source, roles = asked.training_rows(where="here")
+    assert len(source) == sum(count - 1 for count in asked.counts.tolist())
+    assert (roles["negative_caption"] >= 0).all()
+    assert np.bincount(source).tolist() == (asked.counts - 1).tolist()
+    here = np.ones(len(found.captions), dtype=bool)
+    here[asked.candidates[1, 4]] = False
+    at_hand = asked.at_hand(here, np.ones(len(found.images), dtype=bool), where="here")
+    assert np.flatnonzero(~at_hand).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([[0, 1], [2, -1]], "the number of correct candidates does not fit; given: 1; allowed: 1 to 0"),
+        ([[0, 1, 2], [3, -1, 4]], r"question 'b': candidates are no positions; given: \[3, -1, 4\]"),
+        ([[0, 1, -2], [3, 4, 5]], "question 'a': candidates are no positions"),
+    ],
+)
+def test_gaps_are_behind_the_last_candidate(candidates: list[list[int]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array(candidates))
+
+
+def test_scores_fit_the_gaps() -> None:
+    benchmark = uneven(7)
+    scores = forms.scores_of(benchmark)
+    Scores(scores).check(benchmark, where="here")
+    for place, value, message in (
+        ((0, 2), 0.5, r"question '0', position \(2,\): a score where the question has no candidate"),
+        ((0, 2), np.nan, "a score where the question has no candidate; given: nan"),
+        ((1, 4), -np.inf, "score is not a finite number"),
+    ):
+        odd = scores.copy()
+        odd[place] = value
+        with pytest.raises(ScoreError, match=message):
+            Scores(odd).check(benchmark, where="here")
+
+
+def _table(folder: Path, benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -> Path:
+    path = folder / "scores.csv"
+    width = scores.shape[1]
+    questions = benchmark.choices
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        texts = [f"caption_{k}" for k in range(width)] if captions else []
+        out.writerow([*([] if captions else ["id"]), *(f"s{k}" for k in range(width)), *texts])
+        for at, name in enumerate(questions.ids):
+            row = ["" if value == -np.inf else value for value in scores[at].tolist()]
+            own = [benchmark.captions[c].text if c >= 0 else "" for c in questions.candidates[at].tolist()]
+            out.writerow([*([] if captions else [name]), *row, *(own if captions else [])])
+    return path
+
+
+def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> None:
+    benchmark = uneven(14)
+    scores = np.where(
+        benchmark.choices.candidates < 0, -np.inf, np.random.default_rng(0).normal(size=(14, 6))
+    )
+    path = _table(tmp_path, benchmark, scores)
+    found = given.load(str(path))
+    np.testing.assert_array_equal(align(found, benchmark).scores, scores)
+    # A part, of which no question has as many candidates as the longest.
+    some = benchmark.select(np.array([4, 0, 2]))
+    np.testing.assert_array_equal(align(found.take(np.array([0, 2, 4])), some).scores, scores[[4, 0, 2]])
+    narrow = _table(tmp_path, some, scores[[4, 0, 2], :3])
+    np.testing.assert_array_equal(align(given.load(str(narrow)), some).scores, scores[[4, 0, 2]])
+    path = _table(tmp_path, benchmark, scores)
+    rows = list(csv.reader(path.read_text().splitlines()))
+    rows[2][3] = ""
+    path.write_text("\n".join(",".join(row) for row in rows))
+    with pytest.raises(ScoreError, match="row 2, column 's2': not a number"):
+        given.load(str(path))
+    rows[2][3], rows[2][5], rows[1][3] = "0.1", "", "0.2"
+    path.write_text("\n".join(",".join(row) for row in rows))
+    message = "row 1, column 's2', question '0': not a score for each candidate; given: 3 scores; allowed: 2"
+    with pytest.raises(ScoreError, match=message):
+        align(given.load(str(path)), benchmark)
+    rows[1][3] = ""
+    path.write_text("\n".join(",".join(row) for row in rows))
+    with pytest.raises(ScoreError, match=r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"):
+        align(given.load(str(path)), benchmark)
+
+
+def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Path) -> None:
+    benchmark = uneven(14)
+    scores = np.where(
+        benchmark.choices.candidates < 0, -np.inf, np.random.default_rng(0).normal(size=(14, 6))
+    )
+    lines = _table(tmp_path, benchmark, scores, captions=True).read_text().splitlines()
+    (tmp_path / "turned.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    with pytest.warns(UserWarning, match="matched by their captions"):
+        found = align(given.load(str(tmp_path / "turned.csv")), benchmark)
+    np.testing.assert_array_equal(found.scores, scores)
+    pairs = [
+        f"{name}_c{k},{value}"
+        for name, row in zip(benchmark.questions.ids, scores.tolist(), strict=True)
+        for k, value in enumerate(row)
+        if value > -np.inf
+    ]
+    path = tmp_path / "pairs.csv"
+    path.write_text("\n".join(["id,score", *pairs[::-1]]))
+    np.testing.assert_array_equal(align(given.load(str(path)), benchmark).scores, scores)
+    del pairs[1]
+    path.write_text("\n".join(["id,score", *pairs]))
+    with pytest.raises(ScoreError, match="question '0' has 1 of its 2 scores"):
+        align(given.load(str(path)), benchmark)
+
+
+def test_blind_scorers_and_an_audit() -> None:
+    """What is learned from the others' candidates: every wrong one has a word of its own."""
+    benchmark = forms.shown(uneven(42))
+    right = set(benchmark.choices.candidates[:, 0].tolist())
+    texts = [
+        type(caption)(caption.id, f"{caption.text} {caption.id}{'' if at in right else ' indeed'}")
+        for at, caption in enumerate(benchmark.captions)
+    ]
+    benchmark = type(benchmark)(benchmark.card, benchmark.images, tuple(texts), benchmark.questions)
+    answers = run(benchmark, load_scorer("blind:learned"), session=Session())
+    assert per_item(benchmark, answers)["accuracy"].mean() == 1
+    length = run(benchmark, load_scorer("blind:length"), session=Session())
+    for row, own in zip(length.scores, benchmark.choices.candidates.tolist(), strict=True):
+        assert row[row > -np.inf].tolist() == [len(texts[at].text.split()) for at in own if at >= 0]
+    (found,) = audit([benchmark], AuditOptions(draws=100)).audits
+    assert [each.word for each in found.named if each.word.isalpha()] == ["indeed"]
+    assert {each.scorer: each["accuracy"].value for each in found.blind}["blind:learned"] == 1
+    assert found.blind[0]["accuracy"].chance == pytest.approx(chance(benchmark)["accuracy"])
+
+
+@pytest.mark.parametrize("asks", ["image", "caption"])
+def test_the_page_shows_each_question_with_its_own_candidates(asks: str) -> None:
+    benchmark = forms.shown(uneven(14, asks=asks))
+    runs = [
+        measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=f"scorer {seed}", draws=50))
+        for seed in (0, 1)
+        for answers in [Scores(forms.scores_of(benchmark, seed=seed))]
+    ]
+    html = page(compare(runs, draws=50), pictures="always")
+    assert "2 to 6" in html
+    assert "Infinity" not in html
+    (carried,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.S)[:1]
+    (data,) = json.loads(carried)["benchmarks"]
+    counts = benchmark.choices.counts.tolist()
+    shown = data["captionAt" if asks == "image" else "imageAt"]
+    assert [len(row) for row in shown] == counts
+    assert min(map(min, shown)) == 0
+    assert [len(row) for row in data["models"][0]["scores"]] == counts
+    assert data["pictured"] == 14
