@@ -133,7 +133,7 @@ class Clean:
     fields: tuple[str, ...] = field(
         default=("caption", "negative_caption"), metadata={"help": "The columns of captions."}
     )
-    images: bool = field(default=True, metadata={"help": "Whether names of images are compared too."})
+    compare_images: bool = field(default=True, metadata={"help": "Whether names of images are compared too."})
     near: float | None = field(
         default=None,
         metadata={"help": "Similarity from which on captions of other sets count; none: equal ones."},
@@ -185,7 +185,7 @@ class Clean:
                     stops = pc.fill_null(pc.match_substring_regex(ends, r"[.!?][\"')]*$"), False)
                     drop(~stops.to_numpy(zero_copy_only=False), NO_STOP)
         columns = [_plain(rows, (each,)) for each in self.fields]
-        stems = _stems(rows) if self.images else []
+        stems = _stems(rows) if self.compare_images else []
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
             texts, images = self._other(name, work)

@@ -28,7 +28,7 @@ from counterfoil.errors import DataError, InputError
 
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 #: Reasons for which rows are dropped.
-NO_SCORE, SURPLUS, PREDICTABLE = "no score", "more rows in its cell than mirrored", "predictable"
+NO_SCORE, SURPLUS, PREDICTABLE = "no score", "surplus of its cell", "predictable"
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,9 @@ class Refine:
                 (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
                     measured
                 )
+                if measured["after"]["low"] > 0.5:
+                    value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
+                    work.note(f"{name} still tells {value:.1f} % of captions apart [{low:.1f}, {high:.1f}]")
         kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(kept, dropped, facts)
 

@@ -90,7 +90,7 @@ STEPS: Registry[StepEntry] = Registry(
         StepEntry(
             "select",
             "the best rows of every category by their scores",
-            "counterfoil build select rated.csv --by negative_vera negative_cola --share 0.35 --out best.csv",
+            "counterfoil build select rated.csv --by negative_vera --share 0.35 --out best.csv",
             "counterfoil.build.steps.select:Select",
         ),
         StepEntry(
@@ -108,7 +108,7 @@ STEPS: Registry[StepEntry] = Registry(
         StepEntry(
             "refine",
             "rows dropped until blind scores tell nothing",
-            "counterfoil build refine pairs.csv --scores vera.csv cola.csv --out refined.csv",
+            "counterfoil build refine pairs.csv --scores vera.csv --scores cola.csv --out refined.csv",
             "counterfoil.build.steps.refine:Refine",
         ),
     ),
