@@ -149,7 +149,7 @@ def test_retry_after_is_honoured_by_all_requests(server, quads):
 def test_a_date_to_wait_for_is_read():
     import httpx2
 
-    from counterfoil.scorers.chat.endpoint import _retry_after
+    from counterfoil.scorers.chat.client import _retry_after
 
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert 28 <= _retry_after(httpx2.Headers({"Retry-After": later})) <= 30

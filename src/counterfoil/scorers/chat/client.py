@@ -1,0 +1,322 @@
+"""Clients of endpoints that answer JSON with JSON: requests sent at a pace, retried, and kept once answered.
+
+No request is paid for twice: every answer is kept as soon as it arrives, under the digest of everything that
+was sent. Requests that hang when a process is killed were never answered, and are sent again.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import islice
+from queue import Empty, SimpleQueue
+from random import Random
+from typing import Any, Generic, TypeVar
+
+import httpx2
+
+from counterfoil.errors import ModelError
+
+#: What is asked of an endpoint, and what it answers.
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+#: Answers that are worth another try.
+_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+#: Codes of errors by which a filter declines to answer.
+_FILTERED = ("content_filter", "content_policy", "moderation_blocked")
+#: No wait between tries is longer, in seconds; an endpoint that asks for more ends the run.
+_LONGEST = 60.0
+_PATIENCE = 600.0
+#: Seconds that requests under way have to be finished where a run ends before its time.
+_GRACE = 5.0
+#: Requests prepared ahead of those that are under way, for each that may be.
+_AHEAD = 2
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Where requests go, and how they are sent; neither pace nor tries change answers."""
+
+    url: str
+    model: str
+    concurrency: int = 8
+    #: Requests a minute at most; 0 is no limit.
+    rpm: float = 0.0
+    #: Tries after the first one, and the wait before the first of them, in seconds; it doubles every time.
+    retries: int = 6
+    wait: float = 1.0
+    #: Seconds until a request is given up.
+    timeout: float = 120.0
+
+
+@dataclass
+class Spent:
+    """What a process has sent and used so far; kept answers cost nothing again."""
+
+    requests: int = 0
+    retried: int = 0
+    kept: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    models: set[str] = field(default_factory=set)
+
+
+class Client(Generic[Asked, Answer]):
+    """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written.
+
+    A kind of endpoint has a `kind`, a `path` under the address and the name of `what` it answers, makes the
+    payload of a request, reads an answer, and keeps it.
+    """
+
+    kind: str
+    path: str
+    what: str
+
+    def __init__(self, settings: ClientSettings, *, key: str = "") -> None:
+        self.settings, self.spent = settings, Spent()
+        self._key = key
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._next, self._reached = 0.0, False
+        # Jitter changes nothing but when a request is sent.
+        self._random = Random()
+
+    def payload(self, request: Asked) -> tuple[Callable[[], bytes], str]:
+        """What makes the body of a request, and the digest of everything in it and of where it goes."""
+        raise NotImplementedError
+
+    @property
+    def keeps(self) -> bool:
+        """Whether answers are kept from one process to the next."""
+        raise NotImplementedError
+
+    def read(self, body: Any) -> Answer:
+        """The answer in a body; raises `KeyError`, `ValueError` and the like for what is none."""
+        raise NotImplementedError
+
+    def refusal(self, message: str) -> Answer:
+        """The answer where a filter declines to look at a request."""
+        raise NotImplementedError
+
+    def known(self, key: str) -> Answer | None:
+        """The answer that was kept, if any."""
+        raise NotImplementedError
+
+    def keep(self, key: str, answer: Answer) -> Answer:
+        """The answer once it is kept."""
+        raise NotImplementedError
+
+    def ask(self, requests: Sequence[Asked]) -> Iterator[Answer]:
+        """The answer to each request, in order; equal requests are sent once.
+
+        Requests are prepared a few ahead, so that images of a large benchmark are never all in memory. Raises
+        `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or gives no
+        answer after all tries. Whatever was answered is kept.
+        """
+        under_way: dict[str, Future[Answer]] = {}
+        self._stop = threading.Event()
+        limit = self.settings.concurrency
+        limits = httpx2.Limits(max_connections=limit, max_keepalive_connections=limit)
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        # Certificates take a fifth of a second to load, and a plain address has none.
+        verify = self.settings.url.startswith("https:")
+        timeout = self.settings.timeout
+        with (
+            httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=verify) as client,
+            _Workers(limit) as pool,
+        ):
+
+            def submit(request: Asked) -> Future[Answer]:
+                payload, key = self.payload(request)
+                if key not in under_way:
+                    under_way[key] = pool.submit(self._answer, client, payload, key)
+                return under_way[key]
+
+            coming = iter(requests)
+            try:
+                queue = [submit(each) for each in islice(coming, _AHEAD * limit)]
+                while queue:
+                    yield queue.pop(0).result()
+                    queue += [submit(each) for each in islice(coming, 1)]
+            finally:
+                # Requests that wait for another try are given up; those under way may be finished and kept.
+                self._stop.set()
+
+    def _answer(self, client: httpx2.Client, payload: Callable[[], bytes], key: str) -> Answer:
+        known = self.known(key)
+        if known is not None:
+            return known
+        content, last = payload(), ""
+        for tries in range(self.settings.retries + 1):
+            self._pace()
+            try:
+                with self._lock:
+                    self.spent.requests += 1
+                    self.spent.retried += tries > 0
+                response = client.post(
+                    f"{self.settings.url}/{self.path}",
+                    content=content,
+                    headers={"Content-Type": "application/json"},
+                )
+                reply, last, after = self._read(response)
+            except httpx2.ConnectError as error:
+                if not self._reached:
+                    hint = "is it running, and is the address right?"
+                    raise self._failed(
+                        "the endpoint cannot be reached", given=str(error), hint=hint
+                    ) from None
+                last, after = _words(error), 0.0
+            except (httpx2.TransportError, httpx2.DecodingError) as error:
+                last, after = _words(error), 0.0
+            else:
+                if reply is not None:
+                    return self.keep(key, reply)
+            if after > _PATIENCE:
+                raise self._failed("the endpoint asks for a long wait", given=f"{after:,.0f} s ({last})")
+            if tries < self.settings.retries:
+                self._sleep(max(after, self._backoff(tries)))
+        raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
+
+    def _read(self, response: httpx2.Response) -> tuple[Answer | None, str, float]:
+        """The answer in a response, or none, why, and how many seconds the endpoint asks to wait."""
+        self._reached = True
+        status, text = response.status_code, response.text
+        if status == 200:
+            try:
+                return self.read(json.loads(text)), "", 0.0
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+                return None, f"status 200 and no {self.what}: {text[:80]}", 0.0
+        message = self._shown(_message(text))
+        if status == 400 and any(word in text for word in _FILTERED):
+            # A filter that refuses to look is an answer, counted as a refusal.
+            return self.refusal(message), "", 0.0
+        if status in _AGAIN and "insufficient_quota" not in text:
+            after = _retry_after(response.headers)
+            if status == 429:
+                # One that is too fast slows down all.
+                with self._lock:
+                    self._next = max(self._next, time.monotonic() + after)
+            return None, f"status {status}: {message}", after
+        what, hint = _REFUSED.get(status, ("the endpoint refuses the request", None))
+        raise self._failed(what, given=f"status {status}: {message}", hint=hint)
+
+    def _pace(self) -> None:
+        """Wait until the next request may be sent."""
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + (60.0 / self.settings.rpm if self.settings.rpm else 0.0)
+        self._sleep(start - now)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._stop.wait(max(0.0, seconds)):
+            raise self._failed("given up, since another request failed")
+
+    def _backoff(self, tries: int) -> float:
+        """Seconds before the next try: doubled each time, with jitter, so that requests spread out."""
+        return min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
+
+    def _shown(self, text: str) -> str:
+        """A server's words without the key, which some repeat."""
+        return text.replace(self._key, "(key)") if self._key else text
+
+    def _failed(self, what: str, *, given: str | None = None, hint: str | None = None) -> ModelError:
+        return ModelError(
+            what,
+            where=f"{self.kind}:{self.settings.url}#{self.settings.model}",
+            given=None if given is None else self._shown(given),
+            hint=hint or (_GOES_ON if self.keeps else None),
+        )
+
+
+class _Workers:
+    """Threads that make requests; when the block is left, those under way have some seconds to be finished.
+
+    An executor of the standard library would wait for each of them, up to the timeout of a request.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+
+    def __enter__(self) -> "_Workers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Empty):
+            while True:
+                self._work.get_nowait()
+        for _thread in self._threads:
+            self._work.put(None)
+        until = time.monotonic() + _GRACE
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def submit(self, call: Callable[..., Answer], *given: Any) -> "Future[Answer]":
+        found: Future[Answer] = Future()
+
+        def work() -> None:
+            try:
+                found.set_result(call(*given))
+            except BaseException as error:
+                found.set_exception(error)
+
+        self._work.put(work)
+        return found
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+
+_GOES_ON = "what was answered is kept: the same command goes on from there"
+_REFUSED: Mapping[int, tuple[str, str | None]] = {
+    401: (
+        "the endpoint refuses the key",
+        "put it into the environment variable COUNTERFOIL_API_KEY, or name another with --api-key-env",
+    ),
+    403: ("the endpoint refuses the key", None),
+    404: (
+        "no such model or address",
+        "the address ends as in .../v1; the path of requests is added",
+    ),
+}
+
+
+def _message(text: str) -> str:
+    """What an error says, in the layouts of servers; else the beginning of the text."""
+    try:
+        found = json.loads(text)
+        error = found.get("error", found)
+        message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
+    except (ValueError, AttributeError):
+        message = ""
+    return str(message or text)[:200]
+
+
+def _retry_after(headers: httpx2.Headers) -> float:
+    """The seconds that an endpoint asks to wait: a number of them, or a date; 0 where it asks for none."""
+    text = headers.get("retry-after", "")
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        then = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return max(0.0, (then.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _words(error: Exception) -> str:
+    kind = type(error).__name__
+    return f"{kind}: {error}" if str(error) else kind
