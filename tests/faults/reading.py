@@ -113,6 +113,7 @@ READERS: dict[str, tuple[str, ...]] = {
 }
 
 _AUDIT = "audit pairs --data pairs.csv --images photos --no-cache"
+_PUBLISH = "publish quads --to folder:new"
 _EXPLAIN = "explain pixels:colours quads --no-cache"
 _RUNS = "compare runs/a runs/b --draws 100"
 _POOL = "pool galleries/g1 galleries/g2"
@@ -153,6 +154,29 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--level": ("0", "2", "x"),
         "--limit": ("0", "x"),
         "--html": ("pairs.csv", "pairs.csv/x.html"),
+    },
+    "publish quads": {
+        "--to": (
+            "",
+            "nowhere",
+            "folder:",
+            "folder:quads",
+            "folder:photos",
+            "folder:pairs.csv/x",
+            "hub:a",
+            "hub:a/b/c",
+        ),
+    },
+    "publish album --to folder:new": {"--split": ("0.2",)},
+    _PUBLISH: {
+        "--licence": ("CC-BY-4", "mine"),
+        "--split": ("0", "1", "-1", "nan", "x"),
+        "--date": ("2024-13-01", "today"),
+        "--release": ("1", "1.0", "x"),
+        "--language": ("English", "e"),
+        "--url": ("here",),
+        "--provenance": ("nowhere.json", "photos", "pairs.json"),
+        "--json": ("photos", "new/x.json"),
     },
     _EXPLAIN: {
         "--questions": ("nothing", ",", ""),
@@ -382,6 +406,10 @@ _CANDIDATES = "captions score --metrics length --out new.csv --candidates"
 
 #: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
 CONTENTS: dict[str, tuple[str, str, str]] = {
+    "unknown-key.json": ('{"poeple": "two"}', f"{_PUBLISH} --provenance", "unknown key"),
+    "no-name.json": ('{"steps": [{"rows_in": 1}]}', f"{_PUBLISH} --provenance", "a step without a name"),
+    "no-rows.json": ('{"rows": "pairs.csv"}', f"{_PUBLISH} --provenance", "no column 'id'"),
+    "other-rows.json": ('{"rows": "outcomes.csv"}', f"{_PUBLISH} --provenance", "of other questions"),
     "no-candidates.json": ('{"p0": []}', _CANDIDATES, "no candidates"),
     "list-in-list.json": ('{"p0": [["a cat"]]}', _CANDIDATES, "candidate 1: the caption is no string"),
     "list-with-objects.json": ('{"p0": ["a", {"caption": "b"}]}', _CANDIDATES, "candidate 2: the caption"),

@@ -62,7 +62,7 @@ class Provenance:
     rows: pa.Table | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, where: object = "provenance") -> "Provenance":
+    def of(cls, made: object, *, where: object = "provenance") -> "Provenance":
         """From a plain mapping with these keys, all of which may be missing.
 
         `steps` and `sources` list mappings with the fields of `StepOfMaking` and `SourceOfData`; texts may
@@ -74,7 +74,7 @@ class Provenance:
         Traceback (most recent call last):
         counterfoil.errors.DataError: provenance: unknown key; given: poeple; allowed: method, steps, ...
         """
-        _check_keys(given, cls, where)
+        given = _checked(made, cls, where)
         rows = given.get("rows")
         if rows is not None and not isinstance(rows, pa.Table):
             raise DataError("the rows are no table", where=f"{where}, rows", given=type(rows).__name__)
@@ -97,13 +97,15 @@ class Provenance:
         )
 
 
-def _check_keys(given: object, kind: Any, where: object) -> None:
+def _checked(given: object, kind: Any, where: object) -> Mapping[str, Any]:
+    """The object, where it has the fields of a dataclass and no others."""
     names = [each.name for each in fields(kind)]
     if not isinstance(given, Mapping):
         raise DataError("not an object with named values", where=where, given=type(given).__name__)
     for key in given:
         if key not in names:
             raise DataError("unknown key", where=where, given=key, allowed=names)
+    return given
 
 
 def _listed(given: Mapping[str, Any], key: str, where: object) -> Sequence[Any]:
@@ -121,8 +123,8 @@ def _texts(given: Mapping[str, Any], key: str, where: object) -> tuple[str, ...]
     return tuple(found)
 
 
-def _step(given: Any, where: str) -> StepOfMaking:
-    _check_keys(given, StepOfMaking, where)
+def _step(made: object, where: str) -> StepOfMaking:
+    given = _checked(made, StepOfMaking, where)
     kinds = {
         "name": str,
         "summary": str,
@@ -141,10 +143,10 @@ def _step(given: Any, where: str) -> StepOfMaking:
     return StepOfMaking(**given)
 
 
-def _source(given: Any, where: str) -> SourceOfData:
-    if isinstance(given, str):
-        return SourceOfData(given)
-    _check_keys(given, SourceOfData, where)
+def _source(made: object, where: str) -> SourceOfData:
+    if isinstance(made, str):
+        return SourceOfData(made)
+    given = _checked(made, SourceOfData, where)
     if not given.get("name") or not all(isinstance(each, str) for each in given.values()):
         raise DataError("a source has a name, a licence and an address, all texts", where=where, given=given)
     return SourceOfData(**given)

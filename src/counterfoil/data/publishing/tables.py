@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
-from counterfoil.data.records import FileSource, Image
+from counterfoil.data.records import FileSource, Image, decode
 from counterfoil.data.stored_items import ending_of
 from counterfoil.store import writing
 
@@ -136,7 +136,8 @@ def image_cell(image: Image) -> dict[str, Any] | None:
         data = image.read()
     else:
         buffer = io.BytesIO()
-        image.decode().save(buffer, format="PNG")
+        picture = decode(image.read(), where=f"image '{image.id}'", crop=image.crop)
+        picture.save(buffer, format="PNG")
         data = buffer.getvalue()
     ending = ending_of(data)
     # Folders of a machine say nothing to others.

@@ -35,9 +35,9 @@ from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.stats.sharing import Sharing
 from counterfoil.store import write_json, write_text
 
-README, CROISSANT, CHECKSUMS, DATA = "README.md", "croissant.json", "checksums.sha256", "data"
-#: All that a published folder holds.
-FILES = (*own.FILES, README, CROISSANT, CHECKSUMS, DATA)
+README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
+#: A published folder is one output: every file in it is written, or goes.
+FILES = ("*",)
 #: The grouping that names splits.
 SPLIT = "split"
 
@@ -85,6 +85,7 @@ def publish_folder(
         release = benchmark.questions.release()
     splits, release = _splits(benchmark, release)
     release = _with_makers(benchmark, release, about)
+    check_target(out)
     with _in_place(out) as folder:
         return _write(benchmark, release, splits, folder, about, progress)
 
@@ -232,17 +233,40 @@ def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable
     return replace(table, columns=columns)
 
 
+def check_target(out: Path) -> None:
+    """Raise `InputError` unless `out` is new, empty, or holds nothing but what was published there.
+
+    The folder is replaced as a whole, so that files which came from elsewhere are never in it, whatever the
+    command may overwrite.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError("not a folder", where=out, hint="name a new folder")
+    there = _paths(out) if out.is_dir() else []
+    try:
+        strange = sorted(set(there) - set(_checksums(out))) if there else []
+    except (OSError, UnicodeDecodeError):
+        strange = there
+    if strange:
+        given = ", ".join(strange[:3])
+        raise InputError("the folder holds other files", where=out, given=given, hint="name a new folder")
+
+
 def why_foreign(folder: Path, name: str) -> str | None:
     """Why `folder` holds no publication of the benchmark `name` as it was written; None where it does."""
     try:
-        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-        written = {path: each for each, _, path in (line.partition("  ") for line in lines)}
+        written = _checksums(folder)
         same = set(written) == set(_paths(folder)) and all(
             _digest(folder / path) == each for path, each in written.items()
         )
     except (OSError, UnicodeDecodeError):
         return "the folder holds other files"
     return own.why_foreign(folder, name) if same else "the folder holds files that were changed since"
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    """The digests that were written, by path."""
+    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    return {path: each for each, _, path in (line.partition("  ") for line in lines)}
 
 
 def _paths(folder: Path) -> list[str]:

@@ -1,0 +1,178 @@
+"""`counterfoil publish`: what is published is measured the same, licences are kept, the hub gets a commit."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import hub_server
+from counterfoil import catalog
+from counterfoil.data.folder import load, save
+
+_DRIVER = """
+import contextlib, io, json, os, sys, urllib.request
+from counterfoil.cli import main
+found = []
+for step in json.load(sys.stdin):
+    os.environ["HF_TOKEN"] = step.get("token", sys.argv[2])
+    request = urllib.request.Request(sys.argv[1] + "/control", json.dumps(step.get("faults", {})).encode())
+    urllib.request.urlopen(request, timeout=10).close()
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv[1:], kept = ["publish", *step["arguments"]], sys.argv[1:]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    sys.argv[1:] = kept
+    found.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(found))
+"""
+
+
+def measured(counterfoil, *arguments: object) -> dict:
+    said = counterfoil("evaluate", *arguments, "--draws", 100, "--no-cache", "--json", "-", "-q")
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    return {key: found[key] for key in ("measures", "groups")}
+
+
+@pytest.mark.parametrize(
+    ("what", "scorer"),
+    [("quads", "pixels:colours"), ("choices", "blind:unigram"), ("gallery", "pixels:colours")],
+)
+def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path, what, scorer):
+    made, out = tmp_path / what, tmp_path / "out"
+    assert counterfoil("world", "build", what, "--n", 12, "--size", 32, "--out", made).code == 0
+    split = ("--split", 0.25) if what != "gallery" else ()
+    said = counterfoil("publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split)
+    assert said.code == 0, said.err
+    assert f"published to {out}" in said.err
+    assert "Apache-2.0 asks" not in said.err
+    before, after = measured(counterfoil, scorer, made), measured(counterfoil, scorer, out)
+    for name in ("train", "test") if split else ():
+        assert after["groups"].pop(name)["accuracy" if what == "choices" else "group"]["n"] in (3, 9)
+    assert after == before
+    again = counterfoil("publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split)
+    assert again.code == 0, again.err
+
+
+def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
+    drawn = catalog.benchmark("world-quads").limited(4)
+    card = catalog.benchmark_card("winoground").model_copy(update={"size": None})
+    save(replace(drawn, card=card), tmp_path / "wg")
+    to = ("--to", f"folder:{tmp_path / 'out'}")
+    said = counterfoil("publish", tmp_path / "wg", *to)
+    assert said.code == 2
+    assert "winoground: no licence to publish under; given: a research licence of its own" in said.err
+    said = counterfoil("publish", tmp_path / "wg", *to, "--licence", "CC-BY-4.0")
+    assert (said.code, len(said.err.splitlines())) == (2, 1)
+    assert (
+        "winoground: may not be published: the licence of Winoground does not let it be passed on" in said.err
+    )
+    assert not (tmp_path / "out").exists()
+    said = counterfoil("publish", tmp_path / "wg", *to, "--licence", "CC-BY-4.0", "--anyway", "--json", "-")
+    assert said.code == 0, said.err
+    assert "published although the licence of Winoground" in json.loads(said.out)["notes"][0]
+    assert "**Published although the licence of Winoground" in (tmp_path / "out" / "README.md").read_text()
+    assert "of its source: a research licence" in load(tmp_path / "out").card.licence
+
+
+def test_nothing_is_uploaded_without_being_asked_for(counterfoil, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    said = counterfoil("publish", "world-choices", "--to", "hub:ann/shapes", "--json", tmp_path / "p.json")
+    assert said.code == 0, said.err
+    assert "nothing was uploaded to hub:ann/shapes; --execute does it" in said.err
+    found = json.loads((tmp_path / "p.json").read_text())
+    assert found["executed"] is False
+    assert {"README.md", "croissant.json", "data/test-00000-of-00001.parquet"} < set(found["files"])
+
+
+def test_files_of_others_stay_whatever_may_be_overwritten(counterfoil, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
+    for more in ((), ("--overwrite",)):
+        said = counterfoil("publish", "world-choices", "--to", f"folder:{tmp_path / 'mine'}", *more)
+        assert (said.code, len(said.err.splitlines())) == (2, 1)
+        assert "the folder holds other files" in said.err
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """The hub's folder and what each of several commands printed, run one after another in one process."""
+    folder = tmp_path_factory.mktemp("hub")
+    save(catalog.benchmark("world-quads").limited(6), folder / "quads")
+    (folder / "repositories").mkdir()
+    plain = [str(folder / "quads"), "--execute", "--to"]
+    steps = {
+        "unknown": {"arguments": [*plain, "hub:ann/quads"], "token": "hf_wrong"},
+        "made": {"arguments": [*plain, "hub:ann/quads"]},
+        "there": {"arguments": [*plain, "hub:ann/quads"]},
+        "updated": {"arguments": [*plain, "hub:ann/quads", "--overwrite", "--split", "0.34"]},
+        "cut": {"arguments": [*plain, "hub:ann/cut"], "faults": {"create": ["cut"]}},
+        "again": {"arguments": [*plain, "hub:ann/again"], "faults": {"preupload": ["cut"]}},
+        "halfway": {"arguments": [*plain, "hub:ann/half"], "faults": {"commit": ["403"]}},
+    }
+    local = [str(folder / "quads"), "--to", f"folder:{folder / 'local'}", "--split", "0.34"]
+    with hub_server.running(folder / "repositories") as server:
+        environment = {
+            **os.environ, "HF_ENDPOINT": server.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0",
+            "HF_HOME": str(folder / "home"),
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", _DRIVER, server.url, hub_server.TOKEN],
+            input=json.dumps([*steps.values(), {"arguments": local}]),
+            env=environment, capture_output=True, text=True, timeout=240,
+        )  # fmt: skip
+    assert not done.returncode, done.stderr
+    return folder, dict(zip(steps, json.loads(done.stdout), strict=False))
+
+
+def committed(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_hub_gets_all_files_in_one_commit(hub):
+    folder, said = hub
+    for name in ("made", "updated", "again"):
+        code, _, err = said[name]
+        assert code == 0, err
+        assert "/datasets/ann/" in err
+        assert " at revision " in err
+    there, local = committed(folder / "repositories" / "ann" / "quads"), committed(folder / "local")
+    # What differs names the place: the address of the repository, and digests of such files.
+    assert set(there) == set(local)
+    named = {"README.md", "croissant.json", "checksums.sha256"}
+    assert {path for path in there if there[path] != local[path]} == named
+    assert load(folder / "repositories" / "ann" / "quads").digest == load(folder / "local").digest
+    described = json.loads(there["croissant.json"])
+    assert described["distribution"][0]["contentUrl"].startswith(
+        "https://huggingface.co/datasets/ann/quads/resolve/main/data/"
+    )
+
+
+def test_errors_of_the_hub_are_one_line(hub):
+    folder, said = hub
+    for name, words in (
+        (
+            "unknown",
+            "hub:ann/quads: the hub does not know the user; log in with 'hf auth login', or set HF_TOKEN",
+        ),
+        (
+            "there",
+            "hub:ann/quads: the data set exists already; name another, or add a revision with --overwrite",
+        ),
+        ("cut", "hub:ann/cut: the hub did not take the data set; given: "),
+        ("halfway", "hub:ann/half: the token may not write there"),
+    ):
+        code, _, err = said[name]
+        assert (code, len(err.splitlines())) == (2, 1), err
+        assert words in err
+    assert "the repository was made and is empty: go on with --overwrite" in said["halfway"][2]
+    assert not committed(folder / "repositories" / "ann" / "half")
+    assert "Traceback" not in "".join(err for _, _, err in said.values())
