@@ -26,6 +26,14 @@ IDEFICS = (
     "{% else %}{{ part.text }}{% endif %}{% endfor %}<end_of_utterance>\n{% endfor %}"
     "{% if add_generation_prompt %}Assistant:{% endif %}"
 )
+#: Of Gemma 3.
+GEMMA = (
+    "{{ bos_token }}{% for message in messages %}"
+    "<start_of_turn>{{ 'model' if message.role == 'assistant' else message.role }}\n"
+    "{% for part in message.content %}{% if part.type == 'image' %}<start_of_image>"
+    "{% else %}{{ part.text | trim }}{% endif %}{% endfor %}<end_of_turn>\n{% endfor %}"
+    "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
 #: Sizes of a tiny model; `side` is that of its square pictures, `patch` of their patches.
 TINY: dict[str, int] = {
     "width": 32,
@@ -181,6 +189,69 @@ def _idefics(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.Idefics3ForConditionalGeneration(config), processor
 
 
+def _gemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+    import transformers
+
+    marks = {
+        "boi_token": "<start_of_image>",
+        "eoi_token": "<end_of_image>",
+        "image_token": "<image_soft_token>",
+    }
+    tokenizer = words("<start_of_turn>", "<end_of_turn>", eos="<eos>", pad="<pad>", bos="<bos>")
+    tokenizer = named(tokenizer, marks)
+    tokens = (sizes["side"] // sizes["patch"] // 2) ** 2
+    config = transformers.Gemma3Config(
+        text_config=_text(
+            sizes, tokenizer, head_dim=sizes["width"] // sizes["heads"], sliding_window=16,
+            layer_types=["sliding_attention", *["full_attention"] * (sizes["layers"] - 1)],
+        ),
+        vision_config=_vision(sizes, model_type="siglip_vision_model", vision_use_head=False),
+        mm_tokens_per_image=tokens,
+        boi_token_index=tokenizer.boi_token_id,
+        eoi_token_index=tokenizer.eoi_token_id,
+        image_token_index=tokenizer.image_token_id,
+    )  # fmt: skip
+    images = transformers.Gemma3ImageProcessor(size={"height": sizes["side"], "width": sizes["side"]})
+    processor = transformers.Gemma3Processor(images, tokenizer, chat_template=GEMMA, image_seq_length=tokens)
+    return transformers.Gemma3ForConditionalGeneration(config), processor
+
+
+def _internvl(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+    import transformers
+
+    marks = {
+        "start_image_token": "<img>", "end_image_token": "</img>",
+        "context_image_token": "<IMG_CONTEXT>", "video_token": "<video>",
+    }  # fmt: skip
+    tokenizer = named(words("<|im_start|>", "<|im_end|>", eos="<|im_end|>", pad="<|endoftext|>"), marks)
+    side = sizes["side"]
+    config = transformers.InternVLConfig(
+        text_config=_text(sizes, tokenizer, model_type="qwen2"),
+        vision_config=_vision(sizes) | {"image_size": [side, side], "patch_size": [sizes["patch"]] * 2},
+        image_token_id=tokenizer.context_image_token_id,
+        image_seq_length=(side // sizes["patch"] // 2) ** 2,
+    )
+    images = transformers.GotOcr2ImageProcessor(
+        size={"height": side, "width": side}, crop_to_patches=True, min_patches=1, max_patches=4
+    )
+    processor = transformers.InternVLProcessor(
+        images,
+        tokenizer,
+        transformers.InternVLVideoProcessor(size={"height": side, "width": side}),
+        image_seq_length=config.image_seq_length,
+        chat_template=CHATML.replace("IMAGE", "<IMG_CONTEXT>\n"),
+    )
+    return transformers.InternVLForConditionalGeneration(config), processor
+
+
+def named(tokenizer: Any, marks: dict[str, str]) -> Any:
+    """The tokenizer with marks that its library knows by name (`tokenizer.boi_token`)."""
+    tokenizer.add_special_tokens({"additional_special_tokens": list(marks.values())})
+    tokenizer._set_model_specific_special_tokens(special_tokens=marks)
+    tokenizer.init_kwargs["extra_special_tokens"] = marks
+    return tokenizer
+
+
 def _llava(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     import transformers
 
@@ -274,14 +345,40 @@ def _git(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.GitForCausalLM(config), transformers.GitProcessor(images, tokenizer)
 
 
+def _paired(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+    """A ViT and a GPT-2 that attends to it, narrower than it; the image processor is saved here."""
+    import transformers
+
+    tokenizer = words(eos="<|endoftext|>", pad="<|endoftext|>", bos="<|endoftext|>")
+    decoder = transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_positions=64, n_embd=sizes["width"], n_layer=sizes["layers"],
+        n_head=sizes["heads"], is_decoder=True, add_cross_attention=True,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    encoder = transformers.ViTConfig(**_vision(sizes) | {"hidden_size": 2 * sizes["vision_width"]})
+    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(
+        encoder,
+        decoder,
+        decoder_start_token_id=tokenizer.bos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    size = {"height": sizes["side"], "width": sizes["side"]}
+    transformers.ViTImageProcessor(size=size).save_pretrained(folder)
+    return transformers.VisionEncoderDecoderModel(config), tokenizer
+
+
 FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
     "qwen2-vl": lambda sizes, folder: _qwen(sizes, folder, third=False),
     "qwen3-vl": lambda sizes, folder: _qwen(sizes, folder, third=True),
     "idefics3": _idefics,
     "llava-onevision": _llava,
+    "gemma3": _gemma,
+    "internvl": _internvl,
     "paligemma": _paligemma,
     "blip": _blip,
     "git": _git,
+    "vision-encoder-decoder": _paired,
 }
 
 

@@ -32,7 +32,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
 
     def make(folder: Path) -> None:
-        for name in ("qwen2-vl", "idefics3", "paligemma", "blip", "git"):
+        for name in ("qwen2-vl", "idefics3", "paligemma", "blip", "git", "vision-encoder-decoder"):
             tiny_generative.save(name, folder / name)
         tiny_generative.save_coca(folder / "coca")
         save_text_models(folder)
@@ -73,6 +73,8 @@ def by_the_library(name: str, models: Path) -> Callable[[Any, str], list[float]]
 
     if name == "coca":
         return by_open_clip(models / name)
+    if name == "vision-encoder-decoder":
+        return by_labels(models / name)
     model = transformers.AutoModelForImageTextToText.from_pretrained(models / name).eval()
     processor = transformers.AutoProcessor.from_pretrained(models / name)
     tokenizer = processor.tokenizer
@@ -120,6 +122,25 @@ def by_the_library(name: str, models: Path) -> Callable[[Any, str], list[float]]
     return score
 
 
+def by_labels(folder: Path) -> Callable[[Any, str], list[float]]:
+    """The logits of a call with labels, which the model shifts behind its begin mark by itself."""
+    import torch
+    import transformers
+
+    model = transformers.VisionEncoderDecoderModel.from_pretrained(folder).eval()
+    images = transformers.AutoImageProcessor.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+    def score(picture: Any, text: str) -> list[float]:
+        labels = torch.tensor([[*tokenizer(text)["input_ids"], tokenizer.eos_token_id]])
+        pixels = images(picture, return_tensors="pt").pixel_values
+        with torch.inference_mode():
+            logs = model(pixel_values=pixels, labels=labels).logits[0].float().log_softmax(-1)
+        return [float(logs[at, each]) for at, each in enumerate(labels[0].tolist())]
+
+    return score
+
+
 def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
     """The logits and labels of `CoCa.forward`, whose texts are padded in full."""
     import open_clip
@@ -139,7 +160,9 @@ def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
     return score
 
 
-@pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", "blip", "git", "coca"])
+@pytest.mark.parametrize(
+    "name", ["qwen2-vl", "idefics3", "paligemma", "blip", "git", "vision-encoder-decoder", "coca"]
+)
 def test_equal_to_one_pair_at_a_time(name: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = loaded(name, models)
     pairs = pairs_of(pictures())

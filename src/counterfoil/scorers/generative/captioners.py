@@ -1,7 +1,7 @@
-"""Captioners as decoders: BLIP and GIT of the package transformers, CoCa of open_clip.
+"""Captioners as decoders: BLIP, GIT and encoder-decoders of the package transformers, CoCa of open_clip.
 
 They have no chat template: a caption follows a begin mark and, where one is wanted, the beginning of a text.
-The picture goes through its tower once; BLIP's keys and values for it, too, are computed once.
+The picture goes through its tower once; keys and values of a decoder that attends to it across, too.
 """
 
 from abc import ABC, abstractmethod
@@ -78,10 +78,18 @@ class Captioner(ABC):
         return torch.cat([prompt, (places < lengths[:, None]).long()], dim=1)
 
 
-class BlipCaptioner(Captioner):
-    """BLIP's captioner: text attends to the picture across, whose keys and values are kept per layer."""
+class CrossCaptioner(Captioner):
+    """A decoder that attends to the picture across; keys and values for the picture are kept by layer."""
 
     wholes: ClassVar[bool] = True
+
+    @abstractmethod
+    def states(self, pixels: Tensor) -> Tensor:
+        """(1, places, width): the picture as the decoder attends to it."""
+
+    @abstractmethod
+    def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
+        """The decoder's output, with the logits of the positions `keep`, or of so many last ones."""
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures with one caption each."""
@@ -89,14 +97,14 @@ class BlipCaptioner(Captioner):
         ids, mask = torch.zeros((2, len(rows), longest), dtype=torch.long)
         for line, row in enumerate(rows):
             ids[line, : len(row.ids)], mask[line, : len(row.ids)] = torch.tensor(row.ids), 1
-        towers = [self.model.vision_model(pixel_values=each.inputs["pixels"]) for each in seen]
-        output = self.model.text_decoder(
+        # The picture's positions are not among the text's.
+        keep = keep - torch.tensor([[each.size] for each in seen], device=self.device)
+        output = self.decode(
+            keep,
             input_ids=ids.to(self.device),
             attention_mask=mask.to(self.device),
-            encoder_hidden_states=torch.cat([tower.last_hidden_state for tower in towers]),
+            encoder_hidden_states=torch.cat([self.states(each.inputs["pixels"]) for each in seen]),
             use_cache=False,
-            # The picture's positions are not among the text's.
-            logits_to_keep=keep - torch.tensor([[each.size] for each in seen], device=self.device),
         )
         logits: Tensor = output.logits
         return logits
@@ -105,31 +113,63 @@ class BlipCaptioner(Captioner):
         """A picture and the prompt."""
         from transformers import DynamicCache, EncoderDecoderCache
 
-        pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
-        states = self.model.vision_model(pixel_values=pixels).last_hidden_state
-        output = self.model.text_decoder(
+        ids, states = torch.tensor([self.prompt], device=self.device), self.states(seen.inputs["pixels"])
+        output = self.decode(
+            1,
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             encoder_hidden_states=states,
             past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()),
             use_cache=True,
-            logits_to_keep=1,
         )
         return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt."""
-        output = self.model.text_decoder(
+        output = self.decode(
+            keep,
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
             # That there is a picture is all it says: its keys and values are in the cache.
             encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
             past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
-            logits_to_keep=keep,
         )
         logits: Tensor = output.logits
         return logits
+
+
+class BlipCaptioner(CrossCaptioner):
+    """BLIP's captioner."""
+
+    def states(self, pixels: Tensor) -> Tensor:
+        """The states of all patches."""
+        found: Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
+        return found
+
+    def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
+        """By its text decoder."""
+        return self.model.text_decoder(logits_to_keep=keep, **inputs)
+
+
+class PairedCaptioner(CrossCaptioner):
+    """A vision encoder with a text decoder that was trained to attend to it (`VisionEncoderDecoderModel`)."""
+
+    def states(self, pixels: Tensor) -> Tensor:
+        """The encoder's states, as wide as the decoder needs them."""
+        model = self.model
+        found: Tensor = model.encoder(pixel_values=pixels).last_hidden_state
+        narrow = getattr(model.decoder.config, "cross_attention_hidden_size", None) is None
+        if narrow and model.encoder.config.hidden_size != model.decoder.config.hidden_size:
+            found = model.enc_to_dec_proj(found)
+        return found
+
+    def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
+        """By its decoder, which gives all logits: some kinds cannot be asked for fewer."""
+        output = self.model.decoder(**inputs)
+        if isinstance(keep, Tensor):
+            output.logits = output.logits.take_along_dim(keep[..., None], dim=1)
+        return output
 
 
 class GitCaptioner(Captioner):
@@ -181,22 +221,44 @@ class CocaCaptioner(Captioner):
         return logits.take_along_dim(keep[..., None], dim=1)
 
 
+#: The captioners by transformers' model type.
+CAPTIONERS: dict[str, type[Captioner]] = {
+    "blip": BlipCaptioner,
+    "git": GitCaptioner,
+    "vision-encoder-decoder": PairedCaptioner,
+}
+
+
 def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
-    """The captioner in a model of transformers that has no chat template: BLIP or GIT.
+    """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`.
 
     Raises `ModelError` for other kinds of model.
     """
-    kind = {"blip": BlipCaptioner, "git": GitCaptioner}.get(found.model.config.model_type)
+    kind = CAPTIONERS.get(found.model.config.model_type)
     if kind is None:
         raise ModelError(
             "captions of this kind of model cannot be scored without a chat template",
             where=where,
             given=found.model.config.model_type,
-            allowed="blip, git, paligemma, or a model with a chat template",
+            allowed=f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template",
         )
-    tokenizer, text = found.processor.tokenizer, found.model.config.get_text_config()
-    # BLIP's decoder begins with a mark of its own; GIT's with the tokenizer's class mark.
-    first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
+    config, tokenizer = found.model.config, found.processor.tokenizer
+    if kind is PairedCaptioner:
+        text, first, end = config.decoder, config.decoder_start_token_id, config.eos_token_id
+        first = text.bos_token_id if first is None else first
+        end = tokenizer.eos_token_id if end is None else end
+    else:
+        text = config.get_text_config()
+        # BLIP's decoder begins with a mark of its own; GIT's with the tokenizer's class mark.
+        first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
+        end = tokenizer.sep_token_id
+    if first is None or end is None:
+        raise ModelError(
+            "nothing says which token begins a caption, and which one ends it",
+            where=where,
+            given=f"begin {first}, end {end}",
+            hint="set decoder_start_token_id and eos_token_id in config.json",
+        )
     return kind(
         model=found.model,
         device=found.device,
@@ -205,7 +267,7 @@ def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
         prompt=(int(first), *plain_ids(tokenizer, instruction)),
         positions=int(text.max_position_embeddings),
         words=lambda caption: tuple(plain_ids(tokenizer, caption)),
-        end=int(tokenizer.sep_token_id),
+        end=int(end),
         mask=tokenizer.mask_token_id,
         pixels=lambda picture: found.processor.image_processor(
             images=PIL.Image.fromarray(picture), return_tensors="pt"

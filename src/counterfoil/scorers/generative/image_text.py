@@ -277,7 +277,7 @@ def opened(argument: str, options: Options, where: str) -> Opened:
                 allowed="image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ...",
             )
         model, revision = loading.weights_of(library, argument, where, kind=kind)
-        processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
+        processor = _processor(library, argument, where, config.model_type)
     if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
         raise ModelError(
             "the folder holds no processor for images and texts together",
@@ -301,6 +301,23 @@ def opened(argument: str, options: Options, where: str) -> Opened:
         device=device,
         dtype=computed,
         versions={"transformers": library.__version__, "torch": torch.__version__, "device": str(device)},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateProcessors:
+    """The image processor and the tokenizer of a model that has no processor for both."""
+
+    image_processor: Any
+    tokenizer: Any
+
+
+def _processor(library: Any, argument: str, where: str, kind: str) -> Any:
+    if kind != "vision-encoder-decoder":
+        return loading.fetched(library.AutoProcessor, argument, where, "processor")
+    return SeparateProcessors(
+        loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
+        loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
     )
 
 

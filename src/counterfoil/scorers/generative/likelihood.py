@@ -51,7 +51,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     else:
         model = opened(argument, options, where)
         identity, versions = model.identity, dict(model.versions)
-        if model.model.config.model_type in ("blip", "git"):
+        if model.model.config.model_type in captioners.CAPTIONERS:
             writer = captioners.captioner_of(model, chosen.instruction or "", where)
             decoder, words = writer, Words.of_captioner(writer, chosen)
         else:
