@@ -96,7 +96,7 @@ def _example(rows: pa.Table, at: int, *, work: Work) -> RowExample:
                 images[column] = Image(cell, FileSource(work.image_file(cell)))
             except DataError:
                 continue
-    originals = [f"{role}_original" for role in CAPTION_ROLES]
+    originals = [f"{role}_original" for role in CAPTION_ROLES if row.get(f"{role}_original") != row.get(role)]
     texts = {name: row[name] for name in (*CAPTION_ROLES, *originals, "subset") if row.get(name)}
     return RowExample(
         str(row["id"]),

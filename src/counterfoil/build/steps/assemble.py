@@ -115,6 +115,7 @@ class Assemble:
             citation=self.citation,
             measures=_MEASURES[kind],
             groupings=tuple(groupings),
+            macro="subset" if "subset" in groupings else "",
         )
         ids = rows["id"].to_pylist()
         captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
