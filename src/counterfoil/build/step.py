@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import FileSource, Image
+from counterfoil.data.tables import EXTENSIONS
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.store import digest_file
@@ -227,6 +228,20 @@ def read_files(step: Step) -> dict[str, str]:
                 )
                 found[name] = hashlib.blake2b(repr(listing).encode(), digest_size=16).hexdigest()
     return found
+
+
+def check_files(step: Step, *, where: object) -> None:
+    """Raise `DataError` where a setting names a file or a folder, by its look, that does not exist."""
+    for each in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, each.name)
+        if not each.metadata.get("file") or value is None:
+            continue
+        for name in value if isinstance(value, tuple) else (value,):
+            path = Path(name)
+            if (path.suffix.lower() in EXTENSIONS or len(path.parts) > 1) and not path.exists():
+                raise DataError(
+                    "no such file or folder", where=f"{where}, {each.name}", given=name, hint="check the path"
+                )
 
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:

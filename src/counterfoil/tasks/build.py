@@ -15,7 +15,7 @@ from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, run_recipe, run_step
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import Output, Work, check_files
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
@@ -207,6 +207,8 @@ def build(
         why = why_foreign(out)
         if why is not None and not overwrite:
             raise InputError(why, where=out, hint="choose another folder, or replace it with --overwrite")
+        for label, step in zip(recipe.labels, recipe.steps, strict=True):
+            check_files(step, where=f"step {label}")
         begin(out, _FORMAT)
         progress = shown.enter_context(feedback.progress())
         work = _work(out, options, feedback, progress)

@@ -1,0 +1,65 @@
+"""Builds that are killed and started again end in the same bytes as one that was not."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+Digests = Callable[[Path], dict[str, str]]
+
+
+def _start(out: Path, cache: Path, rows: int) -> subprocess.Popen[bytes]:
+    command = ["build", "bivlc", "--n", rows, "--set", "read.size=32", "--set", "imagine.size=32"]
+    arguments = [*command, "--out", out, "--cache", cache, "--workers", 0, "--quiet"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "counterfoil", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def _finish(process: subprocess.Popen[bytes]) -> None:
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors.decode()
+
+
+def _check(tmp_path: Path, digests: Digests, *, kills: int, rows: int) -> None:
+    whole, killed = tmp_path / "whole" / "b", tmp_path / "killed" / "b"
+    began = time.monotonic()
+    _finish(_start(whole, tmp_path / "cache-whole", rows))
+    seconds = time.monotonic() - began
+    rng = np.random.default_rng(0)
+    struck = 0
+    for _ in range(kills):
+        process = _start(killed, tmp_path / "cache-killed", rows)
+        try:
+            process.wait(timeout=rng.uniform(0.25, 1.0) * seconds)
+            # It was through: the next one begins anew.
+            shutil.rmtree(killed)
+            shutil.rmtree(tmp_path / "cache-killed", ignore_errors=True)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            struck += 1
+    _finish(_start(killed, tmp_path / "cache-killed", rows))
+    assert struck
+    assert digests(killed) == digests(whole)
+
+
+def test_a_killed_build_goes_on_to_identical_bytes(tmp_path: Path, digests: Digests) -> None:
+    _check(tmp_path, digests, kills=3, rows=14)
+
+
+@pytest.mark.slow
+def test_a_build_killed_at_twenty_moments_goes_on_to_identical_bytes(
+    tmp_path: Path, digests: Digests
+) -> None:
+    _check(tmp_path, digests, kills=20, rows=70)

@@ -1,0 +1,101 @@
+"""`counterfoil build`: recipes, steps alone, the report, and bad input."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+_SMALL = ("--n", 14, "--set", "read.size=32", "--no-cache", "--workers", 0)
+
+
+def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) -> None:
+    out, result = tmp_path / "quads", tmp_path / "build.json"
+    said = counterfoil(
+        "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", result
+    )
+    assert said.code == 0
+    found = json.loads(result.read_text())
+    assert [step["step"] for step in found["steps"]][-1] == "6-assemble"
+    assert (found["recipe"], found["seed"]) == ("bivlc", 3)
+    for before, after in zip(found["steps"], found["steps"][1:], strict=False):
+        assert before["rows_out"] == after["rows_in"]
+        dropped = sum(after["dropped"].values())
+        made = 4 * after["rows_in"] if after["step"] == "3-imagine" else after["rows_in"]
+        assert after["rows_out"] + dropped == made
+    page = (out / "report.html").read_text()
+    assert page.count("<section") >= 7
+    assert "counterfoil build bivlc" in page
+    assert str(tmp_path) not in page
+    assert "another candidate was chosen" in page
+    assert counterfoil("evaluate", "blind:length", out, "--no-cache", "--draws", 100).code == 0
+    again = counterfoil(
+        "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", "-"
+    )
+    assert json.loads(again.out) == {key: its for key, its in found.items() if key != "written_by"}
+
+
+def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        'title = "Mine"\n[[steps]]\ndo = "read"\nn = 7\nsize = 32\n[[steps]]\ndo = "assemble"\n'
+    )
+    said = counterfoil("build", recipe, "--out", tmp_path / "b", "--no-cache", "--no-html")
+    assert said.code == 0
+    assert "2-assemble" in said.out
+    assert not (tmp_path / "b" / "report.html").exists()
+
+
+def test_a_step_alone_on_a_table(counterfoil, tmp_path: Path) -> None:
+    table, out, gone = (tmp_path / name for name in ("rows.csv", "out.csv", "gone.csv"))
+    table.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,a  cat ,a dog\n")
+    said = counterfoil("build", "format", table, "--out", tmp_path / "formed.parquet", "--no-cache")
+    assert said.code == 0
+    assert pq.read_table(tmp_path / "formed.parquet")["caption"].to_pylist()[1].lower().startswith("a cat")
+    assert counterfoil("build", "dedup", table, "--out", out, "--dropped", gone, "--no-cache").code == 0
+    assert len(out.read_text().splitlines()) == 2
+    assert "reason" in gone.read_text().splitlines()[0]
+
+
+def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) -> None:
+    listed = counterfoil("build", "--help").out
+    for name in ("bivlc", "trohn-img", "imagine", "refine", "assemble"):
+        assert name in listed
+    assert "--guidance" in counterfoil("build", "imagine", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("bivlcc", "--out", "b"), "no such command 'bivlcc'"),
+        (("bivlc",), "missing option '--out'"),
+        (("bivlc", "--out", "b", "--set", "imagine.q=1"), "unknown key; given: q"),
+        (("bivlc", "--out", "b", "--set", "nothing.k=1"), "no step of this recipe; given: nothing.k"),
+        (("bivlc", "--out", "b", "--set", "imagine.k=many"), "wrong value; given: 'many'"),
+        (("bivlc", "--out", "b", "--from", "missing.csv"), "1-read, source: no such file or folder"),
+        (("bivlc", "--out", "b", "--llm", "lm:gpt2"), "no step of this recipe; given: negate.by"),
+        (("missing.toml", "--out", "b"), "missing.toml: no such file"),
+        (("bivlc", "--out", "full"), "the folder holds files that no build made"),
+        (("format", "missing.csv", "--out", "b.csv"), "missing.csv: no such file"),
+        (("format", "rows.csv", "--out", "b.docx"), "unknown kind of table; given: .docx"),
+        (("format", "rows.csv", "--out", "rows.csv"), "rows.csv"),
+        (("dedup", "rows.csv", "--out", "b.csv"), "no column 'negative_caption', which 'dedup' reads"),
+        (("assemble", "rows.csv", "--out", "b", "--form", "quad"), "no column 'negative_caption'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], error: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
+    said = counterfoil("build", *arguments, "--no-cache" if "bivlcc" not in arguments else "--quiet")
+    assert said.code == 2
+    assert error in said.err.lower() or error in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) in (
+        ["full", "rows.csv"],
+        ["b", "full", "rows.csv"],
+    )
+    assert (tmp_path / "rows.csv").read_text() == "image,caption\na.png,a cat\n"
