@@ -58,6 +58,12 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.format:Format",
         ),
         StepEntry(
+            "negate",
+            "negative captions by rules, a language model, or edits of drawn scenes",
+            "counterfoil build negate rows.parquet --categories replace_obj,swap_att --out negated/",
+            "counterfoil.build.steps.negate:Negate",
+        ),
+        StepEntry(
             "imagine",
             "images for captions: drawn, by a diffusion pipeline, or by an endpoint",
             "counterfoil build imagine rows.parquet --by world --k 4 --out imagined/",

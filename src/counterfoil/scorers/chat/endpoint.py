@@ -48,6 +48,9 @@ class ChatRequest:
     parts: Parts
     max_tokens: int
     logprobs: bool = False
+    #: A seed, which endpoints that sample may heed; and whether the answer shall be a JSON object.
+    seed: int | None = None
+    structured: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,11 @@ class Endpoint(Client[ChatRequest, Reply]):
         }
         if request.logprobs:
             facts |= {"logprobs": True, "top_logprobs": _TOP}
+
+        if request.seed is not None:
+            facts["seed"] = request.seed
+        if request.structured:
+            facts["response_format"] = {"type": "json_object"}
 
         def body(written: Callable[[Image], str]) -> dict[str, Any]:
             def part(each: str | Image) -> dict[str, Any]:

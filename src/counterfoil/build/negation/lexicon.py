@@ -1,0 +1,265 @@
+"""Replacements for a word: from the lists, then from WordNet, then from the user's own captions."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.wordnet import WordNet
+from counterfoil.build.negation.words import WordLists, words
+
+#: Groups of places, beside which nothing is put by "and".
+_PLACES = frozenset(
+    [
+        "streets",
+        "hills",
+        "waters",
+        "towns",
+        "rooms",
+        "buildings",
+        "shops",
+        "parks",
+        "courts",
+        "skies",
+        "greenery",
+        "weather",
+        "events",
+        "clouds",
+        "games",
+        "counters",
+        "persons",
+        "crowds",
+        "hair",
+        "heads",
+        "body",
+        "surroundings",
+    ]
+)
+_ALIVE = frozenset(
+    [
+        "animals",
+        "bears",
+        "birds",
+        "bird_kinds",
+        "men",
+        "children",
+        "babies",
+        "persons",
+        "crowds",
+        "roles",
+        "athletes",
+        "players",
+    ]
+)
+#: What may lie or stand in most pictures.
+_EXTRAS = (
+    "bicycle", "dog", "cat", "ladder", "bucket", "umbrella", "balloon", "chair", "backpack", "ball", "flag",
+    "potted plant", "suitcase", "basket", "guitar", "candle", "hat", "cardboard box", "bottle", "small table",
+)  # fmt: skip
+#: Groups whose nouns say before others what kind they are.
+_KINDS = frozenset(["games", "rooms", "fruits", "vegetables", "meats", "animals", "bird_kinds"])
+_SIZES = frozenset(
+    [
+        "large",
+        "small",
+        "big",
+        "little",
+        "tiny",
+        "huge",
+        "giant",
+        "tall",
+        "short",
+        "long",
+        "wide",
+        "narrow",
+        "enormous",
+    ]
+)
+_AGES = frozenset(
+    ["young", "old", "elderly", "new", "older", "younger", "antique", "vintage", "modern", "adult", "baby"]
+)
+#: Attributes of things about which nothing is known.
+_ANY = ("large", "small", "old")
+
+
+@dataclass(frozen=True)
+class Nouns:
+    """What may replace a noun, the group it is of ("" where no list has it), and where that is from."""
+
+    options: tuple[str, ...] = ()
+    group: str = ""
+    mass: bool = False
+    tier: int = 0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How captions use nouns: for each the words before its phrases, and how often it comes."""
+
+    nouns: tuple[str, ...] = ()
+    #: Unit rows over the words before and after a phrase.
+    contexts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @classmethod
+    def of(cls, parses: Iterable[Parse], *, least: int = 3, most: int = 2000) -> "Usage":
+        """The use of nouns that come `least` times or more, of the `most` most frequent."""
+        counts: Counter[str] = Counter()
+        around: dict[str, Counter[str]] = {}
+        for parse in parses:
+            for phrase in parse.phrases:
+                head = parse.tokens[phrase.stop - 1]
+                if head.tag not in ("NN", "NNS") or phrase.stop - phrase.noun > 1 or not head.lemma.isalpha():
+                    continue
+                counts[head.lemma] += 1
+                around.setdefault(head.lemma, Counter()).update(_context(parse, phrase))
+        nouns = sorted((n for n, c in counts.items() if c >= least), key=lambda n: (-counts[n], n))[:most]
+        names = sorted({name for noun in nouns for name in around[noun]})
+        place = {name: at for at, name in enumerate(names)}
+        table = np.zeros((len(nouns), len(names)))
+        for row, noun in enumerate(nouns):
+            for name, count in around[noun].items():
+                table[row, place[name]] = np.log1p(count)
+        norms = np.linalg.norm(table, axis=1, keepdims=True)
+        return cls(tuple(nouns), table / np.where(norms, norms, 1))
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {noun: row for row, noun in enumerate(self.nouns)}
+
+    def like(self, noun: str, count: int = 12) -> tuple[str, ...]:
+        """The nouns that stand in the most similar places, the most similar first; none for a rare noun."""
+        row = self._row.get(noun)
+        if row is None:
+            return ()
+        near = self.contexts @ self.contexts[row]
+        order = np.lexsort((np.arange(len(near)), -near))
+        return tuple(self.nouns[at] for at in order if at != row and near[at] > 0.3)[:count]
+
+
+def _context(parse: Parse, phrase: NounPhrase) -> list[str]:
+    before = parse.tokens[phrase.start - 1].lemma if phrase.start else "^"
+    after = parse.tokens[phrase.stop].lemma if phrase.stop < len(parse.tokens) else "$"
+    verb = parse.tokens[phrase.start - 2].lemma if phrase.start > 1 else "^"
+    return [f"<{before}", f">{after}", f"<<{verb} {before}", "s" if phrase.plural else "1"]
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Where replacements come from; without WordNet and usage, from the lists alone."""
+
+    wordnet: WordNet | None = None
+    usage: Usage = field(default_factory=Usage)
+    _known: dict[str, Nouns] = field(default_factory=dict, repr=False)
+
+    extras = _EXTRAS
+
+    @property
+    def words(self) -> WordLists:
+        """The lists."""
+        return words()
+
+    def nouns_for(self, name: str, lows: Sequence[str]) -> Nouns:
+        """What may replace a noun of one or several words: neither it, nor a synonym, nor a kind of it."""
+        key = f"{name}|{' '.join(lows)}"
+        if key not in self._known:
+            self._known[key] = self._nouns_for(name, lows)
+        return self._known[key]
+
+    def _nouns_for(self, name: str, lows: Sequence[str]) -> Nouns:
+        lists = self.words
+        parts = name.split()
+        if parts[-1] in lists.nameless or parts[-1] in lists.places:
+            return Nouns()
+        for start in range(len(parts)):
+            for tail in (" ".join(parts[start:]), " ".join(lows[start:])):
+                group = lists.homes.get(tail) or (lists.groups_of.get(tail) if start == 0 else None)
+                if group is not None:
+                    options = tuple(w for w in group.others(tail) if not self.same(tail, w))
+                    return Nouns(options, group.name, group.mass)
+        if len(parts) > 1 and self.wordnet is None:
+            return Nouns()
+        if self.wordnet is not None:
+            known = set(self.usage.nouns) | set(lists.groups_of)
+            options = tuple(w for w in self.wordnet.sisters(name, known) if w not in lists.nameless)
+            if options:
+                return Nouns(options, "", False, 1)
+        like = [w for w in self.usage.like(name) if w not in lists.nameless | lists.places]
+        return Nouns(tuple(w for w in like if not self.same(name, w)), "", False, 2)
+
+    def same(self, one: str, two: str) -> bool:
+        """Whether WordNet, where it is at hand, has one noun as a synonym or a kind of the other."""
+        return self.wordnet is not None and self.wordnet.same(one, two)
+
+    def near(self, word: str) -> frozenset[str]:
+        """What the lists know to mean about the same, the word itself with it."""
+        found = {word}
+        group = self.words.groups_of.get(word)
+        if group is not None:
+            found.update(*(near for near in group.sets if word in near))
+        cls = self.words.class_of(word)
+        if cls is not None:
+            found |= cls.near.get(word, frozenset())
+        return frozenset(found)
+
+    def alive(self, noun: str) -> bool:
+        """Whether a noun names people or animals."""
+        group = self.words.homes.get(noun) or self.words.homes.get(noun.split()[-1])
+        return group is not None and group.name in _ALIVE
+
+    def is_place(self, group: str) -> bool:
+        """Whether a group is one of places and the like, beside which nothing is put."""
+        return group in _PLACES
+
+    def is_attribute(self, word: str) -> bool:
+        """Whether a noun before another is an attribute of it: a material, a colour, a flavour."""
+        found = self.words.class_of(word)
+        return found is not None and found.name in ("material", "colour", "flavour", "pattern")
+
+    def attributes_for(self, word: str) -> tuple[tuple[str, ...], int]:
+        """What contradicts an attribute, and the tier it is from."""
+        if opposite := self.words.opposites.get(word):
+            return opposite, 0
+        if found := self.words.class_of(word):
+            return found.others(word), 0
+        if self.wordnet is not None:
+            return self.wordnet.antonyms(word), 1
+        return (), 1
+
+    def kinds_for(self, word: str) -> tuple[str, ...]:
+        """What may stand in a noun's place before another noun: "tennis" for "soccer" players."""
+        group = self.words.homes.get(word)
+        return group.others(word) if group is not None and group.name in _KINDS else ()
+
+    def adds_for(self, group: str) -> tuple[str, ...]:
+        """Attributes that fit any noun of a group, and any noun at all where there is none."""
+        if not group:
+            return _ANY
+        return next(each.adds for each in self.words.groups if each.name == group)
+
+    def excludes(self, one: str, two: str) -> bool:
+        """Whether two attributes speak of the same quality, so that a thing has one of them."""
+        kinds = self._kind(one), self._kind(two)
+        if kinds[0] == kinds[1] and kinds[0]:
+            return True
+        opposites = self.words.opposites
+        return two in opposites.get(one, ()) or one in opposites.get(two, ())
+
+    def _kind(self, word: str) -> str:
+        if word in _SIZES:
+            return "size"
+        if word in _AGES:
+            return "age"
+        found = self.words.class_of(word)
+        return found.name if found else ""
+
+    def order(self, word: str) -> int:
+        """The place of an attribute in a phrase: numbers 0, sizes 1, ages 2, ..., materials 6."""
+        if word in _SIZES:
+            return 1
+        if word in _AGES:
+            return 2
+        found = self.words.class_of(word)
+        return found.order if found else 2

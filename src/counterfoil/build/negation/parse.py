@@ -1,0 +1,352 @@
+"""A parse of a caption: tokens with tags and lemmas, and the noun phrases in them.
+
+Two parsers read captions: `hanta`, a tagger whose English model comes with its package, and `spacy:MODEL`,
+any pipeline of spaCy that tags (`spacy:en_core_web_sm`, or a folder). Tags are those of the Penn Treebank.
+Noun phrases are found from the tags alone, so that every parser gives the same phrases for the same tags.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+from counterfoil.build.negation.words import WordLists, words
+from counterfoil.errors import InputError, MissingExtraError, ModelError
+
+_TOKEN = re.compile(r"\w+(?:['’\-/&]\w+)*['’]?(?=\W|$)|[^\w\s]")
+#: Tags of the British National Corpus (C5), which HanTa gives, to those of the Penn Treebank.
+_C5 = {
+    "NN0": "NN", "NN1": "NN", "NN2": "NNS", "NP0": "NNP", "UNC": "NN", "AJ0": "JJ", "AJC": "JJR",
+    "AJS": "JJS", "AT0": "DT", "DT0": "DT", "DTQ": "WDT", "DPS": "PRP$", "CRD": "CD", "ORD": "JJ",
+    "PRP": "IN", "PRF": "IN",
+    "CJC": "CC", "CJS": "IN", "CJT": "IN", "AV0": "RB", "AVP": "RP", "AVQ": "WRB", "PNP": "PRP", "PNI": "PRP",
+    "PNX": "PRP", "PNQ": "WP", "EX0": "EX", "TO0": "TO", "POS": "POS", "XX0": "RB", "VM0": "MD", "ITJ": "UH",
+    "PUN": ".", "PUQ": "''", "PUL": "(", "PUR": ")", "ZZ0": "NN",
+}  # fmt: skip
+_FORMS = {"B": "VBP", "D": "VBD", "G": "VBG", "I": "VB", "N": "VBN", "Z": "VBZ"}
+_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+_ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
+_FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
+_DETERMINERS = frozenset({"DT", "PRP$", "WDT", "PDT"})
+#: Determiners that are often tagged as something else, or that another reading would take for pronouns.
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or a mark: its text, its Penn tag, its lemma in lower case, and whether a space follows."""
+
+    text: str
+    tag: str
+    lemma: str
+    space: bool = True
+
+    @property
+    def low(self) -> str:
+        """The text in lower case."""
+        return self.text.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """A noun phrase, as positions of tokens: determiner, attributes, nouns.
+
+    `start` to `core` is the determiner (none where they are equal), `core` to `noun` the attributes, `noun`
+    to `stop` the nouns, of which the last is the head. `end` is where the phrase ends with what follows "of"
+    ("a bowl of fruit"), else `stop`.
+    """
+
+    start: int
+    core: int
+    noun: int
+    stop: int
+    end: int
+    plural: bool
+
+
+@dataclass(frozen=True)
+class Parse:
+    """A caption with its tokens; `str(parse)` is the caption without spaces at its ends.
+
+    >>> tagged = [("A", "DT", "a"), ("brown", "JJ", "brown"), ("dog", "NN", "dog"), (".", ".", ".")]
+    >>> parse = parse_of("A brown dog.", tagged)
+    >>> parse.phrases
+    (NounPhrase(start=0, core=1, noun=2, stop=3, end=3, plural=False),)
+    """
+
+    tokens: tuple[Token, ...]
+
+    def __str__(self) -> str:
+        return "".join(token.text + " " * token.space for token in self.tokens).strip()
+
+    @cached_property
+    def phrases(self) -> tuple[NounPhrase, ...]:
+        """The noun phrases, from left to right; none overlaps another."""
+        return tuple(_phrases(self.tokens, words()))
+
+    @cached_property
+    def _starts(self) -> dict[int, NounPhrase]:
+        return {phrase.start: phrase for phrase in self.phrases}
+
+    @cached_property
+    def within(self) -> frozenset[int]:
+        """The positions of determiners and attributes of phrases."""
+        return frozenset(at for phrase in self.phrases for at in range(phrase.start, phrase.noun))
+
+    @cached_property
+    def lows(self) -> tuple[str, ...]:
+        """The tokens in lower case."""
+        return tuple(token.low for token in self.tokens)
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether the caption has a finite verb."""
+        return any(token.tag in _FINITE for token in self.tokens)
+
+    @cached_property
+    def shouted(self) -> bool:
+        """Whether the caption is all in capitals."""
+        return len(self.tokens) > 2 and str(self).isupper()
+
+    def phrase_at(self, start: int) -> NounPhrase | None:
+        """The phrase that begins there."""
+        return self._starts.get(start)
+
+    def text(self, start: int, stop: int) -> str:
+        """The words from one position to before another, in lower case."""
+        return " ".join(self.lows[start:stop])
+
+
+@runtime_checkable
+class Parser(Protocol):
+    """A reader of captions; `name` says what it is, with its version."""
+
+    @property
+    def name(self) -> str: ...
+
+    def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
+        """One parse per caption, in order."""
+        ...
+
+
+def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
+    """The parse of a caption from its tokens with their tags and lemmas, in order.
+
+    Raises `InputError` where the tokens are not those of the caption.
+    """
+    at, tokens = 0, []
+    for text, tag, lemma in tagged:
+        found = caption.find(text, at)
+        if found < 0 or caption[at:found].strip():
+            raise InputError("the tokens are not those of the caption", where=caption, given=text)
+        at = found + len(text)
+        tokens.append(Token(text, tag, lemma.lower(), at < len(caption) and caption[at].isspace()))
+    return Parse(tuple(_mended(tokens)))
+
+
+def _mended(tokens: list[Token]) -> Iterator[Token]:
+    """The tokens with tags that rules depend on set right."""
+    known = words()
+    for k, token in enumerate(tokens):
+        tag, low = token.tag, token.low
+        after = tokens[k + 1].tag if k + 1 < len(tokens) else ""
+        before = tokens[k - 1] if k else None
+        if low in _ARTICLES:
+            tag = "DT"
+        elif low == "little" and after in _NOUNS | _ADJECTIVES:
+            tag = "JJ"
+        elif (
+            tag == "NN"
+            and low.endswith("ing")
+            and before is not None
+            and before.tag in _NOUNS | {"PRP", "RB", "RP"}
+            and (after in _NOUNS or after in ("DT", "PRP$"))
+            and low not in known.groups_of
+        ):
+            # "making pizza": what someone does, not a kind of pizza.
+            tag = "VBG"
+        elif low in known.colours and after in _NOUNS | _ADJECTIVES | {"CC", "VBN"} and tag in _NOUNS:
+            tag = "JJ"
+        elif tag in ("VB", "VBP", "VBZ") and before is not None and before.tag in ("DT", "PRP$", "JJ", "CD"):
+            # "the sink": a word that is known as a noun, and stands where one does.
+            if low in known.groups_of or token.lemma in known.groups_of:
+                tag = "NNS" if tag == "VBZ" else "NN"
+        elif tag == "NN" and low.endswith("s") and low not in known.homes and token.lemma == low:
+            single = low[:-1]
+            if single in known.homes:
+                yield Token(token.text, "NNS", single, token.space)
+                continue
+        elif tag in ("VBP", "VB") and before is None and low in known.homes:
+            tag = "NN"
+        yield token if tag == token.tag else Token(token.text, tag, token.lemma, token.space)
+
+
+def _phrases(tokens: Sequence[Token], known: WordLists) -> Iterator[NounPhrase]:
+    found: list[NounPhrase] = []
+    at = 0
+    while at < len(tokens):
+        phrase = _phrase(tokens, at, known)
+        if phrase is None:
+            at += 1
+            continue
+        found.append(phrase)
+        at = phrase.stop
+    starts = {phrase.start: phrase for phrase in found}
+    for phrase in found:
+        end, head = phrase.stop, tokens[phrase.stop - 1]
+        measures = head.lemma in known.quantities or head.lemma in known.containers
+        if measures and end < len(tokens) and tokens[end].low == "of" and end + 1 in starts:
+            end = starts[end + 1].stop
+        plural = phrase.plural
+        if head.lemma in ("couple", "lot", "pair") and end > phrase.stop:
+            plural = True
+        yield NounPhrase(phrase.start, phrase.core, phrase.noun, phrase.stop, end, plural)
+
+
+def _phrase(tokens: Sequence[Token], start: int, known: WordLists) -> NounPhrase | None:
+    """The noun phrase that begins there, longest first."""
+    count, at = len(tokens), start
+    while at < count and tokens[at].tag in _DETERMINERS and at < start + 2:
+        at += 1
+    core = at
+    while at < count:
+        tag = tokens[at].tag
+        following = tokens[at + 1].tag if at + 1 < count else ""
+        if known.starts_name(tokens, at):
+            break
+        if (
+            tag in _ADJECTIVES
+            or tag == "CD"
+            or (tag == "RB" and following in _ADJECTIVES and at > start and tokens[at].low != "next")
+        ):
+            at += 1
+        elif tag in ("VBN", "VBG", "VBD") and following in _ADJECTIVES | _NOUNS and at > start:
+            if tag != "VBN" and tokens[at - 1].tag not in _DETERMINERS | _ADJECTIVES | {"CD"}:
+                break
+            at += 1
+        elif (
+            tag in ("CC", ",")
+            and at > core
+            and tokens[at - 1].tag in _ADJECTIVES
+            and following in _ADJECTIVES
+        ):
+            at += 1
+        else:
+            break
+    noun = at
+    while at < count:
+        step = known.starts_name(tokens, at)
+        if step:
+            at += step
+        elif tokens[at].tag in _NOUNS:
+            at += 1
+        else:
+            break
+    if at == noun:
+        return None
+    head = tokens[at - 1]
+    plural = head.tag in ("NNS", "NNPS") or head.low in known.plurals
+    return NounPhrase(start, core, noun, at, at, plural)
+
+
+def load_parser(name: str = "hanta") -> Parser:
+    """The parser of a name: `hanta`, or `spacy:MODEL` with the name or the folder of a pipeline.
+
+    Raises `MissingExtraError` where its package is not installed, `ModelError` where there is no such
+    pipeline or it gives no tags, and `InputError` for another name.
+    """
+    kind, _, argument = name.partition(":")
+    if name == "hanta":
+        return HantaParser.loaded()
+    if kind == "spacy" and argument:
+        return SpacyParser.loaded(argument)
+    raise InputError("no such parser", given=name, allowed="hanta, spacy:MODEL, spacy:FOLDER")
+
+
+@dataclass(frozen=True, eq=False)
+class HantaParser:
+    """HanTa's English tagger (Wartena, 2019), with the model that its package brings."""
+
+    tagger: Any
+    name: str
+
+    @classmethod
+    def loaded(cls) -> "HantaParser":
+        """The tagger with its model; raises `MissingExtraError` where the package is not installed."""
+        try:
+            from importlib.metadata import version
+
+            from HanTa.HanoverTagger import HanoverTagger
+        except ModuleNotFoundError:
+            raise MissingExtraError("HanTa", "build") from None
+        return cls(HanoverTagger("morphmodel_en.pgz"), f"hanta {version('HanTa')}")
+
+    def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
+        """One parse per caption, in order."""
+        for caption in captions:
+            texts = _TOKEN.findall(caption)
+            # The first word is read in lower case, as it would be elsewhere.
+            given = [_lowered(texts, 0), *texts[1:]] if texts else []
+            tagged = self.tagger.tag_sent(given, taglevel=1) if texts else []
+            yield parse_of(
+                caption,
+                [
+                    (text, _penn(tag, lemma.lower()), lemma)
+                    for text, (_, lemma, tag) in zip(texts, tagged, strict=True)
+                ],
+            )
+
+
+def _lowered(texts: Sequence[str], at: int) -> str:
+    text = texts[at]
+    return text.lower() if text[1:].islower() or len(text) == 1 else text
+
+
+def _penn(tag: str, lemma: str) -> str:
+    """A tag of C5 as one of the Penn Treebank."""
+    if tag[:2] in ("VV", "VB", "VH", "VD"):
+        return _FORMS.get(tag[2:], "VB")
+    if tag.startswith("PUN") and lemma == ",":
+        return ","
+    return _C5.get(tag.partition("-")[0], "XX")
+
+
+@dataclass(frozen=True, eq=False)
+class SpacyParser:
+    """A pipeline of spaCy that gives Penn tags (`token.tag_`); lemmas are its own where it has them."""
+
+    pipeline: Any
+    name: str
+
+    @classmethod
+    def loaded(cls, model: str) -> "SpacyParser":
+        """The pipeline in a folder or installed package; raises `ModelError` where it cannot be read."""
+        try:
+            import spacy
+        except ModuleNotFoundError:
+            raise MissingExtraError("spacy", "build") from None
+        where = f"spacy:{model}"
+        try:
+            pipeline = spacy.load(model)
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                "no such pipeline of spaCy",
+                where=where,
+                given=" ".join(str(error).split())[:120],
+                hint="python -m spacy download en_core_web_sm, or name a folder; parser hanta needs no model",
+            ) from None
+        meta = pipeline.meta
+        found = cls(pipeline, f"{where} {meta.get('version', '')}".strip())
+        (sample,) = found.parses(["A dog sits on the grass."])
+        if not any(token.tag in _NOUNS for token in sample.tokens):
+            raise ModelError("the pipeline gives no tags", where=where, hint="it needs a tagger for English")
+        return found
+
+    def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
+        """One parse per caption, in order."""
+        for caption, document in zip(captions, self.pipeline.pipe(captions), strict=True):
+            yield parse_of(
+                caption,
+                [(t.text, t.tag_, t.lemma_ or t.text) for t in document if not t.is_space],
+            )

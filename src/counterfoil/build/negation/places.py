@@ -1,0 +1,98 @@
+"""Places in a caption where a rule changes something, and what rules look at to find them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.rewriting import Edit
+from counterfoil.build.negation.words import verb_form
+
+#: Edits and what they change into what ("dog > cat"); None where nothing fits.
+Change = tuple[Sequence[Edit], str]
+Make = Callable[[np.random.Generator], Change | None]
+
+ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
+VERBS = frozenset({"VBG", "VBZ", "VBP", "VBD", "VB"})
+FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
+#: Verbs that help others, and that describe nothing.
+HELPERS = frozenset({"be", "have", "do", "get", "go", "take", "make"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere a caption can be changed; the lowest `tier` is tried first, and `make` draws one change."""
+
+    tier: int
+    make: Make
+
+
+Rule = Callable[[Parse, Lexicon], Iterator[Place]]
+
+
+def one_of(values: Sequence[str], rng: np.random.Generator) -> str | None:
+    """One of some values, drawn; None where there is none."""
+    return values[int(rng.integers(len(values)))] if values else None
+
+
+def name_of(parse: Parse, phrase: NounPhrase) -> str:
+    """The nouns of a phrase in the singular."""
+    head = parse.tokens[phrase.stop - 1]
+    return " ".join((*parse.lows[phrase.noun : phrase.stop - 1], head.lemma))
+
+
+def counts(parse: Parse, phrase: NounPhrase, lexicon: Lexicon) -> bool:
+    """Whether a phrase only counts or places what follows "of"."""
+    head = parse.tokens[phrase.stop - 1].lemma
+    of = phrase.stop < len(parse.tokens) and parse.lows[phrase.stop] == "of"
+    return head in lexicon.words.places or (of and head in lexicon.words.quantities)
+
+
+def has_article(parse: Parse, phrase: NounPhrase) -> bool:
+    return phrase.core > phrase.start and parse.lows[phrase.start] in ("a", "an")
+
+
+def attributes(parse: Parse, phrase: NounPhrase) -> Iterator[int]:
+    """The positions of a phrase's attributes, and of nouns before its head that are of some material."""
+    for at in range(phrase.core, phrase.noun):
+        if parse.tokens[at].tag not in ("CC", ",", "RB"):
+            yield at
+
+
+def verb_positions(parse: Parse, *, but: frozenset[str] = HELPERS) -> Iterator[int]:
+    for at, token in enumerate(parse.tokens):
+        if token.tag in VERBS and token.lemma not in but and at not in parse.within:
+            yield at
+
+
+def object_follows(parse: Parse, at: int) -> bool:
+    return parse.phrase_at(at + 1) is not None
+
+
+def changed(parse: Parse, start: int, stop: int, options: Sequence[str]) -> Make:
+    def make(rng: np.random.Generator) -> Change | None:
+        new = one_of(options, rng)
+        if new is None:
+            return None
+        return (Edit(start, stop, tuple(new.split())),), f"{parse.text(start, stop)} > {new}"
+
+    return make
+
+
+def conjugated(parse: Parse, at: int, options: Sequence[str], length: int = 1) -> Make:
+    tag = parse.tokens[at].tag
+
+    def make(rng: np.random.Generator) -> Change | None:
+        new = one_of(options, rng)
+        if new is None:
+            return None
+        shown = verb_form(new, tag)
+        return (Edit(at, at + length, tuple(shown.split())),), f"{parse.text(at, at + length)} > {shown}"
+
+    return make
+
+
+def always(edits: Sequence[Edit], change: str) -> Make:
+    return lambda rng: (edits, change)

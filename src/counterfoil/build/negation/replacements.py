@@ -1,0 +1,312 @@
+"""Rules that replace or add one thing: an object, an attribute, a relation."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.places import (
+    ADJECTIVES,
+    FINITE,
+    HELPERS,
+    Change,
+    Make,
+    Place,
+    attributes,
+    changed,
+    conjugated,
+    counts,
+    has_article,
+    name_of,
+    object_follows,
+    one_of,
+    verb_positions,
+)
+from counterfoil.build.negation.rewriting import Edit
+from counterfoil.build.negation.words import article, plural
+
+
+def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    for phrase in parse.phrases:
+        if counts(parse, phrase, lexicon):
+            continue
+        found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
+        options = _fitting(parse, phrase, found.options, lexicon)
+        if options and not (found.mass and (phrase.plural or has_article(parse, phrase))):
+            yield Place(found.tier, _renamed(parse, phrase, options, found.mass))
+
+
+_MALE, _FEMALE = frozenset({"man", "boy", "guy", "gentleman"}), frozenset({"woman", "girl", "lady"})
+_ALIKE = ({"man", "boy"}, {"woman", "girl"}, {"guy", "boy"}, {"lady", "girl"})
+_HERS = {"he": "she", "his": "her", "him": "her", "himself": "herself"}
+_HIS = {"she": "he", "her": "his", "hers": "his", "herself": "himself"}
+
+
+def _pronouns(parse: Parse, old: str, new: str) -> Iterator[Edit]:
+    """The pronouns of the only man or woman of a caption, as its new noun takes them."""
+    if sum(token.lemma in _MALE | _FEMALE for token in parse.tokens) > 1:
+        return
+    table = _HERS if old in _MALE and new in _FEMALE else _HIS if old in _FEMALE and new in _MALE else {}
+    for at, low in enumerate(parse.lows):
+        if low in table:
+            yield Edit(at, at + 1, ("him" if low == "her" and parse.tokens[at].tag == "PRP" else table[low],))
+
+
+def _fitting(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon) -> list[str]:
+    """Those of some nouns that the caption does not mention already, and that its pronouns fit."""
+    mentioned = {token.lemma for token in parse.tokens} | set(parse.lows)
+    name = parse.tokens[phrase.stop - 1].lemma
+    attributed = phrase.noun > phrase.core
+    return [
+        word
+        for word in options
+        if not any(part in mentioned for part in (word, word.split()[-1], *lexicon.near(word)))
+        and not (attributed and word.split()[0] == "old")
+        # A young woman and a girl may be the same.
+        and {word, name} not in _ALIKE
+    ]
+
+
+def _renamed(parse: Parse, phrase: NounPhrase, options: Sequence[str], mass: bool) -> Make:
+    def make(rng: np.random.Generator) -> Change | None:
+        new = one_of(options, rng)
+        if new is None:
+            return None
+        shown = plural(new) if phrase.plural and not mass else new
+        edit = Edit(phrase.noun, phrase.stop, tuple(shown.split()))
+        old = parse.tokens[phrase.stop - 1].lemma
+        return (edit, *_pronouns(parse, old, new)), f"{parse.text(phrase.noun, phrase.stop)} > {shown}"
+
+    return make
+
+
+def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    """One more thing: beside an object of a verb or relation, beside the subject, or at the caption's end."""
+    covered = {phrase.start for phrase in parse.phrases}
+    for number, phrase in enumerate(parse.phrases):
+        found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
+        following = parse.tokens[phrase.end] if phrase.end < len(parse.tokens) else None
+        before = parse.lows[phrase.start - 1] if phrase.start else ""
+        if not found.group or found.mass or counts(parse, phrase, lexicon) or phrase.end != phrase.stop:
+            continue
+        options = [w for w in _fitting(parse, phrase, found.options, lexicon) if w not in ("skin",)]
+        if not options or (
+            following is not None and following.low in ("and", "or", "of", ",", "that", "who")
+        ):
+            continue
+        if following is not None and (following.tag in FINITE or following.tag in ("VBN", "POS", "CC")):
+            continue
+        if before in ("and", "or", ",", "than", "as", "of", "between", "like") or phrase.stop in covered:
+            continue
+        if number == 0 and not phrase.plural and (parse.finite or not has_article(parse, phrase)):
+            continue
+        if not lexicon.is_place(found.group):
+            yield Place(0, _joined(parse, phrase, options))
+    end = len(parse.tokens)
+    while end and not parse.tokens[end - 1].text[-1:].isalnum():
+        end -= 1
+    extras = _fitting(parse, NounPhrase(0, 0, 0, max(1, end), end, False), lexicon.extras, lexicon)
+    if end and extras:
+        yield Place(1, _nearby(parse, end, extras))
+
+
+def _joined(parse: Parse, phrase: NounPhrase, options: Sequence[str]) -> Make:
+    def make(rng: np.random.Generator) -> Change | None:
+        new = one_of(options, rng)
+        if new is None:
+            return None
+        words = ("and", plural(new)) if phrase.plural else ("and", article(new), new)
+        return (Edit(phrase.stop, phrase.stop, tuple(" ".join(words).split())),), f"+ {' '.join(words)}"
+
+    return make
+
+
+_NEARBY = ("with {} nearby", "next to {}", "with {} in the background", "beside {}")
+
+
+def _nearby(parse: Parse, end: int, options: Sequence[str]) -> Make:
+    def make(rng: np.random.Generator) -> Change | None:
+        new, frame = one_of(options, rng), one_of(_NEARBY, rng)
+        if new is None or frame is None:
+            return None
+        added = frame.format(f"{article(new)} {new}")
+        return (Edit(end, end, tuple(added.split())),), f"+ {added}"
+
+    return make
+
+
+def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    inside = {at for phrase in parse.phrases for at in range(phrase.noun, phrase.stop)}
+    for at, token in enumerate(parse.tokens):
+        following = parse.lows[at + 1] if at + 1 < len(parse.tokens) else ""
+        attribute = token.tag in ADJECTIVES or token.tag in ("CD", "DT", "VBN", "VBG")
+        material = at in inside and at + 1 in inside and lexicon.is_attribute(token.low)
+        if not (attribute or material) or (at in inside and not material):
+            continue
+        if following in ("of", "up") or (at and parse.lows[at - 1] in ("each", "more", "most")):
+            continue
+        if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
+            if token.tag == "CD":
+                continue
+            options = lexicon.words.done.get(token.low, ()) if token.tag == "VBN" else ()
+            tier = 1
+        else:
+            options, tier = lexicon.attributes_for(token.low)
+        options = tuple(word for word in options if word not in parse.lows)
+        if token.tag in ("JJR", "JJS") and not token.low.endswith("er"):
+            continue
+        if options:
+            yield Place(tier, changed(parse, at, at + 1, options))
+    for at in verb_positions(parse):
+        verb, lists = parse.tokens[at].lemma, lexicon.words
+        taking = object_follows(parse, at)
+        if options := (lists.with_object if taking else lists.alone).get(verb, ()):
+            yield Place(3 if taking else 1, conjugated(parse, at, options))
+    for phrase in parse.phrases:
+        if (
+            phrase.stop - phrase.noun > 1
+            and " ".join(parse.lows[phrase.noun : phrase.stop]) not in lexicon.words.homes
+        ):
+            word = parse.lows[phrase.noun]
+            options = tuple(w for w in lexicon.kinds_for(word) if w not in parse.lows)
+            if options:
+                yield Place(1, changed(parse, phrase.noun, phrase.noun + 1, options))
+
+
+def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    for phrase in parse.phrases:
+        if counts(parse, phrase, lexicon):
+            continue
+        found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
+        tier = 0 if found.group else 1
+        has = [parse.lows[at] for at in attributes(parse, phrase)]
+        if not found.group and parse.tokens[phrase.stop - 1].lemma in lexicon.words.nameless:
+            continue
+        options = [
+            word
+            for word in lexicon.adds_for(found.group)
+            if word not in parse.lows and not any(lexicon.excludes(word, old) for old in has)
+        ]
+        if options:
+            yield Place(tier + (len(has) > 1), _attributed(parse, phrase, options, lexicon))
+
+
+def _attributed(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon) -> Make:
+    def make(rng: np.random.Generator) -> Change | None:
+        new = one_of(options, rng)
+        if new is None:
+            return None
+        at = phrase.core
+        # After numbers, and after attributes that stand before it: a large white dog.
+        while at < phrase.noun and (
+            parse.tokens[at].tag in ("CD", "RB") or lexicon.order(parse.lows[at]) <= lexicon.order(new)
+        ):
+            at += 1
+        if at and parse.lows[at - 1] in ("and", ",") and at > phrase.core:
+            at = phrase.core
+        return (Edit(at, at, (new,)),), f"+ {new}"
+
+    return make
+
+
+def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    for start, stop in _relations(parse, lexicon):
+        after = parse.phrase_at(stop)
+        word = parse.text(start, stop)
+        if after is None or not _is_relation(parse, start, word, after, lexicon):
+            continue
+        options = lexicon.words.relations[word]
+        if word == "with" and _is_counted(parse, after):
+            options = ("far from",)
+        if word == "in" and parse.tokens[after.stop - 1].lemma in lexicon.words.worn:
+            options = ("without",)
+        yield Place(0, changed(parse, start, stop, options))
+    for at in verb_positions(parse, but=HELPERS - {"have"}):
+        lemma = parse.tokens[at].lemma
+        particle = (
+            at + 1 < len(parse.tokens) and parse.lows[at + 1] == "up" and lemma in ("hold", "lift", "pick")
+        )
+        if particle and object_follows(parse, at + 1):
+            yield Place(0, conjugated(parse, at, lexicon.words.with_object[lemma], 2))
+        elif object_follows(parse, at):
+            if options := lexicon.words.with_object.get(lemma, ()):
+                yield Place(0, conjugated(parse, at, options))
+        elif options := lexicon.words.alone.get(lemma, ()):
+            yield Place(1, conjugated(parse, at, options))
+    for at, token in enumerate(parse.tokens):
+        if (
+            token.tag == "VBN"
+            and at not in parse.within
+            and (options := lexicon.words.done.get(token.low, ()))
+        ):
+            yield Place(2, changed(parse, at, at + 1, options))
+
+
+def _relations(parse: Parse, lexicon: Lexicon) -> Iterator[tuple[int, int]]:
+    """The positions of prepositions, and of several words that are one."""
+    at = 0
+    while at < len(parse.tokens):
+        for length in (5, 4, 3, 2, 1):
+            if at + length <= len(parse.tokens) and parse.text(at, at + length) in lexicon.words.relations:
+                yield at, at + length
+                at += length
+                break
+        else:
+            at += 1
+
+
+#: Participles after which "with" and "in" belong to them, and after which "by" names who did it.
+_BELONGS = frozenset({"VBN", "VBD"})
+_COUNTS = frozenset({"some", "several", "many", "various", "multiple", "few"})
+
+
+def _is_counted(parse: Parse, phrase: NounPhrase) -> bool:
+    first = parse.tokens[phrase.start]
+    return first.tag == "CD" or first.low in _COUNTS
+
+
+def _is_relation(parse: Parse, start: int, word: str, after: NounPhrase, lexicon: Lexicon) -> bool:
+    head = parse.tokens[after.stop - 1].lemma
+    before = parse.tokens[start - 1] if start else None
+    following = parse.lows[after.start]
+    if head in lexicon.words.places and after.end == after.stop:
+        return False
+    if word in ("in", "on", "at", "with", "over", "through", "by", "from") and (
+        head in lexicon.words.fixed or parse.lows[after.stop - 1] in lexicon.words.fixed
+    ):
+        return False
+    if before is not None:
+        if word == "by" and before.tag in _BELONGS:
+            return False
+        if word == "with" and before.tag in _BELONGS and before.low not in ("seen", "parked", "seated"):
+            return False
+        if word in ("on", "off", "in", "over") and before.tag in ("RP", "RB") and before.low not in _ADVERBS:
+            return False
+        if word in ("in", "with") and before.low in ("dressed", "interested", "engaged", "involved"):
+            return False
+        if before.low in ("made", "because"):
+            return False
+    if word == "with" and following in ("each", "one", "no", "all"):
+        return False
+    if word in ("up", "down"):
+        group = lexicon.words.groups_of.get(head)
+        return group is not None and group.name in ("hills", "streets", "plants", "posts", "openings")
+    return True
+
+
+_ADVERBS = frozenset(
+    {
+        "together",
+        "alone",
+        "outside",
+        "outdoors",
+        "indoors",
+        "inside",
+        "nearby",
+        "quietly",
+        "close",
+        "down",
+        "up",
+    }
+)

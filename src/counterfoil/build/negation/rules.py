@@ -1,0 +1,99 @@
+"""Rules that make a negative caption: SugarCrepe's seven categories and the swaps of NegCLIP.
+
+A rule looks for places in a parsed caption where one thing can be replaced, swapped or added, and for words
+that contradict what is there. Places where the lists of `words.toml` know the word come first; then what
+WordNet gives; then words that the user's own captions use in the same kind of place. One of the places and
+one of the words are drawn at random.
+
+Sources: Hsieh et al., SugarCrepe, 2023, table 2 (the categories); Yuksekgonul et al., When and why
+vision-language models behave like bags-of-words, 2023, section 4 (swaps of nouns, adjectives, verbs, adverbs
+and noun phrases).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import Parse
+from counterfoil.build.negation.places import VERBS, Rule
+from counterfoil.build.negation.replacements import add_att, add_obj, replace_att, replace_obj, replace_rel
+from counterfoil.build.negation.rewriting import rewritten
+from counterfoil.build.negation.swaps import exchanged_attributes, swap_att, swap_noun, swap_obj, swap_words
+from counterfoil.errors import UnknownNameError
+
+#: Places that are tried before a caption is given up.
+_TRIES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """A negative caption, and what was changed into what ("dog > cat")."""
+
+    text: str
+    change: str
+
+
+def negative(parse: Parse, category: str, rng: np.random.Generator, lexicon: Lexicon) -> Negative | str:
+    """A negative of the caption in a category, or the reason why there is none.
+
+    The same parse, category, state of `rng` and lexicon give the same negative. Raises `UnknownNameError` for
+    a category that is not among `CATEGORIES`.
+
+    >>> from counterfoil.build.negation.parse import parse_of
+    >>> words = [("A", "DT", "a"), ("wet", "JJ", "wet"), ("street", "NN", "street"), (".", ".", ".")]
+    >>> parse = parse_of("A wet street.", words)
+    >>> negative(parse, "replace_att", np.random.default_rng(0), Lexicon())
+    Negative(text='A dry street.', change='wet > dry')
+    >>> negative(parse, "replace_rel", np.random.default_rng(0), Lexicon())
+    'no relation to replace'
+    """
+    if category not in _RULES:
+        raise UnknownNameError("category of negatives", category, CATEGORIES)
+    rule, reason = _RULES[category]
+    places = list(rule(parse, lexicon))
+    if not places:
+        return reason
+    order = rng.permutation(len(places))
+    ranked = sorted(order, key=lambda at: places[at].tier)[:_TRIES]
+    before = str(parse)
+    for at in ranked:
+        made = places[at].make(rng)
+        if made is None:
+            continue
+        edits, change = made
+        text = rewritten(parse, edits)
+        if _differs(before, text):
+            return Negative(text, change)
+    return reason
+
+
+def _differs(before: str, after: str) -> bool:
+    """Whether two captions differ in more than case, articles and spaces."""
+
+    def bare(text: str) -> list[str]:
+        return [word for word in text.lower().split() if word not in ("a", "an", "the")]
+
+    return bare(before) != bare(after)
+
+
+_RULES: Mapping[str, tuple[Rule, str]] = {
+    "replace_obj": (replace_obj, "no object to replace"),
+    "replace_att": (replace_att, "no attribute to replace"),
+    "replace_rel": (replace_rel, "no relation to replace"),
+    "swap_obj": (swap_obj, "no two objects to swap"),
+    "swap_att": (swap_att, "no attributes to swap"),
+    "add_obj": (add_obj, "no object to add"),
+    "add_att": (add_att, "no object to give an attribute to"),
+    "swap_noun": (swap_noun, "no two nouns to swap"),
+    "swap_adjective": (exchanged_attributes, "no two adjectives to swap"),
+    "swap_verb": (swap_words(VERBS), "no two verbs to swap"),
+    "swap_adverb": (swap_words(frozenset({"RB"})), "no two adverbs to swap"),
+    "swap_phrase": (swap_obj, "no two noun phrases to swap"),
+}
+
+#: SugarCrepe's categories, and NegCLIP's swaps.
+SUGAR_CREPE = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att", "add_obj", "add_att")
+NEG_CLIP = ("swap_noun", "swap_adjective", "swap_verb", "swap_adverb", "swap_phrase")
+CATEGORIES = (*SUGAR_CREPE, *NEG_CLIP)

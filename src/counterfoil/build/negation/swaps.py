@@ -1,0 +1,290 @@
+"""Rules that swap two things of a caption: objects, attributes, counts, words."""
+
+from collections.abc import Iterator
+
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.places import (
+    FINITE,
+    HELPERS,
+    Place,
+    Rule,
+    always,
+    attributes,
+    counts,
+    name_of,
+)
+from counterfoil.build.negation.rewriting import Edit, plain
+from counterfoil.build.negation.words import plural, verb_form
+
+
+def _units(parse: Parse, lexicon: Lexicon) -> list[NounPhrase]:
+    """Phrases that name something, each with what follows "of" where it measures that."""
+    found: list[NounPhrase] = []
+    for phrase in parse.phrases:
+        if found and phrase.start < found[-1].end:
+            continue
+        head = parse.tokens[phrase.stop - 1].lemma
+        if head in lexicon.words.places or (head in lexicon.words.nameless and phrase.end == phrase.stop):
+            continue
+        found.append(phrase)
+    return found
+
+
+def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
+    """The words between two phrases that are in no other phrase."""
+    inside = {at for p in parse.phrases for at in range(p.start, p.stop)}
+    return " ".join(parse.lows[at] for at in range(first.end, second.start) if at not in inside)
+
+
+def _symmetric(words: str, lexicon: Lexicon) -> bool:
+    """Whether some words say the same of two things in either order."""
+    rest = f" {words} "
+    for each in sorted(lexicon.words.symmetric, key=len, reverse=True):
+        rest = rest.replace(f" {each} ", "  ")
+    return not rest.replace(",", " ").split()
+
+
+def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    units = _units(parse, lexicon)
+    for i, first in enumerate(units):
+        for second in units[i + 1 :]:
+            one, two = name_of(parse, first), name_of(parse, second)
+            if one == two or two in lexicon.near(one):
+                continue
+            between = _between(parse, first, second)
+            alive = lexicon.alive(one) and lexicon.alive(two)
+            if _symmetric(between, lexicon) and not (between == "with" and not alive):
+                continue
+            edits = _exchanged(parse, first, second)
+            if edits is not None:
+                owned = any(token.tag == "PRP$" for token in parse.tokens)
+                tier = (between == "with") + 2 * _part_of(parse, first, second) + owned
+                yield Place(tier, always(edits, f"{one} <> {two}"))
+
+
+def _part_of(parse: Parse, first: NounPhrase, second: NounPhrase) -> bool:
+    return parse.text(first.end, second.start) == "of"
+
+
+def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edit, ...] | None:
+    """Two phrases in each other's place, with determiners, or without where one belongs to its place."""
+    owned = any(
+        parse.tokens[at].tag in ("PRP$", "WDT") for p in (first, second) for at in range(p.start, p.core)
+    )
+    agreed: tuple[Edit, ...] = ()
+    if owned:
+        if first.plural != second.plural or first.core == first.start or second.core == second.start:
+            return None
+        starts = first.core, second.core
+    else:
+        if first.plural != second.plural:
+            found = _agreement(parse, first, second.plural), _agreement(parse, second, first.plural)
+            if found[0] is None or found[1] is None:
+                return None
+            agreed = (*found[0], *found[1])
+        starts = first.start, second.start
+    stops = first.end, second.end
+    return (
+        Edit(starts[0], stops[0], plain(parse, starts[1], stops[1])),
+        Edit(starts[1], stops[1], plain(parse, starts[0], stops[0])),
+        *agreed,
+    )
+
+
+_BE = {"is": "are", "was": "were", "has": "have", "does": "do"}
+_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does"}
+
+
+def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...] | None:
+    """What a caption's verb becomes where a phrase that may be its subject becomes plural or singular.
+
+    Nothing where the phrase is no subject; None where that cannot be known.
+    """
+    verbs = [at for at, token in enumerate(parse.tokens) if token.tag in FINITE]
+    if not verbs or phrase.plural == many:
+        return ()
+    first = parse.phrases[0]
+    there = parse.lows[0] == "there" and len(verbs) == 1
+    if not there and (len(verbs) > 1 or verbs[0] < first.stop):
+        return None
+    if phrase is not first and phrase.start != first.start:
+        return ()
+    at = verbs[0]
+    token = parse.tokens[at]
+    if token.tag == "MD" or (token.tag == "VBD" and token.low not in ("was", "were")):
+        return ()
+    table = _BE if many else _SINGULAR
+    new = table.get(token.low) or verb_form(token.lemma, "VBP" if many else "VBZ")
+    return (Edit(at, at + 1, (new,)),)
+
+
+def swap_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    yield from exchanged_attributes(parse, lexicon)
+    yield from _exchanged_counts(parse, lexicon)
+    yield from _moved_attributes(parse, lexicon)
+    yield from _exchanged_kinds(parse)
+
+
+def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    phrases = parse.phrases
+    for i, first in enumerate(phrases):
+        for second in phrases[i + 1 :]:
+            if parse.tokens[first.stop - 1].lemma == parse.tokens[second.stop - 1].lemma:
+                continue
+            for one in attributes(parse, first):
+                for two in attributes(parse, second):
+                    a, b = parse.lows[one], parse.lows[two]
+                    counted = (parse.tokens[one].tag == "CD", parse.tokens[two].tag == "CD")
+                    if a == b or b in lexicon.near(a) or counted in ((True, False), (False, True)):
+                        continue
+                    if (
+                        b in parse.text(first.core, first.noun).split()
+                        or a in parse.text(second.core, second.noun).split()
+                    ):
+                        continue
+                    if (
+                        (counted[0] and first.plural != second.plural)
+                        or _bound(parse, one)
+                        or _bound(parse, two)
+                    ):
+                        continue
+                    edits = (
+                        Edit(one, one + 1, plain(parse, two, two + 1)),
+                        Edit(two, two + 1, plain(parse, one, one + 1)),
+                    )
+                    yield Place(0 if lexicon.excludes(a, b) else 1, always(edits, f"{a} <> {b}"))
+
+
+def _bound(parse: Parse, at: int) -> bool:
+    """Whether an attribute belongs to a word before it ("very large"), or is "other" or "own"."""
+    return parse.lows[at] in ("other", "own", "same", "next", "more", "such", "left", "right") or (
+        at > 0 and parse.tokens[at - 1].tag == "RB"
+    )
+
+
+_NUMBERS = frozenset({"several", "many", "multiple"})
+
+
+def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    """How many there are of two things: "two cats and a dog" become "a cat and two dogs"."""
+    for several in parse.phrases:
+        word = parse.lows[several.start]
+        counted = parse.tokens[several.start].tag == "CD" or word in _NUMBERS
+        head = parse.tokens[several.stop - 1]
+        if not counted or not several.plural or head.tag != "NNS" or head.lemma == head.low:
+            continue
+        for single in parse.phrases:
+            name = parse.tokens[single.stop - 1]
+            one = parse.lows[single.start]
+            if one not in ("a", "an", "one") or single.plural or counts(parse, single, lexicon):
+                continue
+            if name.lemma in lexicon.words.nameless or name.tag != "NN" or name.lemma == head.lemma:
+                continue
+            group = lexicon.words.homes.get(name.lemma)
+            if (group is not None and group.mass) or single.end != single.stop:
+                continue
+            agreed = _agreement(parse, several, False), _agreement(parse, single, True)
+            if agreed[0] is None or agreed[1] is None:
+                continue
+            edits = (
+                Edit(several.start, several.start + 1, ("a" if one == "an" else one,)),
+                Edit(several.stop - 1, several.stop, (head.lemma,)),
+                Edit(single.start, single.start + 1, plain(parse, several.start, several.start + 1)),
+                Edit(single.stop - 1, single.stop, (plural(name.low),)),
+                *agreed[0],
+                *agreed[1],
+            )
+            yield Place(1, always(edits, f"{word} <> {one}"))
+
+
+def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    """An attribute of one thing given to another that has none of its kind."""
+    for first in parse.phrases:
+        spans = list(_spans(parse, first))
+        for second in parse.phrases if spans else ():
+            head = parse.tokens[second.stop - 1]
+            if first is second or counts(parse, second, lexicon) or head.lemma in lexicon.words.nameless:
+                continue
+            if head.lemma == parse.tokens[first.stop - 1].lemma:
+                continue
+            has = [parse.lows[at] for at in attributes(parse, second)]
+            for start, stop in spans:
+                words = parse.lows[start:stop]
+                if any(lexicon.excludes(word, old) or old == word for old in has for word in words):
+                    continue
+                to = second.core
+                while to < second.noun and (parse.tokens[to].tag in ("CD", "RB")):
+                    to += 1
+                edits = (Edit(start, stop, ()), Edit(to, to, plain(parse, start, stop)))
+                yield Place(
+                    2 + len(has), always(edits, f"{' '.join(words)} moved to {name_of(parse, second)}")
+                )
+
+
+def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
+    """The attributes of a phrase, those joined by "and" as one."""
+    at = phrase.core
+    while at < phrase.noun:
+        stop = at + 1
+        while stop + 1 < phrase.noun and parse.tokens[stop].tag in ("CC", ","):
+            stop += 2
+        if parse.tokens[at].tag not in ("CD", "RB", "CC", ",") and not _bound(parse, at):
+            yield at, stop
+        at = stop
+
+
+def _exchanged_kinds(parse: Parse) -> Iterator[Place]:
+    """The first nouns of two names of several words: "a computer desk by a street sign"."""
+    named = [p for p in parse.phrases if p.stop - p.noun > 1]
+    for i, first in enumerate(named):
+        for second in named[i + 1 :]:
+            a, b = parse.lows[first.noun], parse.lows[second.noun]
+            if a != b and parse.lows[first.stop - 1] != parse.lows[second.stop - 1]:
+                edits = (
+                    Edit(first.noun, first.noun + 1, plain(parse, second.noun, second.noun + 1)),
+                    Edit(second.noun, second.noun + 1, plain(parse, first.noun, first.noun + 1)),
+                )
+                yield Place(6, always(edits, f"{a} <> {b}"))
+
+
+def swap_words(tags: frozenset[str]) -> Rule:
+    def rule(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+        inside = {at for p in parse.phrases for at in range(p.start, p.noun)}
+        found = [
+            at
+            for at, token in enumerate(parse.tokens)
+            if token.tag in tags
+            and at not in inside
+            and token.lemma not in HELPERS
+            and token.low[-1:].isalpha()
+        ]
+        for i, one in enumerate(found):
+            for two in found[i + 1 :]:
+                a, b = parse.tokens[one], parse.tokens[two]
+                if a.tag == b.tag and a.lemma != b.lemma:
+                    edits = (
+                        Edit(one, one + 1, plain(parse, two, two + 1)),
+                        Edit(two, two + 1, plain(parse, one, one + 1)),
+                    )
+                    yield Place(0, always(edits, f"{a.low} <> {b.low}"))
+
+    return rule
+
+
+def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    """Two nouns alone; attributes and determiners stay."""
+    units = [p for p in parse.phrases if not counts(parse, p, lexicon)]
+    for i, first in enumerate(units):
+        for second in units[i + 1 :]:
+            one, two = name_of(parse, first), name_of(parse, second)
+            bare = first.core == first.noun and second.core == second.noun
+            if one == two or two in lexicon.near(one) or first.plural != second.plural:
+                continue
+            if bare and _symmetric(_between(parse, first, second), lexicon):
+                continue
+            edits = (
+                Edit(first.noun, first.stop, plain(parse, second.noun, second.stop)),
+                Edit(second.noun, second.stop, plain(parse, first.noun, first.stop)),
+            )
+            yield Place(0, always(edits, f"{one} <> {two}"))

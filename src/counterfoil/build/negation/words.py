@@ -1,0 +1,373 @@
+"""Words that exclude each other, and their forms: plurals, forms of verbs, articles.
+
+The lists are in `words.toml`. Forms are made by rules with their exceptions, which know the words of the
+lists and what is regular.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from counterfoil.build.negation.parse import Token
+
+
+@dataclass(frozen=True)
+class NounGroup:
+    """Nouns of which none names another: a set of words of like meaning each, the first the usual one.
+
+    `guests` only replace others. `adds` are attributes that fit any of them.
+    """
+
+    name: str
+    sets: tuple[frozenset[str], ...]
+    usual: tuple[str, ...]
+    adds: tuple[str, ...]
+    mass: bool
+
+    def others(self, noun: str) -> tuple[str, ...]:
+        """The usual words of the other sets."""
+        return tuple(
+            word
+            for word, near in zip(self.usual, self.sets, strict=True)
+            if noun not in near and word != noun
+        )
+
+
+@dataclass(frozen=True)
+class AttributeClass:
+    """Attributes that exclude each other; `near` are the words that mean about the same as one."""
+
+    name: str
+    order: int
+    usual: tuple[str, ...]
+    near: Mapping[str, frozenset[str]]
+
+    def others(self, word: str) -> tuple[str, ...]:
+        """What excludes a word of the class."""
+        same = self.near.get(word, frozenset({word}))
+        return tuple(
+            other
+            for other in self.usual
+            if other not in same and word not in self.near.get(other, frozenset())
+        )
+
+
+@dataclass(frozen=True)
+class WordLists:
+    """All the lists of `words.toml`."""
+
+    groups: tuple[NounGroup, ...]
+    #: Of a noun the group that it is replaced from; of all nouns, guests too, any group.
+    homes: Mapping[str, NounGroup]
+    groups_of: Mapping[str, NounGroup]
+    attributes: Mapping[str, AttributeClass]
+    opposites: Mapping[str, tuple[str, ...]]
+    relations: Mapping[str, tuple[str, ...]]
+    with_object: Mapping[str, tuple[str, ...]]
+    alone: Mapping[str, tuple[str, ...]]
+    done: Mapping[str, tuple[str, ...]]
+    symmetric: frozenset[str]
+    quantities: frozenset[str]
+    containers: frozenset[str]
+    places: frozenset[str]
+    #: Nouns that are not replaced, and nouns whose relations are not.
+    nameless: frozenset[str]
+    fixed: frozenset[str]
+    worn: frozenset[str]
+    colours: frozenset[str]
+    plurals: frozenset[str]
+    #: The names of several words by their first, as tuples of words, longest first.
+    names: Mapping[str, tuple[tuple[str, ...], ...]] = field(repr=False, default_factory=dict)
+
+    def starts_name(self, tokens: "Sequence[Token]", at: int) -> int:
+        """How many tokens a listed name takes from there ("hot dog" two); 0 where none begins."""
+        for name in self.names.get(tokens[at].low, ()):
+            last = at + len(name) - 1
+            if last < len(tokens) and (
+                all(tokens[at + k].low == word for k, word in enumerate(name[:-1]))
+                and name[-1] in (tokens[last].low, tokens[last].lemma)
+            ):
+                return len(name)
+        return 0
+
+    def class_of(self, word: str) -> AttributeClass | None:
+        """The class of attributes that a word is of."""
+        return self.attributes.get(word)
+
+
+@cache
+def words() -> WordLists:
+    """The lists, read once."""
+    found = tomllib.loads((files("counterfoil.build.negation") / "words.toml").read_text("utf-8"))
+    groups = tuple(_group(name, each) for name, each in found["groups"].items())
+    homes: dict[str, NounGroup] = {}
+    everywhere: dict[str, NounGroup] = {}
+    for group, each in zip(groups, found["groups"].values(), strict=True):
+        for part in _parts(each["nouns"]):
+            for word in part.lstrip("~").split("="):
+                everywhere.setdefault(word, group)
+                if not part.startswith("~"):
+                    homes.setdefault(word, group)
+    attributes: dict[str, AttributeClass] = {}
+    for name, each in found["attributes"].items():
+        near: dict[str, set[str]] = {}
+        for part in (*_parts(each["words"]), *_parts(each.get("knows", ""))):
+            for word in (same := part.split("=")):
+                near.setdefault(word, set()).update(same)
+        usual = tuple(part.split("=")[0] for part in _parts(each["words"]))
+        made = AttributeClass(name, each["order"], usual, {w: frozenset(s) for w, s in near.items()})
+        for word in near:
+            attributes.setdefault(word, made)
+    heads, verbs, relations = found["heads"], found["verbs"], found["relations"]
+    names: dict[str, list[tuple[str, ...]]] = {}
+    for noun in everywhere:
+        if " " in noun:
+            names.setdefault(noun.split()[0], []).append(tuple(noun.split()))
+    worn = {word for name in relations["worn"].split() for near in _named(groups, name).sets for word in near}
+    return WordLists(
+        groups=groups,
+        homes=homes,
+        groups_of=everywhere,
+        attributes=attributes,
+        opposites=_pairs(found["opposites"]["pairs"], split_words=True),
+        relations=_relations(relations["pairs"]),
+        with_object=_pairs(verbs["with_object"], phrases=True),
+        alone=_pairs(verbs["alone"], phrases=True),
+        done=_pairs(verbs["done"], split_words=True),
+        symmetric=frozenset(_parts(verbs["symmetric"])),
+        quantities=frozenset(heads["quantity"].split()),
+        containers=frozenset(heads["container"].split()),
+        places=frozenset(heads["place"].split()),
+        nameless=frozenset(heads["never"].split()),
+        fixed=frozenset(relations["never"].split()),
+        worn=frozenset(worn),
+        colours=frozenset(attributes and [w for w, c in attributes.items() if c.name == "colour"]),
+        plurals=frozenset({"people", "men", "women", "children", "cattle", "police", "scissors"}),
+        names={first: tuple(sorted(all_, key=len, reverse=True)) for first, all_ in names.items()},
+    )
+
+
+def _group(name: str, each: Mapping[str, Any]) -> NounGroup:
+    parts = [part.lstrip("~").split("=") for part in _parts(each["nouns"])]
+    return NounGroup(
+        name,
+        tuple(frozenset(part) for part in parts),
+        tuple(part[0] for part in parts),
+        _parts(each["adds"]),
+        bool(each.get("mass", False)),
+    )
+
+
+def _named(groups: Sequence[NounGroup], name: str) -> NounGroup:
+    return next(group for group in groups if group.name == name)
+
+
+def _parts(text: str, mark: str = ",") -> tuple[str, ...]:
+    return tuple(part for part in (" ".join(each.split()) for each in text.split(mark)) if part)
+
+
+#: Replacements of more than one word, which lists separate by spaces.
+_PHRASES = ("reach for", "point at", "throw away", "spit out", "take down", "take away")
+_PLACES = (
+    "in the middle of", "on top of", "off of", "in front of", "far from", "next to", "outside of",
+    "inside of", "away from", "at the edge of", "at the end of", "at the beginning of", "at the top of",
+    "at the bottom of", "out of", "to the right of", "to the left of",
+)  # fmt: skip
+
+
+def _pairs(text: str, *, split_words: bool = False, phrases: bool = False) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for part in _parts(text, ";"):
+        word, others = part.split(">")
+        found[word] = _split(others, _PHRASES if phrases else ())
+    return found
+
+
+def _relations(text: str) -> dict[str, tuple[str, ...]]:
+    return {part.split(">")[0]: _split(part.split(">")[1], _PLACES) for part in _parts(text, ";")}
+
+
+def _split(text: str, phrases: Sequence[str]) -> tuple[str, ...]:
+    for phrase in sorted(phrases, key=len, reverse=True):
+        text = text.replace(phrase, phrase.replace(" ", "_"))
+    return tuple(word.replace("_", " ") for word in text.split())
+
+
+_PLURALS = (
+    "man/men woman/women child/children person/people foot/feet tooth/teeth goose/geese mouse/mice "
+    "knife/knives "
+    "leaf/leaves shelf/shelves loaf/loaves wolf/wolves calf/calves scarf/scarves half/halves wife/wives "
+    "ox/oxen sheep/sheep deer/deer fish/fish moose/moose salmon/salmon shrimp/shrimp aircraft/aircraft "
+    "potato/potatoes tomato/tomatoes mango/mangoes hero/heroes bookshelf/bookshelves fry/fries bus/buses"
+)
+_IRREGULAR_PLURALS = dict(each.split("/") for each in _PLURALS.split())
+#: Words that are plurals already.
+_MANY = frozenset(
+    [
+        "people",
+        "men",
+        "women",
+        "children",
+        "cattle",
+        "police",
+        "scissors",
+        "pants",
+        "jeans",
+        "shorts",
+        "trousers",
+        "glasses",
+        "sunglasses",
+        "clothes",
+        "gloves",
+        "pliers",
+        "headphones",
+        "pajamas",
+        "leggings",
+        "overalls",
+        "binoculars",
+        "stairs",
+        "goggles",
+    ]
+)
+
+
+@lru_cache(1 << 16)
+def plural(noun: str) -> str:
+    """The plural of a noun, of its last word where it has several.
+
+    >>> plural("hot dog"), plural("person"), plural("scissors"), plural("fireman"), plural("berry")
+    ('hot dogs', 'people', 'scissors', 'firemen', 'berries')
+    """
+    first, _, last = noun.rpartition(" ")
+    return f"{first} {_plural(last)}".strip()
+
+
+def _plural(noun: str) -> str:
+    if noun in _MANY:
+        return noun
+    if noun in _IRREGULAR_PLURALS:
+        return _IRREGULAR_PLURALS[noun]
+    if noun.endswith("man") and noun not in ("human", "woman"):
+        return noun[:-2] + "en"
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+#: Beginnings whose first letter is no guide to the sound: those that take "an", and those that take "a".
+_AN = ("hour", "honest", "heir", "honor", "honour")
+_A = (
+    "uni",
+    "use",
+    "usual",
+    "eu",
+    "ewe",
+    "one",
+    "once",
+    "ukulele",
+    "utensil",
+    "utility",
+    "ufo",
+    "urinal",
+    "ubiquit",
+)
+_NOT_A = ("unin", "unim", "unid", "unil")
+#: Letters whose names begin with a vowel's sound, as words in capitals are read: "an SUV".
+_SPELT = frozenset("AEFHILMNORSX")
+
+
+@lru_cache(1 << 16)
+def article(word: str) -> str:
+    """ "a" or "an", as the word that follows takes it.
+
+    >>> article("umbrella"), article("uniform"), article("hour"), article("SUV"), article("TV")
+    ('an', 'a', 'an', 'an', 'a')
+    """
+    low = word.lower()
+    if len(word) in (2, 3) and word.isupper():
+        return "an" if word[0] in _SPELT else "a"
+    if low.startswith(_AN) or low.startswith(_NOT_A) or low[:2] in ("8", "11", "18") or low.startswith("8"):
+        return "an"
+    return "an" if low[:1] in tuple("aeiou") and not low.startswith(_A) else "a"
+
+
+#: Past and participle of verbs of the lists that are irregular.
+_IRREGULAR = (
+    "hold/held/held throw/threw/thrown ride/rode/ridden wear/wore/worn eat/ate/eaten drink/drank/drunk "
+    "catch/caught/caught hit/hit/hit swing/swung/swung feed/fed/fed lead/led/led cut/cut/cut "
+    "read/read/read write/wrote/written leave/left/left sell/sold/sold buy/bought/bought bite/bit/bitten "
+    "flee/fled/fled fly/flew/flown fight/fought/fought hide/hid/hidden show/showed/shown take/took/taken "
+    "sit/sat/sat bring/brought/brought lie/lay/lain stand/stood/stood sleep/slept/slept run/ran/run "
+    "kneel/knelt/knelt swim/swam/swum fall/fell/fallen hang/hung/hung spit/spat/spat tear/tore/torn "
+    "steal/stole/stolen sink/sank/sunk make/made/made have/had/had do/did/done go/went/gone lay/laid/laid "
+    "drive/drove/driven get/got/got sing/sang/sung bend/bent/bent speak/spoke/spoken give/gave/given "
+)
+_PAST = {verb: (past, done) for verb, past, done in (each.split("/") for each in _IRREGULAR.split())}
+#: Verbs of the lists that double their last letter.
+_DOUBLED = frozenset(
+    [
+        "sit",
+        "run",
+        "swim",
+        "drop",
+        "hit",
+        "cut",
+        "stop",
+        "grab",
+        "hug",
+        "pet",
+        "spit",
+        "slap",
+        "get",
+        "put",
+        "step",
+        "pat",
+        "nap",
+        "jog",
+        "chop",
+        "clap",
+        "win",
+        "dig",
+        "flip",
+    ]
+)
+_PRESENT = {"have": "has", "be": "is", "do": "does", "go": "goes"}
+
+
+@lru_cache(1 << 16)
+def verb_form(verb: str, tag: str) -> str:
+    """A verb in the form of a Penn tag; of several words the first is changed.
+
+    Forms of verbs that are neither in the lists nor regular may be wrong.
+
+    >>> verb_form("reach for", "VBG"), verb_form("throw", "VBN"), verb_form("carry", "VBZ")
+    ('reaching for', 'thrown', 'carries')
+    """
+    first, _, rest = verb.partition(" ")
+    return f"{_form(first, tag)} {rest}".strip()
+
+
+def _form(verb: str, tag: str) -> str:
+    ends_in_y = verb.endswith("y") and verb[-2:-1] not in tuple("aeiou")
+    stem = verb + verb[-1] if verb in _DOUBLED else verb
+    if tag == "VBZ":
+        if verb in _PRESENT:
+            return _PRESENT[verb]
+        if ends_in_y:
+            return verb[:-1] + "ies"
+        return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+    if tag == "VBG":
+        if verb.endswith("ie"):
+            return verb[:-2] + "ying"
+        return (verb[:-1] if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")) else stem) + "ing"
+    if tag in ("VBD", "VBN"):
+        if verb in _PAST:
+            return _PAST[verb][tag == "VBN"]
+        if ends_in_y:
+            return verb[:-1] + "ied"
+        return verb + "d" if verb.endswith("e") else stem + "ed"
+    return verb

@@ -1,0 +1,319 @@
+"""`negate`: negative captions by rules, by a language model, or by edits of drawn scenes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from counterfoil.build.negation.lexicon import Lexicon, Usage
+from counterfoil.build.negation.parse import Parse, Parser, load_parser
+from counterfoil.build.negation.prompts import prompt, read_answer, rejection
+from counterfoil.build.negation.rules import CATEGORIES, SUGAR_CREPE, Negative, negative
+from counterfoil.build.negation.wordnet import WordNet
+from counterfoil.build.step import REASON, Output, Work, with_column
+from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
+from counterfoil.inputs.files import read_json
+from counterfoil.store import digest_value, write_json
+from counterfoil.world.captions import text as spoken
+from counterfoil.world.edits import edit
+from counterfoil.world.scenes import Scene
+
+RULES, WORLD = "rules", "world"
+#: Captions that are parsed at a time; the use of nouns is learnt from the first of them.
+_CHUNK = 20_000
+#: Reasons of rows that are dropped before a category is looked at, and of scenes.
+_NO_CAPTION, _NO_ROOM = "no caption", "the scene has no room for this edit"
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeRow:
+    """A negative for one row and category, or the reason why there is none."""
+
+    row: int
+    category: str
+    text: str | None = None
+    change: str = ""
+    reason: str = ""
+    seed: int = 0
+    #: In the world: the caption and the scene of the negative.
+    caption: str | None = None
+    scene: str | None = None
+
+
+@dataclass(frozen=True)
+class Negate:
+    """A row for each caption and category, named ROW/CATEGORY, with a negative caption.
+
+    Columns are added: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"),
+    `change` ("dog > cat"; empty where a model wrote it), and `negative_caption_by`, `_from` and `_seed`. In
+    the world, which speaks of each scene anew, `caption` is replaced, and `negative_scene` added. Where there
+    is no negative, the row is dropped with the reason.
+    """
+
+    name: ClassVar[str] = "negate"
+    summary: ClassVar[str] = "negative captions by rules, a language model, or edits of drawn scenes"
+    version: ClassVar[int] = 1
+
+    by: str = field(
+        default=RULES,
+        metadata={"help": "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'."},
+    )
+    categories: tuple[str, ...] = field(
+        default=SUGAR_CREPE, metadata={"help": f"What is changed: {', '.join(CATEGORIES)}."}
+    )
+    per_caption: Literal["each", "one", "subset"] = field(
+        default="each",
+        metadata={
+            "help": "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
+        },
+    )
+    parser: str = field(default="hanta", metadata={"help": "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'."})
+    wordnet: str | None = field(
+        default=None,
+        metadata={"help": "A folder with WordNet's files, such as /usr/share/wordnet.", "file": True},
+    )
+    temperature: float = field(default=0.0, metadata={"help": "Of a language model; 0 takes the likeliest."})
+    max_tokens: int = field(
+        default=96, metadata={"help": "Of a language model: tokens of an answer, at most."}
+    )
+    batch: int = field(default=16, metadata={"help": "Prompts that a local language model reads together."})
+
+    def __post_init__(self) -> None:
+        known = SUGAR_CREPE if self.by != RULES else CATEGORIES
+        if not self.categories:
+            raise InputError("no categories", allowed=known)
+        for category in self.categories:
+            if category not in known:
+                raise UnknownNameError("category", category, known, where=f"negatives by {self.by}")
+        kind, _, argument = self.by.partition(":")
+        if self.by not in (RULES, WORLD) and (kind not in ("lm", "chat") or not argument):
+            raise InputError("no maker of negatives", given=self.by, allowed="rules, world, lm:..., chat:...")
+        if not 0 <= self.temperature <= 2:
+            raise InputError("temperature", given=self.temperature, allowed="0 to 2")
+        for name in ("max_tokens", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(name, given=getattr(self, name), allowed="1 or more")
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The captions or scenes, and the column of categories."""
+        source = "scene" if self.by == WORLD else "caption"
+        return (source, "subset") if self.per_caption == "subset" else (source,)
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The negatives with what was changed and who made them."""
+        made = ("negative_caption", "negative_caption_by", "negative_caption_from", "negative_caption_seed")
+        return (
+            *made,
+            "subset",
+            "type",
+            "change",
+            *(("caption", "negative_scene") if self.by == WORLD else ()),
+        )
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """A row per negative; raises `DataError` for a subset that is no category."""
+        wanted = self._wanted(rows, work)
+        if self.by == WORLD:
+            found, maker = list(self._edited(rows, wanted, work)), WORLD
+        elif self.by == RULES:
+            parser = load_parser(self.parser)
+            found, maker = list(self._by_rules(rows, wanted, parser, work)), f"rules {parser.name}"
+        else:
+            found, maker = list(self._written(rows, wanted, work)), self.by
+        if self.per_caption == "one":
+            found = _first_of(found)
+        kept = [each for each in found if each.text is not None]
+        gone = [each for each in found if each.text is None]
+        made = self._table(rows, kept, maker)
+        dropped = self._named(rows, gone)
+        dropped = dropped.append_column(REASON, pa.array([each.reason for each in gone], pa.string()))
+        return Output(made, dropped, {"by": maker, "categories": _counts(found)})
+
+    def _wanted(self, rows: pa.Table, work: Work) -> list[tuple[int, str]]:
+        """Rows with the categories that are tried, in order; of `one` all, in an order that is drawn."""
+        ids = rows["id"].to_pylist()
+        if self.per_caption == "each":
+            return [(row, category) for row in range(len(rows)) for category in self.categories]
+        if self.per_caption == "subset":
+            subsets = rows["subset"].to_pylist()
+            for row, subset in enumerate(subsets):
+                if subset not in self.categories:
+                    raise DataError(
+                        "a subset that is no category",
+                        where=f"row '{ids[row]}'",
+                        given=subset,
+                        allowed=self.categories,
+                    )
+            return list(enumerate(subsets))
+        wanted = []
+        for row, name in enumerate(ids):
+            order = work.rng(name, "category").permutation(len(self.categories))
+            wanted += [
+                (row, self.categories[at]) for at in (order if self.by in (RULES, WORLD) else order[:1])
+            ]
+        return wanted
+
+    def _by_rules(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, work: Work
+    ) -> Iterator[NegativeRow]:
+        ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
+        wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
+        lexicon: Lexicon | None = None
+        coming, total = iter(wanted), len(wanted)
+        done = 0
+        while part := list(islice(coming, _CHUNK)):
+            texts = list(dict.fromkeys(captions[row] for row, _ in part if (captions[row] or "").strip()))
+            parses: Mapping[str, Parse] = dict(zip(texts, parser.parses(texts), strict=True))
+            lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
+            for row, category in part:
+                parse = parses.get(captions[row])
+                if parse is None:
+                    yield NegativeRow(row, category, reason=_NO_CAPTION)
+                else:
+                    seed = work.number(ids[row], category)
+                    found = negative(parse, category, work.rng(ids[row], category), lexicon)
+                    if isinstance(found, Negative):
+                        yield NegativeRow(row, category, found.text, found.change, seed=seed)
+                    else:
+                        yield NegativeRow(row, category, reason=found)
+                done += 1
+                if done % 500 == 0 or done == total:
+                    work.progress("negate", done, total)
+
+    def _edited(self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work) -> Iterator[NegativeRow]:
+        """Edits of the rows' scenes, whose captions are true of one of the two scenes each."""
+        ids, cells = rows["id"].to_pylist(), rows["scene"].to_pylist()
+        for done, (row, category) in enumerate(wanted, start=1):
+            scene = Scene.from_json(cells[row] or "", where=f"row '{ids[row]}', scene")
+            contrast = edit(scene, category, work.rng(ids[row], category))
+            if contrast is None:
+                yield NegativeRow(row, category, reason=_NO_ROOM)
+            else:
+                caption, wrong = (spoken(meaning) for meaning in contrast.captions)
+                yield NegativeRow(
+                    row,
+                    category,
+                    wrong,
+                    seed=work.number(ids[row], category),
+                    caption=caption,
+                    scene=contrast.scenes[1].to_json(),
+                )
+            work.progress("negate", done, len(wanted))
+
+    def _written(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work
+    ) -> Iterator[NegativeRow]:
+        """What a language model answers, read and checked."""
+        ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
+        lexicon = Lexicon(None if self.wordnet is None else WordNet.loaded(self.wordnet))
+        asked = [(row, category) for row, category in wanted if (captions[row] or "").strip()]
+        prompts = [prompt(captions[row], category) for row, category in asked]
+        seeds = [work.number(ids[row], category) for row, category in asked]
+        answers = (
+            self._chat(prompts, seeds, work) if self.by.startswith("chat:") else self._local(prompts, work)
+        )
+        replies = dict(zip(asked, zip(answers, seeds, strict=True), strict=True))
+        for row, category in wanted:
+            if (row, category) not in replies:
+                yield NegativeRow(row, category, reason=_NO_CAPTION)
+                continue
+            text, seed = replies[row, category]
+            answer = read_answer(text)
+            reason = answer.reason or rejection(captions[row], answer.caption, category, lexicon)
+            yield NegativeRow(row, category, None if reason else answer.caption, reason=reason, seed=seed)
+
+    def _chat(self, prompts: Sequence[str], seeds: Sequence[int], work: Work) -> Iterator[str]:
+        """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
+        from counterfoil.scorers.chat.endpoint import ChatRequest
+
+        scorer = work.scorer(self.by, {"temperature": str(self.temperature), "read": "text"})
+        endpoint = scorer.endpoint
+        if work.session.folder is None:
+            endpoint = endpoint.kept_in(work.keep)
+        requests = [
+            ChatRequest(
+                (each,), self.max_tokens, seed=seed % 2**31 if self.temperature else None, structured=True
+            )
+            for each, seed in zip(prompts, seeds, strict=True)
+        ]
+        for done, reply in enumerate(endpoint.ask(requests), start=1):
+            work.progress("negate", done, len(requests))
+            yield "I'm sorry" if reply.refused else reply.text
+
+    def _local(self, prompts: Sequence[str], work: Work) -> Iterator[str]:
+        """The answers of a local model, batch by batch; finished batches are kept."""
+        from counterfoil.scorers.text_generation import load_generator
+
+        generator = load_generator(self.by.partition(":")[2])
+        identity = generator.identity.to_json()
+        for start in range(0, len(prompts), self.batch):
+            part = list(prompts[start : start + self.batch])
+            seed = work.number("batch", start)
+            key = digest_value([identity, part, seed, self.temperature, self.max_tokens])
+            place = work.keep / f"{key}.json"
+            texts = _kept(place)
+            if texts is None:
+                texts = generator.write(part, most=self.max_tokens, temperature=self.temperature, seed=seed)
+                write_json(place, {"texts": texts})
+            yield from texts
+            work.progress("negate", min(start + self.batch, len(prompts)), len(prompts))
+
+    def _named(self, rows: pa.Table, made: Sequence[NegativeRow]) -> pa.Table:
+        """The rows that negatives are made of, under their new names, with categories."""
+        ids = rows["id"].to_pylist()
+        table = rows.take(pa.array([each.row for each in made], pa.int64()))
+        table = with_column(table, "id", pa.array([f"{ids[e.row]}/{e.category}" for e in made], pa.string()))
+        table = with_column(table, "subset", pa.array([each.category for each in made], pa.string()))
+        kinds = [each.category.partition("_")[0] for each in made]
+        return with_column(table, "type", pa.array(kinds, pa.string()))
+
+    def _table(self, rows: pa.Table, made: Sequence[NegativeRow], maker: str) -> pa.Table:
+        ids = rows["id"].to_pylist()
+        columns: dict[str, tuple[list[Any], pa.DataType]] = {
+            "negative_caption": ([each.text for each in made], pa.string()),
+            "negative_caption_by": ([maker] * len(made), pa.string()),
+            "negative_caption_from": ([ids[each.row] for each in made], pa.string()),
+            "negative_caption_seed": ([each.seed for each in made], pa.int64()),
+            "change": ([each.change for each in made], pa.string()),
+        }
+        if self.by == WORLD:
+            columns["caption"] = [each.caption for each in made], pa.string()
+            columns["negative_scene"] = [each.scene for each in made], pa.string()
+        table = self._named(rows, made)
+        for name, (values, kind) in columns.items():
+            table = with_column(table, name, pa.array(values, kind))
+        return table
+
+
+def _kept(place: Any) -> list[str] | None:
+    """The texts of a batch that was finished before; None where there is none, or it is damaged."""
+    if not place.is_file():
+        return None
+    try:
+        texts = read_json(place)["texts"]
+        return texts if isinstance(texts, list) else None
+    except (CounterfoilError, KeyError, TypeError):
+        return None
+
+
+def _first_of(found: Sequence[NegativeRow]) -> list[NegativeRow]:
+    """Of each row the first category that gave a negative, else the first with its reason."""
+    chosen: dict[int, NegativeRow] = {}
+    for each in found:
+        if each.row not in chosen or (chosen[each.row].text is None and each.text is not None):
+            chosen[each.row] = each
+    return list(chosen.values())
+
+
+def _counts(found: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
+    """How many negatives were wanted and made, by category."""
+    counts: dict[str, dict[str, int]] = {}
+    for each in found:
+        of = counts.setdefault(each.category, {"wanted": 0, "made": 0})
+        of["wanted"] += 1
+        of["made"] += each.text is not None
+    return counts

@@ -1,0 +1,275 @@
+"""Negatives by rules: hand-checked captions, real ones, parsers, WordNet, the drawn world."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.build import Work
+from counterfoil.build.negation.lexicon import Lexicon, Usage
+from counterfoil.build.negation.parse import Parser, load_parser
+from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, SUGAR_CREPE, Negative, negative
+from counterfoil.build.negation.wordnet import WordNet
+from counterfoil.build.steps.negate import Negate
+from counterfoil.build.steps.read import ReadRows
+from counterfoil.errors import CounterfoilError
+from counterfoil.world.scenes import Scene
+from counterfoil.world.truth import matches
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    return load_parser("hanta")
+
+
+def made(
+    parser: Parser, caption: str, category: str, times: int = 40, lexicon: Lexicon | None = None
+) -> set[str]:
+    """All that some draws make of a caption."""
+    (parse,) = parser.parses([caption])
+    words = lexicon or Lexicon()
+    found = [negative(parse, category, np.random.default_rng(seed), words) for seed in range(times)]
+    return {each.text if isinstance(each, Negative) else f"({each})" for each in found}
+
+
+ONE = [
+    # What must be among the negatives, and what every one of them must fit.
+    ("A dog on a mat.", "replace_obj", "A cat on a mat.", r"An? [\w ]+ on an? [\w ]+\."),
+    ("Two dogs in a park.", "replace_obj", "Two zebras in a park.", r"Two [\w ]+ in an? [\w ]+\."),
+    ("A man with his hat.", "replace_obj", "A woman with her hat.", r"A [a-z]+ with h(is|er) [\w ]+\."),
+    ("An apple by a wet dog.", "replace_att", "An apple by a dry dog.", r"An apple by a dry dog\."),
+    ("Two red cars.", "replace_att", "Three red cars.", r"\w+ \w+ cars\."),
+    ("A cup on top of a desk.", "replace_rel", "A cup underneath a desk.", r"A cup [\w ]+ a desk\."),
+    ("A girl riding a horse.", "replace_rel", "A girl pushing a horse.", r"A girl \w+ing a horse\."),
+    ("A girl rides a horse.", "replace_rel", "A girl chases a horse.", r"A girl \w+s a horse\."),
+    ("A bowl with an egg.", "replace_rel", "A bowl without an egg.", r"A bowl without an egg\."),
+    ("A man watches an owl.", "swap_obj", "An owl watches a man.", r"An owl watches a man\."),
+    ("Two dogs are by a car.", "swap_obj", "(no two objects to swap)", r"\(.*\)"),
+    ("Two dogs are in a car.", "swap_obj", "A car is in two dogs.", r"A car is in two dogs\."),
+    ("A red car by a blue bus.", "swap_att", "A blue car by a red bus.", r"A \w* ?car by a [\w ]*bus\."),
+    ("An old car by a bus.", "swap_att", "A car by an old bus.", r"A car by an old bus\."),
+    ("Two cats near a dog.", "swap_att", "A cat near two dogs.", r"A cat near two dogs\."),
+    ("A spoon in a bowl.", "add_obj", "A spoon in a bowl and a bag.", r"A spoon[\w ]* in a bowl[\w ]*\."),
+    ("A large dog.", "add_att", "A large wet dog.", r"A \w+ \w+ dog\."),
+    ("Men sit and women stand.", "swap_verb", "Men stand and women sit.", r"Men stand and women sit\."),
+    ("A BIG DOG SLEEPS ON A MAT", "replace_att", "A TINY DOG SLEEPS ON A MAT", r"[A-Z ]+"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("caption", "category", "one", "all_of"), ONE)
+def test_a_caption_by_hand(parser: Parser, caption: str, category: str, one: str, all_of: str) -> None:
+    found = made(parser, caption, category, 200)
+    assert one in found
+    assert [text for text in found if not re.fullmatch(all_of, text)] == []
+    assert caption not in found
+
+
+@pytest.mark.parametrize(
+    ("caption", "category"),
+    [
+        ("A dog and a cat.", "swap_obj"),
+        ("A dog next to a cat.", "swap_obj"),
+        ("A man with a dog.", "swap_obj"),
+        ("A dog.", "replace_att"),
+        ("Running quickly.", "replace_obj"),
+        ("A group of people.", "replace_rel"),
+        ("A red car and a red bus.", "swap_adjective"),
+    ],
+)
+def test_no_negative_where_none_would_be_different(parser: Parser, caption: str, category: str) -> None:
+    (reason,) = made(parser, caption, category)
+    assert reason.startswith("(no ")
+
+
+def test_what_is_the_same_is_no_replacement(parser: Parser) -> None:
+    for caption, same in [
+        ("A couch.", ("sofa", "loveseat")),
+        ("A gray wall.", ("grey", "silver")),
+        ("Several cars.", ("many", "three", "four", "multiple")),
+        ("A young woman.", ("girl", "lady")),
+    ]:
+        for category in ("replace_obj", "replace_att"):
+            found = " ".join(made(parser, caption, category, 100)).lower()
+            assert not [word for word in same if re.search(rf"\b{word}\b", found)]
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path) -> list[dict[str, str]]:
+    rows = []
+    for file in sorted((shared_data / "sugarcrepe").glob("*.json")):
+        table = json.loads(file.read_text())
+        rows += [
+            {"id": f"{file.stem}-{key}", "caption": row["caption"], "subset": file.stem}
+            for key, row in list(table.items())[::12]
+        ]
+    return rows
+
+
+def test_real_captions_have_negatives_in_the_category_asked_for(
+    real: list[dict[str, str]], tmp_path: Path
+) -> None:
+    rows = pa.Table.from_pylist(real)
+    found = Negate(per_caption="subset").run(rows, Work(tmp_path, step="negate"))
+    assert len(found.kept) + len(found.dropped) == len(rows)
+    assert len(found.kept) > 0.9 * len(rows)
+    for of in found.facts["categories"].values():
+        assert of["made"] > 0.75 * of["wanted"]
+    words = re.compile(r"[\w'-]+")
+    for row in found.kept.to_pylist():
+        before, after = row["caption"].lower(), row["negative_caption"].lower()
+        assert words.findall(before) != words.findall(after)
+        assert "  " not in after
+        # Articles that were right stay right.
+        wrong = re.findall(r"\ban? [aeiou]?", after)
+        assert len(re.findall(r"\ba [aeio]", after)) <= len(re.findall(r"\ba [aeio]", before)), wrong
+        if row["type"] == "add":
+            assert len(after) > len(before.strip())
+        assert row["id"] == f"{row['negative_caption_from']}/{row['subset']}"
+    again = Negate(per_caption="subset").run(rows.slice(20, 30), Work(tmp_path, step="negate"))
+    pairs = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
+    # A row's draw depends on the row alone, not on what stands around it.
+    same = [pairs.get(r["id"]) == r["negative_caption"] for r in again.kept.to_pylist()]
+    assert np.mean(same) > 0.9
+
+
+def test_each_and_one_category(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["x", "y"], "caption": ["A red car by a tall tree.", None]})
+    each = Negate(categories=CATEGORIES).run(rows, Work(tmp_path, step="negate"))
+    assert set(each.kept["subset"].to_pylist()) >= {*SUGAR_CREPE[:3], "swap_adjective", "swap_noun"}
+    assert each.reasons["no caption"] == len(CATEGORIES)
+    one = Negate(per_caption="one").run(rows, Work(tmp_path, step="negate"))
+    assert one.kept["negative_caption_from"].to_pylist() == ["x"]
+    assert one.dropped["reason"].to_pylist() == ["no caption"]
+    assert set(NEG_CLIP).isdisjoint(one.kept["subset"].to_pylist())
+
+
+def test_words_of_a_field_of_its_own_come_from_its_captions(parser: Parser) -> None:
+    captions = [f"A scan of the {organ} with a {word}." for organ in ("femur", "tibia", "spleen") for word in
+                ("fracture", "lesion", "nodule") for _ in range(3)]  # fmt: skip
+    usage = Usage.of(parser.parses(captions))
+    assert usage.like("femur") == ("spleen", "tibia") or set(usage.like("femur")[:2]) == {"tibia", "spleen"}
+    found = made(parser, "A scan of the femur.", "replace_obj", 60, Lexicon(usage=usage))
+    assert "A scan of the tibia." in found
+
+
+def wordnet_folder(place: Path) -> Path:
+    """WordNet's layout with a handful of entries, offsets counted as it counts them."""
+    entries = [
+        ("implement", 6, ["implement", "tool"], []),
+        ("trowel", 6, ["trowel"], [("@", "implement")]),
+        ("chisel", 6, ["chisel", "cold chisel"], [("@", "implement")]),
+        ("mallet", 6, ["mallet"], [("@", "implement")]),
+        ("hand_trowel", 6, ["hand_trowel"], [("@", "trowel")]),
+    ]
+    below = {"implement": ["trowel", "chisel", "mallet"], "trowel": ["hand_trowel"]}
+
+    def lines(offsets: dict[str, int]) -> list[str]:
+        made = ["  1 licence"]
+        for name, lexicon, words, pointers in entries:
+            all_ = [*pointers, *(("~", each) for each in below.get(name, []))]
+            shown = " ".join(f"{word.replace(' ', '_')} 0" for word in words)
+            links = "".join(f" {symbol} {offsets.get(to, 0):08d} n 0000" for symbol, to in all_)
+            made.append(
+                f"{offsets.get(name, 0):08d} {lexicon:02d} n {len(words):02x} {shown} "
+                f"{len(all_):03d}{links} | x"
+            )
+        return made
+
+    offsets: dict[str, int] = {}
+    at = len(lines({})[0]) + 1
+    for (name, *_), line in zip(entries, lines({})[1:], strict=True):
+        offsets[name] = at
+        at += len(line) + 1
+    place.mkdir()
+    (place / "data.noun").write_text("\n".join(lines(offsets)) + "\n")
+    index = "".join(
+        f"{word.replace(' ', '_')} n 1 1 @ 1 0 {offsets[name]:08d}\n"
+        for name, _, words, _ in entries
+        for word in words
+    )
+    (place / "index.noun").write_text("  1 licence\n" + index)
+    left, right = (
+        "00000000 00 a 01 knobby 0 001 ! 00000045 a 0101 | x\n",
+        "00000045 00 a 01 smooth 0 000 | x\n",
+    )
+    (place / "data.adj").write_text(left[:44].ljust(44) + "\n" + right)
+    (place / "index.adj").write_text("knobby a 1 1 ! 1 0 00000000\nsmooth a 1 0 1 0 00000045\n")
+    return place
+
+
+def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path: Path, parser: Parser) -> None:
+    wordnet = WordNet.loaded(wordnet_folder(tmp_path / "wordnet"))
+    assert wordnet.sisters("trowel", {"mallet", "chisel", "hand trowel", "tool"}) == ("chisel", "mallet")
+    assert wordnet.same("trowel", "implement")
+    assert wordnet.same("trowel", "hand trowel")
+    assert not wordnet.same("trowel", "mallet")
+    usage = Usage(("mallet", "trowel"), np.eye(2))
+    assert made(parser, "A trowel.", "replace_obj", 20, Lexicon(wordnet, usage)) == {"A mallet."}
+    with pytest.raises(CounterfoilError, match=r"no WordNet in the folder.*no index.noun"):
+        WordNet.loaded(tmp_path)
+    (tmp_path / "wordnet" / "index.noun").write_text("cat n x\n")
+    with pytest.raises(CounterfoilError, match="not WordNet's format"):
+        WordNet.loaded(tmp_path / "wordnet").same("cat", "dog")
+
+
+def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path: Path, parser: Parser) -> None:
+    import spacy
+
+    pipeline = spacy.blank("en")
+    ruler = pipeline.add_pipe("attribute_ruler")
+    tags = {"a": "DT", "the": "DT", "dog": "NN", "grass": "NN", "brown": "JJ", "on": "IN", ".": "."}
+    for word, tag in tags.items():
+        ruler.add([[{"LOWER": word}]], {"TAG": tag, "LEMMA": word})
+    ruler.add([[{"LOWER": "sits"}]], {"TAG": "VBZ", "LEMMA": "sit"})
+    pipeline.to_disk(tmp_path / "tags")
+    found = load_parser(f"spacy:{tmp_path / 'tags'}")
+    caption = "A brown dog sits on the grass."
+    (parse,), (other,) = found.parses([caption]), parser.parses([caption])
+    assert str(parse) == caption
+    assert parse.phrases == other.phrases
+    assert [(t.text, t.tag, t.lemma) for t in parse.tokens] == [
+        (t.text, t.tag, t.lemma) for t in other.tokens
+    ]
+    rows = pa.table({"id": ["a"], "caption": [caption]})
+    step = Negate(categories=("replace_att",), parser=f"spacy:{tmp_path / 'tags'}")
+    out = step.run(rows, Work(tmp_path, step="negate"))
+    assert out.kept["change"].to_pylist()[0].startswith(("brown > ", "sits > "))
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(CounterfoilError, match="the pipeline gives no tags"):
+        load_parser(f"spacy:{tmp_path / 'blank'}")
+    with pytest.raises(CounterfoilError, match="no such pipeline of spaCy"):
+        load_parser("spacy:no_such_model")
+
+
+def test_edits_of_drawn_scenes_are_false_of_their_scene(tmp_path: Path) -> None:
+    work = Work(tmp_path, step="negate")
+    rows = ReadRows(n=14, size=32, negatives=False).run(rows=pa.table({}), work=work).kept
+    found = Negate(by="world").run(rows, work)
+    assert len(found.kept) > 50
+    for row in found.kept.to_pylist():
+        scene, other = Scene.from_json(row["scene"]), Scene.from_json(row["negative_scene"])
+        assert matches(row["caption"], scene)
+        assert not matches(row["negative_caption"], scene)
+        assert matches(row["negative_caption"], other)
+    assert set(found.reasons) <= {"the scene has no room for this edit"}
+
+
+def test_bad_settings(tmp_path: Path) -> None:
+    for settings, message in [
+        ({"categories": ("replace_all",)}, "unknown category"),
+        ({"categories": ()}, "no categories"),
+        ({"by": "magic"}, "no maker of negatives"),
+        ({"by": "lm:gpt2", "categories": ("swap_verb",)}, "unknown category"),
+        ({"temperature": 3.0}, "temperature"),
+        ({"batch": 0}, "batch"),
+    ]:
+        with pytest.raises(CounterfoilError, match=message):
+            Negate(**settings)
+    rows = pa.table({"id": ["a"], "caption": ["A dog."], "subset": ["test"]})
+    with pytest.raises(CounterfoilError, match="a subset that is no category"):
+        Negate(per_caption="subset").run(rows, Work(tmp_path))
+    with pytest.raises(CounterfoilError, match="no such parser"):
+        Negate(parser="stanza").run(rows, Work(tmp_path))
