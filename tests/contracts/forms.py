@@ -485,7 +485,7 @@ def _placed(
         for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
             above.append(int((line[seen] > line[item]).sum()) if item >= 0 else -1)
             level.append(int((line[seen] == line[item]).sum()) if item >= 0 else 0)
-    first = np.array(best, dtype=np.int32).reshape(len(search), -1)
+    first = np.array(best, dtype=np.int32).reshape(len(search), -1 if best else 0)
     return DirectionRanks(
         np.array(above, dtype=np.int64),
         np.array(level, dtype=np.int64),

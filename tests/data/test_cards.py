@@ -15,6 +15,7 @@ UNCOUNTED = (
     *("coco-captions", "flickr8k-cf", "eqben-subset", "countercurate"),
     *("negbench-mcq", "vl-checklist", "vl-checklist-all", "svo-probes", "seetrue"),
     *("iiw-400-preferences", "negbench-retrieval", "negbench-retrieval-negated"),
+    *("cola-single-gqa", "cola-single-clevr", "cola-single-paco"),
 )
 
 
@@ -35,6 +36,9 @@ def test_the_benchmarks_there_are() -> None:
         "naturalbench-retrieval",
         "naturalbench-vqa",
         "cola",
+        "cola-single-gqa",
+        "cola-single-clevr",
+        "cola-single-paco",
         "mmvp-vlm",
         "eqben",
         "eqben-subset",

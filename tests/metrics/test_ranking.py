@@ -34,6 +34,11 @@ def r_precision(cap: int) -> Twin:
     return value
 
 
+def average_precision(seen: list[float], gains: list[float]) -> float:
+    hits = [at for at, gain in enumerate(seen, start=1) if gain > 0]
+    return sum(nth / at for nth, at in enumerate(hits, start=1)) / len(gains)
+
+
 def map_at_r(seen: list[float], gains: list[float]) -> float:
     r = len(gains)
     return sum(sum(g > 0 for g in seen[: i + 1]) / (i + 1) for i in range(min(r, len(seen))) if seen[i]) / r
@@ -62,6 +67,7 @@ MEASURES: dict[str, tuple[Callable[..., ndarray], Twin]] = {
         r_precision(2),
     ),
     "map_at_r": (ranking.map_at_r, map_at_r),
+    "average_precision": (ranking.average_precision, average_precision),
     "reciprocal_rank": (ranking.reciprocal_rank, reciprocal),
     "ndcg": (ranking.ndcg, ndcg(None)),
     "ndcg of 2": (lambda ranks, **given: ranking.ndcg(ranks, k=2, **given), ndcg(2)),

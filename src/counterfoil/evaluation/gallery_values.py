@@ -29,7 +29,12 @@ from counterfoil.stats.estimates import macro_weights
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
     """The measures without a direction, those that the card names first."""
     has = _has(benchmark)
-    every = [measure.name for measure in of_form("gallery") if measure.needs in has]
+    named = benchmark.card.measures
+    every = [
+        measure.name
+        for measure in of_form("gallery")
+        if measure.needs in has or (measure.needs == "card" and measure.name in named)
+    ]
     first = [name for name in benchmark.card.measures if name in every or _at_k(name, has) is not None]
     return tuple(dict.fromkeys([*first, *every]))
 

@@ -81,7 +81,8 @@ class Measure(Declared):
       value is then the product over the questions of its group, and 0 outside of every group and in a group
       that lacks some; the measure is reported where the benchmark has the grouping.
     * `needs` restricts a gallery's measure to galleries whose right answers have "gains" other than 1, or
-      follow from "classes" (`class_rules.Plausible`; then `per_item` takes their shares).
+      follow from "classes" (`class_rules.Plausible`; then `per_item` takes their shares), or to those whose
+      "card" names it.
 
     Calling a measure calls its arithmetic. Raises `InputError` unless it has exactly one of the three.
 
@@ -103,7 +104,7 @@ class Measure(Declared):
     range: tuple[float, float] = field(default=(0.0, 1.0), kw_only=True)
     main: bool = field(default=False, kw_only=True)
     within: tuple[str, int] | None = field(default=None, kw_only=True)
-    needs: Literal["", "gains", "classes"] = field(default="", kw_only=True)
+    needs: Literal["", "gains", "classes", "card"] = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.per_item, self.of_all, self.macro_of))) != 1:

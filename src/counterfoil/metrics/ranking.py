@@ -109,21 +109,43 @@ def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queri
     """
     wanted = ranks.positives.counts
     _known(ranks, "mAP@R", wanted)
+    return _precisions(ranks, wanted, ties) / np.maximum(wanted, 1)
+
+
+def average_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
+    """The mean over a query's positives of the precision at the place of each; their mean is the mAP.
+
+    Between 0 and 1; gains are not looked at, and an absent positive counts 0. A list must hold all positives.
+    Code that goes over thresholds (scikit-learn, torchmetrics) gives all positives of a tie the precision
+    behind the tie: where scores tie that is none of the policies here.
+    Source: C. D. Manning, P. Raghavan, H. Schütze, Introduction to Information Retrieval, 2008, section 8.4.
+
+    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
+    >>> average_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Positives.of([[0, 3]])))
+    array([0.75])
+    """
+    everywhere = np.full(len(ranks.depth), _EVERYWHERE)
+    _known(ranks, "average precision", everywhere)
+    return _precisions(ranks, everywhere, ties) / np.maximum(ranks.positives.counts, 1)
+
+
+def _precisions(ranks: Ranks, within: ndarray, ties: Ties) -> Float[ndarray, "queries"]:
+    """The sum of the precisions at the positives among the first places; the expected one over tied orders."""
     if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
         nth = np.arange(len(position)) - np.searchsorted(ranks.query, ranks.query) + 1
-        value = np.where(position <= wanted[ranks.query], nth / position, 0.0)
-        return _per_query(ranks, value) / np.maximum(wanted, 1)
+        return _per_query(ranks, np.where(position <= within[ranks.query], nth / position, 0.0))
     tie = _ties(ranks)
-    places = np.clip(wanted[tie.query] - tie.above, 0, tie.size)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, max(wanted.max(initial=0), 1) + 1))])
+    places = np.clip(within[tie.query] - tie.above, 0, tie.size)
+    last = int((tie.above + places)[places > 0].max(initial=1))
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, last + 1))])
     begin = np.minimum(tie.above, len(harmonic) - 1)
     inverse = harmonic[np.minimum(begin + places, len(harmonic) - 1)] - harmonic[begin]
     inverse = np.where(places == 1, 1 / (tie.above + 1), inverse)
     # Sum over j of 1 / (a + j), and of (j - 1) / (a + j) = 1 - (a + 1) / (a + j).
     others = (tie.right - 1) / np.maximum(tie.size - 1, 1)
     value = (tie.before + 1) * inverse + others * (places - (tie.above + 1) * inverse)
-    return _per_query(ranks, tie.right / tie.size * value, tie.query) / np.maximum(wanted, 1)
+    return _per_query(ranks, tie.right / tie.size * value, tie.query)
 
 
 def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
@@ -212,6 +234,15 @@ MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
         "as R-Precision, with right answers worth more the earlier they come",
         "by R",
         map_at_r,
+    ),
+    Measure(
+        "average_precision",
+        "gallery",
+        "AP",
+        "the mean precision at the places of the right answers, down to the last",
+        "by R",
+        average_precision,
+        needs="card",
     ),
     Measure("mrr", "gallery", "MRR", "one over the place of the first right answer", "by R", reciprocal_rank),
     Measure(
