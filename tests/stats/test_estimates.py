@@ -19,11 +19,13 @@ from counterfoil.stats.estimates import (
     difference_bootstrap,
     macro_bootstrap,
     macro_weights,
+    spread,
     t_over_folds,
     wilson,
 )
 from counterfoil.stats.intervals import tango_score, wilson_score
 from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.sharing import Sharing
 
 DRAWS = 400
 
@@ -39,7 +41,11 @@ def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tup
 
 
 def drawn_means(
-    values: np.ndarray, clusters: np.ndarray, seed: int, groups: np.ndarray | None = None
+    values: np.ndarray,
+    clusters: np.ndarray,
+    seed: int,
+    groups: np.ndarray | None = None,
+    shares: np.ndarray | None = None,
 ) -> np.ndarray:
     """The slow twin: for each draw, list the drawn questions and take their mean (or mean of group means)."""
     names = np.unique(clusters)
@@ -52,7 +58,11 @@ def drawn_means(
         else:
             drawn = groups[rows]
             replicates.append(
-                np.mean([values[rows][drawn == g].mean(axis=0) for g in np.unique(drawn)], axis=0)
+                np.average(
+                    [values[rows][drawn == g].mean(axis=0) for g in np.unique(drawn)],
+                    axis=0,
+                    weights=None if shares is None else shares[np.unique(drawn)],
+                )
             )
     return np.array(replicates)
 
@@ -230,6 +240,26 @@ def test_macro_bootstrap_equals_a_slow_twin_also_where_draws_miss_a_group() -> N
     expected = wilson_score(np.array([p]), np.array([p * (1 - p) / variance]), np.array([T_14]))
     assert value == pytest.approx(p)
     assert (low, high) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-6)
+
+
+def test_groups_of_unequal_weight_equal_a_slow_twin() -> None:
+    values, clusters = example(n=40, m=2)
+    groups = np.where(clusters == 4, 2, np.arange(40) % 2)
+    shares = np.array([0.5, 0.3, 0.2])
+    found = spread(values, clusters, groups=groups, shares=shares, seed=5, draws=DRAWS)
+    means = np.array([values[groups == g].mean(axis=0) for g in range(3)])
+    assert found.value == pytest.approx(shares @ means)
+    variance = drawn_means(values, clusters, seed=5, groups=groups, shares=shares).var(axis=0) * 15 / 14
+    assert found.variance == pytest.approx(variance)
+    same = spread(values, clusters, groups=groups, shares=np.full(3, 1 / 3), seed=5, draws=DRAWS)
+    plain = spread(values, clusters, groups=groups, seed=5, draws=DRAWS)
+    assert same.variance == pytest.approx(plain.variance)
+    # Where images and captions are crossed and none is shared, the variance of independent means.
+    own = np.arange(40)[:, None]
+    crossed = spread(values, Sharing(own, own, True), groups=groups, shares=shares, seed=0)
+    assert crossed.value == pytest.approx(shares @ means)
+    moved = sum(shares[g] ** 2 * values[groups == g].var(axis=0) / (groups == g).sum() for g in range(3))
+    assert crossed.variance == pytest.approx(moved * 40 / 39, rel=0.15)
 
 
 def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count() -> None:

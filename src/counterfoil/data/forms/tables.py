@@ -1,7 +1,8 @@
 """Tables of questions in a benchmark folder: their names, schemas, and the columns that several forms have.
 
     questions.parquet   id, positions into captions and images, a column `group:NAME` per grouping; for a
-                        gallery `query` (the image, or the caption, that asks) and `code`
+                        gallery `query` (the image, or the caption, that asks) and `code`; of choices
+                        `candidate_K` is null behind the last candidate of a question with fewer
     members.parquet     of a gallery: its images, then its captions: owner (of captions), part, code
     positives.parquet   of a gallery: question, item (null where the gallery does not hold it), gain
     candidates.parquet  of preferences: question, side, positions of caption and image; a row per sentence
