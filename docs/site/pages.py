@@ -18,6 +18,7 @@ GUIDE = {
     "Caption metrics": "captions.md",
     "Rankings of models": "rankings.md",
     "Audits": "audit.md",
+    "Refinement": "refinement.md",
     "Heatmaps": "explain.md",
     "Training": "training.md",
     "The small world": "world.md",

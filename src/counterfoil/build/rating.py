@@ -185,7 +185,7 @@ def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
     return {
         "before": asdict(before),
         "after": asdict(after),
-        "chance_after": before.n > 0 and after.low <= 0.5 <= after.high,
+        "chance_after": after.low <= 0.5 <= after.high,
     }
 
 

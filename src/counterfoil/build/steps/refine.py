@@ -140,9 +140,12 @@ class Refine:
                 (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
                     measured
                 )
-                if measured["after"]["low"] > 0.5:
+                if not measured["chance_after"]:
                     value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
-                    work.note(f"{name} still tells {value:.1f} % of captions apart [{low:.1f}, {high:.1f}]")
+                    work.note(
+                        f"{name} still prefers the right caption in {value:.1f} % of rows "
+                        f"[{low:.1f}, {high:.1f}], and chance is 50 %"
+                    )
         kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(kept, dropped, facts)
 
