@@ -72,9 +72,9 @@ class JudgementTable:
 
 
 def read_judgements(
-    path: Path, *, direction: Direction | None = None, aggregate: str = "majority"
+    path: Path | DataTable, *, direction: Direction | None = None, aggregate: str = "majority"
 ) -> JudgementTable:
-    """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet; see the module).
+    """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet, or one at hand; see the module).
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
     as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
@@ -84,7 +84,7 @@ def read_judgements(
     """
     if aggregate not in AGGREGATES:
         raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
-    table = read_table(path)
+    table = path if isinstance(path, DataTable) else read_table(path)
     if "direction" in table:
         of_row = labels(table, "direction", DIRECTIONS)
     elif direction is not None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Judgements, JudgementTable, read_judgements
+from counterfoil.data.tables import DataTable
 from counterfoil.engine.plan import Progress
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
@@ -130,7 +131,7 @@ def gallery(name: str | Path, data: str | Path | None) -> Benchmark:
 
 def bias(
     scores: Sequence[Run | str | Path],
-    judgements: str | Path,
+    judgements: str | Path | DataTable,
     *,
     k: int | None = None,
     measures: Sequence[str] = ("graded_recall_at_1", "graded_r_precision"),
@@ -154,7 +155,8 @@ def bias(
     `DataError` for judged items and queries that a model does not rank.
     """
     with feedback.busy("reading judgements and lists"):
-        judged = read_judgements(Path(judgements), direction=direction, aggregate=aggregate)
+        table = judgements if isinstance(judgements, DataTable) else Path(judgements)
+        judged = read_judgements(table, direction=direction, aggregate=aggregate)
         models = load(scores, ids=None if ids is None else Path(ids), widest=True)
     clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(positives), None))
     studies: list[AnnotatorBias] = []

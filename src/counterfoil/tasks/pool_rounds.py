@@ -1,0 +1,371 @@
+"""Pooling in rounds: propose, judge, merge, and again, with what each round cost, found and left behind."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.judgements import Direction, pool_table
+from counterfoil.data.tables import DataTable
+from counterfoil.engine.session import Session
+from counterfoil.engine.top_lists import ModelLists, top_lists
+from counterfoil.errors import InputError
+from counterfoil.evaluation.pool_rounds import (
+    PoolRound,
+    found_by,
+    missing_pairs,
+    unjudged,
+)
+from counterfoil.evaluation.result import Run
+from counterfoil.metrics.annotators import Pool
+from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.stats.capture import Population
+from counterfoil.store import write_csv, write_json
+from counterfoil.tasks.bias import AnnotatorStudy, bias
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.model_lists import chosen_queries, load
+from counterfoil.tasks.pool_judges import Judge, RoundOptions, judge_of
+from counterfoil.tasks.results import Tabular
+
+#: New lists of all models, from the pairs that were found right so far.
+Retrain = Callable[[pa.Table], Sequence[Run | str | Path]]
+#: What a folder of rounds holds.
+FILES = ("positives.csv", "judgements.csv", "rounds.json")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PoolRounds(Tabular):
+    """Rounds of pooling with what each cost and found, how much is still missing, and whom the models favour.
+
+    Rows by "round" are one per round, by "model" one per round and model: `proposed`, `judged`, `right`. Rows
+    by "judgement" are the judged pairs with their gain and the round; by "positive" those that are right.
+    """
+
+    models: tuple[str, ...]
+    k: int
+    rounds: tuple[PoolRound, ...]
+    judgements: pa.Table
+    #: The bias of the models' proposals after each round; None where it cannot be told.
+    biases: tuple[AnnotatorStudy | None, ...]
+    remarks: tuple[str, ...] = ()
+
+    rows_by = ("round", "model", "judgement", "positive")
+
+    @property
+    def positives(self) -> pa.Table:
+        """The pairs that were judged right, each once: image, caption, gain, round."""
+        gains = self.judgements["gain"].to_numpy()
+        rows = np.flatnonzero(gains > 0)
+        pairs = self.judgements["pair"].to_numpy()[rows]
+        _, first = np.unique(pairs, return_index=True)
+        return self.judgements.take(pa.array(rows[np.sort(first)])).select(
+            ["image", "caption", "gain", "round"]
+        )
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "judgement":
+            return self.judgements
+        if by == "positive":
+            return self.positives
+        found = []
+        for each in self.rounds:
+            facts = each.to_json()
+            of_models, missing = facts.pop("by_model"), facts.pop("missing")
+            if by == "model":
+                found += [{"round": each.number, "model": name, **row} for name, row in of_models.items()]
+            else:
+                ends = {
+                    f"{name}_{end}": None if of is None else of[end]
+                    for name, of in missing.items()
+                    for end in ("total", "low", "high")
+                }
+                found.append({**facts, **ends})
+        return pa.Table.from_pylist(found)
+
+    @property
+    def tables(self) -> list[Table]:
+        """The rounds, what each model added, and the bias after the last round."""
+        known = any(each.total is not None for each in self.rounds)
+        names = ["judged", "right", "right of judged", "all right", "cost", "independent", "at least"]
+        names += ["graded"] if any(each.missing.graded for each in self.rounds) else []
+        names += ["all there are"] if known else []
+        rows = []
+        for each in self.rounds:
+            of = each.missing
+            cells = [
+                f"{each.judged:,}",
+                f"{each.right:,}",
+                "–" if not each.judged else f"{100 * each.yielded:.1f} %",
+                f"{each.all_right:,}",
+                f"{each.cost:,.2f}",
+                _written(of.independent),
+                _written(of.chao),
+            ]
+            cells += [_written(of.graded)] if "graded" in names else []
+            cells += ["–" if each.total is None else f"{each.total:,}"] if known else []
+            rows.append((str(each.number), *cells))
+        caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
+        found = [text_table(caption, "round", [Column(name) for name in names], rows)]
+        by_model = [
+            (
+                name,
+                *(
+                    f"{right:,} of {judged:,}"
+                    for each in self.rounds
+                    for _, judged, right in [each.by_model[name]]
+                ),
+            )
+            for name in self.models
+        ]
+        found.append(
+            text_table(
+                "Right of judged pairs, by who proposed them.",
+                "model",
+                [Column(f"round {each.number}") for each in self.rounds],
+                by_model,
+            )
+        )
+        last = next((each for each in reversed(self.biases) if each is not None), None)
+        return [*found, *([] if last is None else [each for each in last.tables if "Bias" in each.caption])]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided, and what the estimates rest on."""
+        rests = (
+            "estimates of all right pairs are from how the models' finds overlap: 'independent' is too low "
+            "where models find the same easy pairs, 'at least' is a lower bound, 'graded' extrapolates",
+        )
+        return (*self.remarks, *(rests if len(self.models) > 1 else ()))
+
+    def __repr__(self) -> str:
+        last = self.rounds[-1] if self.rounds else None
+        return f"<PoolRounds: {len(self.rounds)}, {0 if last is None else last.all_right:,} right pairs>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All rounds as plain values, with the bias after each."""
+        return {
+            "models": list(self.models),
+            "k": self.k,
+            "rounds": [
+                {**each.to_json(), "bias": None if of is None else of.to_json()}
+                for each, of in zip(self.rounds, self.biases, strict=True)
+            ],
+            "notes": list(self.notes),
+        }
+
+    def save(self, folder: str | Path) -> None:
+        """Write positives.csv, judgements.csv (which `bias` reads) and rounds.json into a folder."""
+        folder = Path(folder)
+        write_csv(folder / FILES[0], self.positives)
+        write_csv(folder / FILES[1], self.judgements)
+        write_json(folder / FILES[2], self.to_json())
+
+
+def _written(of: Population | None) -> str:
+    if of is None:
+        return "–"
+    total, low, high = ("∞" if each == np.inf else f"{each:,.0f}" for each in (of.total, of.low, of.high))
+    return f"{total} [{low}, {high}]"
+
+
+def pool_rounds(
+    scores: Sequence[Run | str | Path],
+    judge: str | Path | Benchmark | Judge,
+    options: RoundOptions | None = None,
+    *,
+    retrain: Retrain | None = None,
+    gallery: Benchmark | None = None,
+    session: Session | None = None,
+    feedback: Feedback = SILENT,
+) -> PoolRounds:
+    """Pool the models' proposals in rounds, judge them, and say what is still missing.
+
+    `scores` are runs, run folders, embeddings (.npz) and similarities (.npy) of the same items. `judge` is
+    "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a benchmark
+    whose right answers count, a scorer as KIND:WHAT with a threshold, or a function from a table of pairs to
+    gains. After each round but the last `retrain` gets the positives (image, caption, gain, round) and
+    returns the models' new lists, of as many models of the same names; without it lists are read further
+    down. Rounds end early where nothing is left to propose. `gallery` has the items where a scorer judges.
+
+    Raises `InputError` for a judge that cannot judge these pairs and for new models of other names,
+    `DataError` where galleries differ or files cannot be used.
+    """
+    options = options or RoundOptions()
+    with feedback.busy("reading lists"):
+        models = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
+    ways: tuple[Direction, ...] = ("i2t", "t2i") if options.direction is None else (options.direction,)
+    chosen = chosen_queries(models, options.queries, ways)
+    asked, total = judge_of(judge, models, chosen, options, gallery, session)
+    state = _State(models, chosen, options, total)
+    names = tuple(each.name for each in models)
+    done: list[PoolRound] = []
+    biases: list[AnnotatorStudy | None] = []
+    for number in range(1, options.rounds + 1):
+        with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
+            made = state.round(number, asked)
+        if made is None:
+            state.remarks.append(f"nothing was left to propose in round {number}")
+            break
+        done.append(made)
+        biases.append(_bias(scores, state.table(), options))
+        if retrain is not None and number < options.rounds:
+            result = PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases))
+            scores = retrain(result.positives)
+            new = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
+            if tuple(each.name for each in new) != names:
+                raise InputError(
+                    "retrained models have other names",
+                    given=", ".join(each.name for each in new),
+                    allowed=", ".join(names),
+                )
+            state.models = list(new)
+    if not done:
+        raise InputError("the models propose nothing", given=f"k {options.k}")
+    return PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+
+
+class _State:
+    """What was judged so far, by pair of an image and a caption."""
+
+    def __init__(
+        self,
+        models: Sequence[ModelLists],
+        chosen: Mapping[Direction, Sequence[str]],
+        options: RoundOptions,
+        total: int | None,
+    ) -> None:
+        self.models, self.chosen, self.options, self.total = list(models), chosen, options, total
+        self.remarks: list[str] = []
+        self.tables: list[pa.Table] = []
+        #: Pairs as image * captions + caption, their gains, and which models found them.
+        self.pairs = np.empty(0, np.int64)
+        self.gains = np.empty(0)
+        self.finds = np.empty((0, len(models)), dtype=bool)
+        self.answered = 0
+
+    def round(self, number: int, judge: Judge) -> PoolRound | None:
+        """Propose, judge and merge once; None where no list holds an unjudged item."""
+        pools: dict[Direction, Pool] = {}
+        lists: dict[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]] = {}
+        for way, names in self.chosen.items():
+            width = len(self.models[0].ids(way)[1])
+            judged = self._judged(way)
+            # What was judged of a query may all stand before the next items of a list.
+            most = int(np.bincount(judged // width, minlength=1).max(initial=0))
+            tops = [self._top(each, way, names, self.options.k + most) for each in self.models]
+            pools[way], depths = unjudged(tops, judged, self.options.k, width)
+            lists[way] = tops, depths
+        if not any(len(each.query) for each in pools.values()):
+            return None
+        table = pool_table(
+            pools,
+            models=[each.name for each in self.models],
+            queries=self.chosen,
+            images=self.models[0].image_ids,
+            captions=self.models[0].caption_ids,
+            texts=next((each.texts for each in self.models if each.texts is not None), None),
+        )
+        codes = np.concatenate([self._codes(way, pools[way].query, pools[way].item) for way in pools])
+        gains = np.asarray(judge(table), dtype=np.float64)
+        if gains.shape != codes.shape:
+            raise InputError(
+                "the judge gave other pairs", given=f"{gains.shape} gains", allowed=f"{codes.shape}"
+            )
+        self.tables.append(
+            table.set_column(0, "pair", pa.array(codes))
+            .append_column("gain", pa.array(gains, from_pandas=True))
+            .append_column("round", pa.array(np.full(len(codes), number)))
+        )
+        new, first = np.unique(codes, return_index=True)
+        answered = ~np.isnan(gains[first])
+        own = np.concatenate([pools[way].place for way in pools]) > 0
+        self.pairs = np.concatenate([self.pairs, new])
+        self.gains = np.concatenate([self.gains, gains[first]])
+        self.finds = np.concatenate([self.finds, np.zeros((len(new), own.shape[1]), dtype=bool)])
+        self._find(lists)
+        self.answered += int(answered.sum())
+        right = self.gains > 0
+        cost = self.options.tasks.of(self.answered) * self.options.tasks.price
+        return PoolRound(
+            number,
+            proposed=len(new),
+            judged=int(answered.sum()),
+            right=int((gains[first] > 0).sum()),
+            by_model={
+                each.name: _counts(codes[own[:, at]], gains[own[:, at]])
+                for at, each in enumerate(self.models)
+            },
+            all_judged=self.answered,
+            all_right=int(right.sum()),
+            cost=cost,
+            missing=missing_pairs(self.finds[right]),
+            total=self.total,
+        )
+
+    def table(self) -> pa.Table:
+        """All judgements, with the round of each."""
+        return pa.concat_tables(self.tables, promote_options="default")
+
+    @staticmethod
+    def _top(model: ModelLists, way: Direction, names: Sequence[str], wanted: int) -> NDArray[np.int64]:
+        """A model's list down to a place, or as far as it goes."""
+        return top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), wanted))
+
+    def _codes(self, way: Direction, query: NDArray[np.int64], item: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs of positions among the chosen queries and all items, as image * captions + caption."""
+        place = {name: at for at, name in enumerate(self.models[0].ids(way)[0])}
+        at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[query]
+        image, caption = (at, item) if way == "i2t" else (item, at)
+        return image * len(self.models[0].caption_ids) + caption
+
+    def _rows(self, way: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of the pairs so far those whose query was chosen: which, query and item."""
+        image, caption = np.divmod(self.pairs, len(self.models[0].caption_ids))
+        asking, item = (image, caption) if way == "i2t" else (caption, image)
+        ids = self.models[0].ids(way)[0]
+        number = {name: at for at, name in enumerate(self.chosen[way])}
+        query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
+        some = np.flatnonzero(query >= 0)
+        return some, query[some], item[some]
+
+    def _judged(self, way: Direction) -> NDArray[np.int64]:
+        _, query, item = self._rows(way)
+        return query * len(self.models[0].ids(way)[1]) + item
+
+    def _find(
+        self, lists: Mapping[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]]
+    ) -> None:
+        for way, (tops, depths) in lists.items():
+            some, query, item = self._rows(way)
+            self.finds[some] |= found_by(tops, depths, query, item)
+
+
+def _counts(codes: NDArray[np.int64], gains: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Different pairs proposed, judged and right."""
+    _, first = np.unique(codes, return_index=True)
+    return len(first), int((~np.isnan(gains[first])).sum()), int((gains[first] > 0).sum())
+
+
+def _bias(
+    scores: Sequence[Run | str | Path], judgements: pa.Table, options: RoundOptions
+) -> AnnotatorStudy | None:
+    """The bias of what the models proposed so far; None for one model, and where nothing was right."""
+    gains = judgements["gain"].to_numpy()
+    kept = judgements.filter(pa.array(~np.isnan(gains)))
+    directions = set(kept.filter(pa.array(kept["gain"].to_numpy() > 0))["direction"].to_pylist())
+    if len(scores) < 2 or not options.draws or directions != set(kept["direction"].to_pylist()):
+        return None
+    columns = {name: kept[name].to_pylist() for name in kept.column_names}
+    return bias(
+        scores,
+        DataTable(columns, "the judgements of the rounds"),
+        measures=("recall_at_1",),
+        ids=options.ids,
+        draws=options.draws,
+        seed=options.seed,
+    )
