@@ -201,7 +201,7 @@ def pool_rounds(
     ways: tuple[Direction, ...] = ("i2t", "t2i") if options.direction is None else (options.direction,)
     chosen = chosen_queries(models, options.queries, ways)
     asked, total = judge_of(judge, models, chosen, options, gallery, session)
-    state = _State(models, chosen, options, total)
+    state = _JudgedSoFar(models, chosen, options, total)
     names = tuple(each.name for each in models)
     done: list[PoolRound] = []
     biases: list[AnnotatorStudy | None] = []
@@ -229,7 +229,7 @@ def pool_rounds(
     return PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
 
 
-class _State:
+class _JudgedSoFar:
     """What was judged so far, by pair of an image and a caption."""
 
     def __init__(
