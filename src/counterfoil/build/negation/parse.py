@@ -172,10 +172,10 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
             # "the sink": a word that is known as a noun, and stands where one does.
             if low in known.groups_of or token.lemma in known.groups_of:
                 tag = "NNS" if tag == "VBZ" else "NN"
-        elif tag == "NN" and low.endswith("s") and low not in known.homes and token.lemma == low:
-            single = low[:-1]
-            if single in known.homes:
-                yield Token(token.text, "NNS", single, token.space)
+        elif tag in _NOUNS and low.endswith("s") and low not in known.homes and token.lemma != low[:-1]:
+            # A plural that the tagger does not know: giraffes.
+            if low[:-1] in known.homes:
+                yield Token(token.text, "NNS", low[:-1], token.space)
                 continue
         elif tag in ("VBP", "VB") and before is None and low in known.homes:
             tag = "NN"

@@ -144,7 +144,7 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         material = at in inside and at + 1 in inside and lexicon.is_attribute(token.low)
         if not (attribute or material) or (at in inside and not material):
             continue
-        if following in ("of", "up") or (at and parse.lows[at - 1] in ("each", "more", "most")):
+        if following in ("of", "up", "fashioned") or (at and parse.lows[at - 1] in ("each", "more", "most")):
             continue
         if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
             if token.tag == "CD":

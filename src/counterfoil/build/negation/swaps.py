@@ -130,7 +130,8 @@ def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
     phrases = parse.phrases
     for i, first in enumerate(phrases):
         for second in phrases[i + 1 :]:
-            if parse.tokens[first.stop - 1].lemma == parse.tokens[second.stop - 1].lemma:
+            same = parse.tokens[first.stop - 1].lemma == parse.tokens[second.stop - 1].lemma
+            if same and first.plural == second.plural:
                 continue
             for one in attributes(parse, first):
                 for two in attributes(parse, second):
@@ -163,6 +164,7 @@ def _bound(parse: Parse, at: int) -> bool:
     )
 
 
+_SINGULAR_NOUNS = {"people": "person", "men": "man", "women": "woman", "children": "child"}
 _NUMBERS = frozenset({"several", "many", "multiple"})
 
 
@@ -172,7 +174,10 @@ def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         word = parse.lows[several.start]
         counted = parse.tokens[several.start].tag == "CD" or word in _NUMBERS
         head = parse.tokens[several.stop - 1]
-        if not counted or not several.plural or head.tag != "NNS" or head.lemma == head.low:
+        single_word = _SINGULAR_NOUNS.get(head.low, head.lemma)
+        if not counted or not several.plural or single_word == head.low:
+            continue
+        if several.start and parse.lows[several.start - 1] in ("between", "among", "of"):
             continue
         for single in parse.phrases:
             name = parse.tokens[single.stop - 1]
@@ -189,7 +194,7 @@ def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
                 continue
             edits = (
                 Edit(several.start, several.start + 1, ("a" if one == "an" else one,)),
-                Edit(several.stop - 1, several.stop, (head.lemma,)),
+                Edit(several.stop - 1, several.stop, (single_word,)),
                 Edit(single.start, single.start + 1, plain(parse, several.start, several.start + 1)),
                 Edit(single.stop - 1, single.stop, (plural(name.low),)),
                 *agreed[0],
