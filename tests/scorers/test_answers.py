@@ -2,6 +2,10 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 import tiny_generative
 from counterfoil import catalog
 from counterfoil.data import Benchmark, Card, Choice
+from counterfoil.data.folder import load, save
 from counterfoil.data.records import Caption, Image, PixelSource
 from counterfoil.engine import Session, run
 from counterfoil.errors import InputError, ModelError
@@ -261,6 +266,27 @@ def test_a_caption_longer_than_the_model_reads_is_counted_and_cut(models: Path, 
     assert max(size + len(row.ids) for row in scorer.rows(long)) <= 200
 
 
+#: A run that tells, and waits, once so many pairs are scored.
+WAITING = """
+import sys, time
+from pathlib import Path
+from counterfoil import catalog
+from counterfoil.data.folder import load
+from counterfoil.engine import Session, run
+from counterfoil.scorers.base import Options
+
+model, benchmark, cache, marker, most = sys.argv[1:]
+
+def progress(stage, done, total):
+    if stage == "scoring pairs" and done >= int(most):
+        Path(marker).touch()
+        time.sleep(600)
+
+scorer = catalog.scorer(f"vqa:{model}", Options(device="cpu"), memory=Path(cache))
+run(load(Path(benchmark)), scorer, session=Session(Path(cache), batch_size=28, progress=progress))
+"""
+
+
 def test_a_stopped_run_goes_on_with_at_most_a_shard_again(models: Path, tmp_path: Path) -> None:
     """And ends in the same bits, though a shard ends within the captions of a picture."""
     images = tuple(pictures())
@@ -275,6 +301,8 @@ def test_a_stopped_run_goes_on_with_at_most_a_shard_again(models: Path, tmp_path
             candidates=np.tile(np.arange(80).reshape(40, 2), (4, 1)),
         ),
     )
+    save(benchmark, tmp_path / "b")
+    benchmark = load(tmp_path / "b")
     folder, scored_pairs = str(models / "qwen3-vl"), []
 
     class StoppedError(Exception):
@@ -313,6 +341,20 @@ def test_a_stopped_run_goes_on_with_at_most_a_shard_again(models: Path, tmp_path
     scored_pairs.clear()
     assert answered(tmp_path / "stopped").tobytes() == whole.tobytes()
     assert scored_pairs == []
+
+    # Killed in its second shard: the first one is kept, and no other pair.
+    killed, marker = tmp_path / "killed", tmp_path / "marker"
+    command = [sys.executable, "-c", WAITING, folder, str(tmp_path / "b"), str(killed), str(marker), "280"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 120
+        while not marker.exists():
+            assert process.poll() is None
+            assert time.monotonic() < until, "the run makes no progress"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert answered(killed).tobytes() == whole.tobytes()
+    assert len(scored_pairs) == len(set(scored_pairs)) == 320 - 252
 
 
 def changed(models: Path, folder: Path, name: str, **files: Any) -> str:
