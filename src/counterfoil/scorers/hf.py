@@ -33,6 +33,7 @@ from counterfoil.scorers.hf_loading import (
     model_identity,
     model_of,
     quiet,
+    versions_of,
 )
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.images import Resized, Untouched
@@ -104,9 +105,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             patches=None if of_patches is None else PatchTower(patches, preparation_for(processor)),
         ),
         provenance={
-            "transformers": library.__version__,
-            "torch": torch.__version__,
-            "device": str(device),
+            **versions_of(library, device),
             "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
         },
     )

@@ -14,8 +14,15 @@ from typing import Any
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
-from counterfoil.scorers.base import Identity, Options, ScorerSettings
-from counterfoil.scorers.runtime import NO_NETWORK, causes
+from counterfoil.scorers.base import Identity, Options, ScorerSettings, prompt_of
+from counterfoil.scorers.runtime import (
+    NO_NETWORK,
+    causes,
+    device_of,
+    digest_tensors,
+    import_torch,
+    precision_of,
+)
 from counterfoil.store import digest_value
 
 #: The caption that a model is tried with when it is loaded.
@@ -33,6 +40,29 @@ def library_of() -> Any:
     except ModuleNotFoundError:
         raise MissingExtraError("transformers", "models") from None
     return transformers
+
+
+def configuration_of(argument: str, where: str) -> tuple[Any, Any]:
+    """The package transformers, and the configuration of the model in a folder or of that name on the hub.
+
+    Raises `MissingExtraError` without the package, and `ModelError` where there is no such model.
+    """
+    library = library_of()
+    check_place(argument, where)
+    with quiet(library):
+        return library, fetched(library.AutoConfig, argument, where, "configuration")
+
+
+def placement_of(options: Options, where: str) -> tuple[Any, Any, str]:
+    """The device, the precision and the prompt of a scorer; raises `InputError` for those that cannot be."""
+    device = device_of(options, where=where)
+    return device, precision_of(options, device, where=where), prompt_of(options, where=where)
+
+
+def versions_of(library: Any, device: Any, **more: str) -> dict[str, str]:
+    """What a run's manifest has of a model of transformers."""
+    versions = {"transformers": library.__version__, "torch": import_torch().__version__}
+    return {**versions, "device": str(device), **more}
 
 
 def check_place(argument: str, where: str) -> None:
@@ -226,6 +256,12 @@ def model_identity(
             **facts,
         },
     )
+
+
+def digest_without_pooler(model: Any) -> str:
+    """Hex digits of the weights, but for a pooler: no token depends on it, and some checkpoints have none."""
+    kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
+    return digest_tensors(kept)
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

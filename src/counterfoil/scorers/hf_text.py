@@ -19,10 +19,10 @@ from torch import Tensor
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, prompted, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompted, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.dual import TokenIds
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import to_device
 
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
@@ -117,9 +117,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     name, at, behind = argument.rpartition("@")
     name, layer = (name, behind) if at else (argument, "")
     library = loading.library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    device, dtype, prompt = loading.placement_of(options, where)
     loading.check_place(name, where)
     with loading.quiet(library):
         model, revision = loading.weights_of(library, name, where)
@@ -134,9 +132,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
             given=type(tokenizer).__name__,
             allowed="encoders like BERT and RoBERTa",
         )
-    # No token depends on the pooler, and where a checkpoint has none it is random.
-    kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
-    weights = digest_tensors(kept)
+    weights = loading.digest_without_pooler(model)
     model, _ = to_device(model, device, dtype)
     length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers

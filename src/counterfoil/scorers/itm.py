@@ -14,19 +14,13 @@ import torch
 
 from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Options,
-    ScorerSettings,
-    prompt_of,
-    reject_unused_options,
-)
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
 from counterfoil.scorers.cross_encoder import CrossEncoder
 from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.images import Untouched, prepared
 from counterfoil.scorers.itm_families import FAMILIES, Family
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import digest_tensors, to_device
 from counterfoil.store import canonical_json
 
 
@@ -40,16 +34,13 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     reject_unused_options(where, options, "precision", "prompt", "settings")
     settings = ScorerSettings(where, options.settings)
     settings.only("protocol", "length")
-    library = loading.library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
-    loading.check_place(argument, where)
+    device, dtype, prompt = loading.placement_of(options, where)
+    library, config = loading.configuration_of(argument, where)
+    family = _family(config, where)
+    protocol = settings.get("protocol", family.protocols[0])
+    if protocol not in family.protocols:
+        raise UnknownNameError("protocol", protocol, family.protocols, where=where)
     with loading.quiet(library):
-        family = _family(loading.fetched(library.AutoConfig, argument, where, "configuration"), where)
-        protocol = settings.get("protocol", family.protocols[0])
-        if protocol not in family.protocols:
-            raise UnknownNameError("protocol", protocol, family.protocols, where=where)
         model, revision = loading.weights_of(
             library, argument, where, kind=getattr(library, family.kind), unused=family.unused
         )
@@ -81,12 +72,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         tokens=tokens,
         read=partial(prepared, preparation=Untouched()),
         device=device,
-        provenance={
-            "transformers": library.__version__,
-            "torch": torch.__version__,
-            "device": str(device),
-            "model": family.kind,
-        },
+        provenance=loading.versions_of(library, device, model=family.kind),
         heats=heats if heats.methods else None,
     )
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))

@@ -15,18 +15,12 @@ from torch.nn.functional import pad
 
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Options,
-    ScorerSettings,
-    prompt_of,
-    reject_unused_options,
-)
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
 from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.region_files import Regions, read_regions
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import digest_tensors, to_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,27 +160,23 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     reject_unused_options(where, options, "precision", "prompt", "settings")
     settings = ScorerSettings(where, options.settings)
     settings.only("features", "tokenizer", "length", "match")
-    library = loading.library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    device, dtype, prompt = loading.placement_of(options, where)
     if not settings.get("features"):
         raise InputError(
             "the regions of the images are missing", where=where, hint="give them with --set features=PATH"
         )
-    loading.check_place(argument, where)
+    library, config = loading.configuration_of(argument, where)
+    family = FAMILIES.get(config.model_type)
+    if family is None:
+        raise ModelError(
+            "not a model of image-text matching on regions",
+            where=where,
+            given=f"model type {config.model_type}",
+            allowed="LXMERT, VisualBERT",
+            hint="models that look at pixels are itm:...",
+        )
+    match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
     with loading.quiet(library):
-        config = loading.fetched(library.AutoConfig, argument, where, "configuration")
-        family = FAMILIES.get(config.model_type)
-        if family is None:
-            raise ModelError(
-                "not a model of image-text matching on regions",
-                where=where,
-                given=f"model type {config.model_type}",
-                allowed="LXMERT, VisualBERT",
-                hint="models that look at pixels are itm:...",
-            )
-        match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
         model, revision = loading.weights_of(
             library, argument, where, kind=getattr(library, family.kind), unused=family.unused
         )
@@ -217,13 +207,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         read=regions.batches,
         device=device,
         needs=("captions",),
-        provenance={
-            "transformers": library.__version__,
-            "torch": torch.__version__,
-            "device": str(device),
-            "model": family.kind,
-            "regions": str(regions.where),
-        },
+        provenance=loading.versions_of(library, device, model=family.kind, regions=str(regions.where)),
         heats=PairHeats(identity, matcher, tokens, regions.of),
     )
     # The first image shows whether regions and model fit.

@@ -103,10 +103,7 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     where = f"text-encoder:{argument}"
     settings = ScorerSettings(where, options.settings)
     settings.only("pooling", "length")
-    library = loading.library_of()
-    loading.check_place(argument, where)
-    with loading.quiet(library):
-        config = loading.fetched(library.AutoConfig, argument, where, "configuration")
+    library, config = loading.configuration_of(argument, where)
     if hasattr(config, "vision_config"):
         raise ModelError(
             "looks at images too, and is no encoder of texts alone",

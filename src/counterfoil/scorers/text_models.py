@@ -29,11 +29,10 @@ from counterfoil.scorers.base import (
     Identity,
     Options,
     ScorerSettings,
-    prompt_of,
     prompted,
     reject_unused_options,
 )
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import to_device
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -200,10 +199,7 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     where = f"lm:{argument}"
     settings = ScorerSettings(where, options.settings)
     settings.only("score", "end", "kind")
-    library = loading.library_of()
-    loading.check_place(argument, where)
-    with loading.quiet(library):
-        config = loading.fetched(library.AutoConfig, argument, where, "configuration")
+    library, config = loading.configuration_of(argument, where)
     kind = settings.one_of("kind", ("causal", "masked"), _kind(config))
     sum_name = {"causal": "log-likelihood", "masked": "pseudo-log-likelihood"}[kind]
     score = settings.one_of("score", (sum_name, "mean", "perplexity"))
@@ -249,10 +245,7 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
     settings = ScorerSettings(where, options.settings)
     settings.only("label", "score")
     score = settings.one_of("score", ("probability", "logit"))
-    library = loading.library_of()
-    loading.check_place(argument, where)
-    with loading.quiet(library):
-        config = loading.fetched(library.AutoConfig, argument, where, "configuration")
+    library, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
     label = _label(names, settings.get("label"), where)
 
@@ -292,10 +285,7 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     settings = ScorerSettings(where, options.settings)
     settings.only("score")
     score = settings.one_of("score", ("probability", "logit"))
-    library = loading.library_of()
-    loading.check_place(argument, where)
-    with loading.quiet(library):
-        config = loading.fetched(library.AutoConfig, argument, where, "configuration")
+    library, config = loading.configuration_of(argument, where)
     if config.model_type != "t5":
         raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
 
@@ -341,15 +331,11 @@ def load_model(
     It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
     """
     reject_unused_options(where, options, "precision", "prompt", "settings")
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    device, dtype, prompt = loading.placement_of(options, where)
     with loading.quiet(library):
         model, revision = loading.weights_of(library, argument, where, kind=getattr(library, auto))
         tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
-    # No rule looks at the pooler of a model without a head; where a checkpoint has none it is random.
-    kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
-    weights = digest_tensors(kept)
+    weights = loading.digest_without_pooler(model)
     model, _ = to_device(model, device, dtype)
     if hasattr(model.config, "max_position_embeddings"):
         length = loading.length_of(model.config, tokenizer)

@@ -18,7 +18,7 @@ from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.generative.prefixes import Prefix, Seen, TextRow, log_probabilities
 from counterfoil.scorers.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import digest_tensors, to_device
 from counterfoil.store import canonical_json
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
@@ -262,12 +262,9 @@ def opened(argument: str, options: Options, where: str) -> Opened:
     Raises `ModelError` for folders without configuration, weights, tokenizer or image processor, and for
     models that take no images or write no text.
     """
-    library = loading.library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    loading.check_place(argument, where)
+    device, dtype, _ = loading.placement_of(options, where)
+    library, config = loading.configuration_of(argument, where)
     with loading.quiet(library):
-        config = loading.fetched(library.AutoConfig, argument, where, "configuration")
         kind = library.AutoModelForImageTextToText
         if type(config) not in kind._model_mapping:
             raise ModelError(
@@ -300,7 +297,7 @@ def opened(argument: str, options: Options, where: str) -> Opened:
         ),
         device=device,
         dtype=computed,
-        versions={"transformers": library.__version__, "torch": torch.__version__, "device": str(device)},
+        versions=loading.versions_of(library, device),
     )
 
 
