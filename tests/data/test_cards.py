@@ -15,6 +15,7 @@ UNCOUNTED = (
     *("coco-captions", "flickr8k-cf", "eqben-subset", "countercurate"),
     *("negbench-mcq", "vl-checklist", "vl-checklist-all", "svo-probes", "seetrue"),
     *("iiw-400-preferences", "negbench-retrieval", "negbench-retrieval-negated"),
+    *("sdci-scm", "sdci-scm-pick5", "sdci-neg", "sdci-neg-pick5", "sdci-neg-base", "sdci-neg-hard"),
     *("cola-single-gqa", "cola-single-clevr", "cola-single-paco"),
 )
 
@@ -76,6 +77,12 @@ def test_the_benchmarks_there_are() -> None:
         "urban1k",
         "sharegpt4v-1k",
         "docci",
+        "sdci-scm",
+        "sdci-scm-pick5",
+        "sdci-neg",
+        "sdci-neg-pick5",
+        "sdci-neg-base",
+        "sdci-neg-hard",
         "iiw-400",
         "iiw-400-preferences",
         "negbench-retrieval",

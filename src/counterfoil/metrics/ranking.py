@@ -130,7 +130,7 @@ def average_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarra
 
 
 def _precisions(ranks: Ranks, within: ndarray, ties: Ties) -> Float[ndarray, "queries"]:
-    """The sum of the precisions at the positives among the first places; the expected one over tied orders."""
+    """The sum of the precisions at positives among the first places; the expected one over tied orders."""
     if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
         nth = np.arange(len(position)) - np.searchsorted(ranks.query, ranks.query) + 1

@@ -1,0 +1,233 @@
+"""sDCI, the summarised Densely Captioned Images: regions and images with short captions and wrong ones.
+
+Every test of the authors has two numbers: whether an image finds its caption among those of its batch of
+eight, and whether the caption beats a wrong one that was made of it. Each is a benchmark of choices here.
+"""
+
+import base64
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import PIL.Image
+
+from counterfoil.data.benchmark import Benchmark, Card
+from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.rows import Photos, not_on_hub
+from counterfoil.data.records import Image
+from counterfoil.data.tables import shown
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
+
+#: Captions of a batch, regions of fewer pixels a side that are left out, and what is added around a region.
+BATCH, LEAST, AROUND = 8, 224, 0.15
+#: Captions of a test that picks several.
+FIVE = 5
+#: A wrong caption that swaps words; the hardest is of any kind.
+_SWAPS = "swaps"
+#: An unusable mask, and one that has a label alone.
+_BAD, _POOR = 2, 1
+
+#: Corners of a region: left, top, right, bottom.
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An image, or a region of it, with its captions, first the one that single-caption tests take."""
+
+    name: str
+    photo: str
+    region: bool
+    captions: tuple[str, ...]
+    wrong: str
+    crop: Box | None
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a test takes: regions beside images, how many captions, and the hardest wrong caption."""
+
+    regions: bool = True
+    captions: int = 1
+    hardest: bool = False
+
+
+def read_matching(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """An image or region chooses among the captions of its batch, eight in a row; its own comes first.
+
+    `data` is the folder `densely_captioned_images` with `splits.json`, `complete/NAME.json` and `photos`
+    (else the photographs are in `images`). Entries come as the authors' code makes them: of each file of the
+    split `test` the image, then its regions of 224 pixels a side or more, in the order of `mask_data`, cut
+    out with 15 % around. Files that their code passes over, for a summary, a wrong caption or a word about a
+    mask that is missing, are passed over, and `source` says how many. Groupings: `kind` ("image", "region").
+    A last batch of one entry has nothing to choose and is left out. Raises `DataError` where nothing is left.
+    """
+    return _matching(card, data, images, _Kind())
+
+
+def read_matching_five(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As `read_matching`, of the first five captions: all must score above all those of the others."""
+    return _matching(card, data, images, _Kind(captions=FIVE))
+
+
+def read_negatives(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """The caption against the first wrong one that swaps words; files as those of `read_matching`."""
+    return _negatives(card, data, images, _Kind())
+
+
+def read_negatives_five(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As `read_negatives`, of the first five captions: all must beat the wrong one."""
+    return _negatives(card, data, images, _Kind(captions=FIVE))
+
+
+def read_negatives_of_images(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As `read_negatives`, of whole images alone."""
+    return _negatives(card, data, images, _Kind(regions=False))
+
+
+def read_hardest(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As `read_negatives`, against the wrong caption of any kind that the authors' CLIP scores highest."""
+    return _negatives(card, data, images, _Kind(hardest=True))
+
+
+def _matching(card: Card, data: Path | None, images: Path | None, kind: _Kind) -> Benchmark:
+    entries, source = _entries(card, data, kind)
+    if len(entries) % BATCH == 1:
+        entries = entries[:-1]
+    rows: list[list[str | None]] = []
+    for at, own in enumerate(entries):
+        start = at - at % BATCH
+        others = [each for each in entries[start : start + BATCH] if each is not own]
+        row = [text for each in (own, *others) for text in each.captions[: kind.captions]]
+        rows.append([*row, *[None] * (BATCH * kind.captions - len(row))])
+    return _benchmark(card, data, images, entries, rows, kind, source)
+
+
+def _negatives(card: Card, data: Path | None, images: Path | None, kind: _Kind) -> Benchmark:
+    entries, source = _entries(card, data, kind)
+    rows: list[list[str | None]] = [[*each.captions[: kind.captions], each.wrong] for each in entries]
+    return _benchmark(card, data, images, entries, rows, kind, source)
+
+
+def _benchmark(
+    card: Card,
+    data: Path | None,
+    images: Path | None,
+    entries: list[_Entry],
+    rows: list[list[str | None]],
+    kind: _Kind,
+    source: str,
+) -> Benchmark:
+    if not entries:
+        raise DataError("no image or region with enough captions", where=source)
+    assert data is not None
+    beside = data / "photos"
+    photos = Photos(images or (beside if beside.is_dir() else None)).sources([each.photo for each in entries])
+    found = choices(
+        card,
+        [each.name for each in entries],
+        list(zip(*rows, strict=True)),
+        [Image(each.name, photos[each.photo], crop=each.crop, photo=each.photo) for each in entries],
+        {"kind": tuple("region" if each.region else "image" for each in entries)},
+        correct=kind.captions,
+        source=source,
+        path=data,
+    )
+    return check_counts(found)
+
+
+def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Entry], str]:
+    """The entries of all files that have enough captions, and where they are from."""
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("no such folder", where=data, hint="check the path given with --data")
+    splits = read_json(data / "splits.json")
+    names = splits.get("test") if isinstance(splits, Mapping) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError("no list of files under 'test'", where=data / "splits.json", given=shown(names))
+    found: list[_Entry] = []
+    passed = 0
+    for name in names:
+        whole = read_json(data / "complete" / name)
+        try:
+            found += _of_file(whole, kind)
+        except (KeyError, IndexError, TypeError, AttributeError):
+            passed += 1
+    found = [each for each in found if len(each.captions) >= kind.captions]
+    source = str(data)
+    return found, f"{source}, {passed:,} of {len(names):,} files left out" if passed else source
+
+
+def _of_file(whole: Any, kind: _Kind) -> list[_Entry]:
+    """The entries of one file; raises `KeyError` and its like where the authors' code would pass it over."""
+    summaries, negatives = whole["summaries"], whole["negatives"]
+    if kind.regions and len(negatives) == 1:
+        raise KeyError("negatives of regions")
+    masks = list(whole["mask_data"].values())
+    _ = whole["short_caption"], whole["extra_caption"]
+    for mask in masks:
+        # The full description, which the summary was made of, names every mask that can be described.
+        if mask["mask_quality"] != _BAD:
+            _ = mask["label"], mask["mask_quality"] == _POOR or mask["caption"]
+    parts: list[tuple[str, Box | None]] = [("base", None)]
+    if kind.regions:
+        size = _size(masks, whole["image"])
+        parts += [(_key(mask, summaries), _around(box, size)) for mask, box in _large(masks)]
+    found = []
+    for key, crop in parts:
+        texts = summaries[key]
+        # A text alone is one caption; tests of several take lists.
+        captions = (texts,) if isinstance(texts, str) else (texts[0], *texts[1:])
+        name = f"{Path(whole['image']).stem}/{key}"
+        wrong = _wrong(negatives[key], whole["clip_scores"][key], hardest=kind.hardest)
+        if not all(isinstance(text, str) for text in (*captions, wrong)):
+            raise TypeError("a caption is no text")
+        found.append(_Entry(name, whole["image"], crop is not None, captions, wrong, crop))
+    return found
+
+
+def _key(mask: Mapping[str, Any], summaries: Mapping[str, Any]) -> str:
+    """What a mask is called among summaries; its label and caption must be there, as for its description."""
+    _ = mask["label"], mask["caption"]
+    named = f"m-{mask['idx']}-sc"
+    return named if named in summaries else f"m-{mask['idx']}"
+
+
+def _wrong(of_kinds: Mapping[str, list[str]], scores: Mapping[str, float], *, hardest: bool) -> str:
+    """The first that swaps words; or of all kinds the one of the highest score, the last of equal ones."""
+    if not hardest:
+        return of_kinds[_SWAPS][0]
+    named = [
+        (scores[f"{kind}_{at}"], text) for kind, texts in of_kinds.items() for at, text in enumerate(texts)
+    ]
+    highest = max(score for score, _ in named)
+    return [text for score, text in named if score == highest][-1]
+
+
+def _large(masks: list[Any]) -> Iterator[tuple[Any, Box]]:
+    for mask in masks:
+        first, last = mask["bounds"]["topLeft"], mask["bounds"]["bottomRight"]
+        if last["x"] - first["x"] >= LEAST and last["y"] - first["y"] >= LEAST:
+            yield mask, (first["x"], first["y"], last["x"], last["y"])
+
+
+def _around(box: Box, size: tuple[int, int]) -> Box:
+    """The region with so much around it as the image has."""
+    left, top, right, bottom = box
+    wide, high = int((right - left) * AROUND), int((bottom - top) * AROUND)
+    return max(left - wide, 0), max(top - high, 0), min(right + wide, size[0]), min(bottom + high, size[1])
+
+
+def _size(masks: list[Any], where: str) -> tuple[int, int]:
+    """Width and height of the image, which a mask has as well."""
+    if not masks:
+        return 0, 0
+    try:
+        with PIL.Image.open(io.BytesIO(base64.b64decode(masks[0]["outer_mask"]))) as mask:
+            return mask.width, mask.height
+    except (OSError, ValueError) as error:
+        raise DataError(f"a mask is no picture: {error}", where=f"outer_mask of {where}") from None
