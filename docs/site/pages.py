@@ -19,6 +19,7 @@ GUIDE = {
     "Rankings of models": "rankings.md",
     "Audits": "audit.md",
     "Refinement": "refinement.md",
+    "Publishing": "publishing.md",
     "Heatmaps": "explain.md",
     "Training": "training.md",
     "The small world": "world.md",

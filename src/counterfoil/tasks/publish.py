@@ -212,7 +212,7 @@ def _stated(benchmark: Benchmark) -> Licence:
 
 
 def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:
-    """What whoever publishes should know."""
+    """What was overridden, and what is missing."""
     found = [f"published although {each}" for each in against]
     missing = sum(image.source is None for image in benchmark.images)
     if missing:
@@ -220,6 +220,8 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
             f"{missing:,} of {len(benchmark.images):,} images are not at hand and are named alone; "
             "--available leaves their questions out"
         )
+    if not benchmark.captions_at_hand:
+        found.append("the texts of some captions are not at hand, and their cells are empty")
     if about.date_of(benchmark.card) == UNKNOWN_DATE:
         found.append(f"no date is known, so that datePublished is {UNKNOWN_DATE}; --date gives one")
     if any(Path(image.id).is_absolute() for image in benchmark.images):

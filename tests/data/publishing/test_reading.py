@@ -179,7 +179,9 @@ def plain(value):
 
 found = {"context": make_context(Context(conforms_to=CroissantVersion.V_1_1))}
 for name in sys.argv[2:]:
-    read = mlcroissant.Dataset(f"{sys.argv[1]}/{name}/croissant.json")
+    folder = f"{sys.argv[1]}/{name}"
+    mapping = {"repository": folder} if name == "hub" else None
+    read = mlcroissant.Dataset(f"{folder}/croissant.json", mapping=mapping)
     issues = read.metadata.ctx.issues
     found[name] = {"issues": [*issues.errors, *issues.warnings]}
     found[name]["version"] = read.metadata.ctx.conforms_to.name
@@ -200,7 +202,10 @@ def generated(published: Mapping[str, Any]) -> dict[str, Any]:
     pytest.importorskip("mlcroissant")
     folder = published["quads"].folder.parent
     done = subprocess.run(
-        [sys.executable, "-c", _GENERATE, str(folder), *FORMS], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub"],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert not done.returncode, done.stderr[-2000:]
     assert "not standard" not in done.stderr
@@ -220,6 +225,19 @@ def test_mlcroissant_validates_and_generates_all_records(
     splits = {row["name"] for row in found["records"]["splits"]}
     rows = found["records"]["queries" if name == "gallery" else "default"]
     assert {row["split"] for row in rows} == splits
+
+
+def test_files_of_the_hub_give_the_same_records(
+    published: Mapping[str, Any], generated: Mapping[str, Any]
+) -> None:
+    """Through a repository, which a folder stands for here."""
+    assert generated["hub"]["issues"] == []
+    same_rows(
+        generated["hub"]["records"]["default"], expected(published["quads"].benchmark)["default"], "hub"
+    )
+    described = json.loads((published["hub"].folder / "croissant.json").read_text())
+    page = "https://huggingface.co/datasets/ann/shapes"
+    assert described["distribution"][0]["contentUrl"].startswith(f"{page}/resolve/main/data/train-00000-of-")
 
 
 def test_the_context_is_that_of_the_format(
