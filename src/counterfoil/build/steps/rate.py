@@ -84,6 +84,12 @@ class Rate:
         where a caption, or an image that it looks at, is not at hand.
         """
         scorer = work.scorer(self.scorer, dict(each.split("=", 1) for each in self.set))
+        if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
+            raise InputError(
+                "gives no scores of new captions",
+                where=self.scorer,
+                allowed="scorers of texts, dual encoders, scorers of pairs, blind:...",
+            )
         texts = [texts_of(rows, each) for each in self.columns]
         numbers = self._scored(scorer, texts, rows, work)
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}

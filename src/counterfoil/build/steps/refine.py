@@ -117,6 +117,9 @@ class Refine:
                 given=", ".join(rows.column_names),
                 hint="rate the rows first, name files with --scores, or a blind scorer with --against",
             )
+        unknown = [name for name in self._scales() if name not in gaps]
+        if unknown:
+            raise InputError("a scale of no score", given=unknown[0], allowed=list(gaps) or "none")
         n = len(rows)
         reasons = np.full(n, "", dtype=object)
         table = np.column_stack([*gaps.values()]) if gaps else np.zeros((n, 0))
@@ -188,9 +191,6 @@ class Refine:
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """The rows of `left` that balance mirrored cells, and what the grid was."""
         scales = dict(zip(names, largest_gaps(table[left]), strict=True))
-        unknown = [name for name in self._scales() if name not in scales]
-        if unknown:
-            raise InputError("a scale of no score", given=unknown[0], allowed=list(scales))
         scales |= self._scales()
         groups = None
         if self.within is not None:
